@@ -1,0 +1,61 @@
+"""Every exception that steelyard raises: one root, and a standard parent beside it.
+
+Catch `SteelyardError` for all of them, or the standard parent (`ValueError`, `LookupError`, ...) as usual.
+Each message says what is wrong, where, and what to do next.
+"""
+
+__all__ = [
+    "InvalidInertia",
+    "InvalidRecording",
+    "InvalidRobot",
+    "InvalidSamples",
+    "InvalidTrajectory",
+    "MissingExtra",
+    "SimulationFailed",
+    "SteelyardError",
+    "UnknownName",
+    "UnreadableFile",
+]
+
+
+class SteelyardError(Exception):
+    """The root of all errors that steelyard raises on purpose."""
+
+
+class InvalidInertia(SteelyardError, ValueError):
+    """Numbers that cannot be read as inertial parameters, or two sets in different frames."""
+
+
+class InvalidRobot(SteelyardError, ValueError):
+    """A robot description that steelyard cannot use, or an argument that does not fit the robot."""
+
+
+class InvalidRecording(SteelyardError, ValueError):
+    """Measured signals that contradict themselves, the clock or the robot."""
+
+
+class InvalidSamples(SteelyardError, ValueError):
+    """Samples, or a wish for samples, that no recording can fulfil."""
+
+
+class InvalidTrajectory(SteelyardError, ValueError):
+    """A trajectory that is not one."""
+
+
+class UnknownName(SteelyardError, LookupError):
+    """A robot, frame, joint or column that does not exist; the message lists those that do."""
+
+
+class UnreadableFile(SteelyardError, ValueError):
+    """A file that is missing, empty, broken, or not what its name says."""
+
+
+class SimulationFailed(SteelyardError, RuntimeError):
+    """A simulated arm that left the region where its numbers mean anything."""
+
+
+class MissingExtra(SteelyardError, ImportError):
+    """An optional dependency that is not installed; the message says which extra brings it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs {package}: pip install 'steelyard[{extra}]'")

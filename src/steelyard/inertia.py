@@ -1,0 +1,344 @@
+"""The ten inertial parameters of a rigid body: their one order, and every way to write them.
+
+A body with mass m, centre of mass c and inertia I_c about c (axes of the frame) has, in a frame with
+origin O, the first moment h = m c and the inertia about O
+
+    I = I_c + m (c'c 1 - c c')                                                    (Steiner)
+
+so that (m, h, I) is linear in the mass distribution: bodies in one frame add up. The pseudo-inertia
+
+    J = [ S  h ; h' m ],   S = tr(I)/2 1 - I  =  integral x x' dm,   I = tr(S) 1 - S
+
+is the second moment of the homogeneous points (x, 1); it transforms as J_new = T J_old T' and a body is
+physical exactly when J is positive definite (Wensing, Kim, Slotine 2018). Its log-Cholesky parameters
+(Rucker, Wensing 2022) are ten free numbers, every choice of which is a physical body:
+
+    J = U U',   U = e^alpha [ e^d1 s12 s13 t1 ; 0 e^d2 s23 t2 ; 0 0 e^d3 t3 ; 0 0 0 1 ]
+
+This module is the only one that knows the order of the ten numbers (Pinocchio's).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.errors import InvalidInertia
+
+__all__ = ["LOG_CHOLESKY_NAMES", "PARAMETER_NAMES", "InertialParameters", "frame_change_matrix", "skew"]
+
+Array = NDArray[np.float64]
+
+PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+"""The order of the ten numbers: m, m c (3), then the inertia about the frame's origin."""
+
+LOG_CHOLESKY_NAMES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
+
+_INERTIA_ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+_SMALLEST_RELATIVE_EIGENVALUE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class InertialParameters:
+    """Mass, first moment and inertia of a rigid body, about the origin and along the axes of a named frame.
+
+    Attributes:
+        mass: m, [kg]
+        first_moment: m times the centre of mass, (3,) [kg m], in `frame`
+        inertia: inertia about the origin of `frame`, (3, 3) [kg m^2], in `frame`
+        frame: name of the frame that all numbers refer to
+    """
+
+    mass: float
+    first_moment: Array
+    inertia: Array
+    frame: str = "flange"
+
+    def __post_init__(self) -> None:
+        mass = float(self.mass)
+        h = _checked(self.first_moment, (3,), "first_moment")
+        inertia = _checked(self.inertia, (3, 3), "inertia")
+        if not np.isfinite(mass):
+            raise InvalidInertia(f"mass must be finite, got {mass}")
+        if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * (1.0 + np.abs(inertia).max())):
+            raise InvalidInertia(f"inertia must be symmetric, got\n{inertia}")
+        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "first_moment", _read_only(h))
+        object.__setattr__(self, "inertia", _read_only((inertia + inertia.T) / 2))
+
+    # --- makers -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_vector(cls, vector: ArrayLike, frame: str = "flange") -> InertialParameters:
+        """The body with ten given parameters.
+
+        Args:
+            vector: the ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI], in `frame`
+            frame: name of the frame they refer to
+        """
+        p = _checked(vector, (10,), "vector")
+        return cls(p[0], p[1:4], _symmetric(p[4:]), frame)
+
+    @classmethod
+    def from_com(
+        cls, mass: float, com: ArrayLike, inertia_com: ArrayLike, frame: str = "flange"
+    ) -> InertialParameters:
+        """The body with a given centre of mass and inertia about it.
+
+        Args:
+            mass: [kg]
+            com: centre of mass, (3,) [m], in `frame`
+            inertia_com: inertia about the centre of mass along the axes of `frame`, (3, 3) [kg m^2]
+            frame: name of the frame
+        """
+        c = _checked(com, (3,), "com")
+        inertia = _checked(inertia_com, (3, 3), "inertia_com")
+        return cls(mass, mass * c, inertia + mass * (c @ c * np.eye(3) - np.outer(c, c)), frame)
+
+    @classmethod
+    def from_pseudo_inertia(cls, pseudo_inertia: ArrayLike, frame: str = "flange") -> InertialParameters:
+        """The body with a given pseudo-inertia.
+
+        Args:
+            pseudo_inertia: second moment of the points (x, 1), (4, 4) [kg m^2, kg m, kg], in `frame`
+            frame: name of the frame
+        """
+        J = _checked(pseudo_inertia, (4, 4), "pseudo_inertia")
+        second = J[:3, :3]
+        return cls(J[3, 3], J[:3, 3], np.trace(second) * np.eye(3) - second, frame)
+
+    @classmethod
+    def from_log_cholesky(cls, log_cholesky: ArrayLike, frame: str = "flange") -> InertialParameters:
+        """The physical body with ten given log-Cholesky parameters.
+
+        Args:
+            log_cholesky: ten free numbers in the order of `LOG_CHOLESKY_NAMES`, (10,), in `frame`
+            frame: name of the frame
+        """
+        alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = _checked(log_cholesky, (10,), "log_cholesky")
+        e1, e2, e3 = np.exp([d1, d2, d3])
+        U = np.exp(alpha) * np.array([[e1, s12, s13, t1], [0, e2, s23, t2], [0, 0, e3, t3], [0, 0, 0, 1.0]])
+        return cls.from_pseudo_inertia(U @ U.T, frame)
+
+    @classmethod
+    def from_principal(
+        cls, mass: float, com: ArrayLike, moments: ArrayLike, *, axes: ArrayLike, frame: str = "flange"
+    ) -> InertialParameters:
+        """The body with given principal moments.
+
+        Args:
+            mass: [kg]
+            com: centre of mass, (3,) [m], in `frame`
+            moments: principal moments of inertia about the centre of mass, (3,) [kg m^2]
+            axes: principal axes as columns, (3, 3), in `frame`
+            frame: name of the frame
+        """
+        R = _checked(axes, (3, 3), "axes")
+        return cls.from_com(mass, com, R @ np.diag(_checked(moments, (3,), "moments")) @ R.T, frame)
+
+    @classmethod
+    def from_points(cls, masses: ArrayLike, points: ArrayLike, frame: str = "flange") -> InertialParameters:
+        """The body made of point masses.
+
+        Args:
+            masses: (N,) [kg]
+            points: their positions, (N, 3) [m], in `frame`
+            frame: name of the frame
+        """
+        x = np.atleast_2d(np.asarray(points, dtype=float))
+        homogeneous = np.column_stack([x, np.ones(len(x))])
+        weights = _checked(masses, (len(x),), "masses")
+        return cls.from_pseudo_inertia((homogeneous * weights[:, None]).T @ homogeneous, frame)
+
+    @classmethod
+    def nothing(cls, frame: str = "flange") -> InertialParameters:
+        """No body at all: ten zeros.
+
+        Args:
+            frame: name of the frame
+        """
+        return cls(0.0, np.zeros(3), np.zeros((3, 3)), frame)
+
+    # --- views ------------------------------------------------------------------------------------------
+
+    @property
+    def vector(self) -> Array:
+        """The ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI], in `frame`."""
+        entries = [self.inertia[i, j] for i, j in _INERTIA_ENTRIES]
+        return np.concatenate([[self.mass], self.first_moment, entries])
+
+    @property
+    def com(self) -> Array:
+        """Centre of mass, (3,) [m], in `frame`."""
+        if self.mass == 0.0:
+            raise InvalidInertia("a body of zero mass has no centre of mass")
+        return self.first_moment / self.mass
+
+    @property
+    def inertia_com(self) -> Array:
+        """Inertia about the centre of mass along the axes of `frame`, (3, 3) [kg m^2]."""
+        c = self.com
+        return self.inertia - self.mass * (c @ c * np.eye(3) - np.outer(c, c))
+
+    @property
+    def principal_moments(self) -> Array:
+        """Principal moments of inertia about the centre of mass, ascending, (3,) [kg m^2]."""
+        return np.asarray(np.linalg.eigvalsh(self.inertia_com))
+
+    @property
+    def principal_axes(self) -> Array:
+        """Principal axes as columns of a rotation, in the order of `principal_moments`, (3, 3), in `frame`."""
+        axes = np.linalg.eigh(self.inertia_com)[1]
+        return np.asarray(axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))]))
+
+    @property
+    def pseudo_inertia(self) -> Array:
+        """Second moment of the points (x, 1), (4, 4) [kg m^2, kg m, kg], in `frame`."""
+        J = np.empty((4, 4))
+        J[:3, :3] = np.trace(self.inertia) / 2 * np.eye(3) - self.inertia
+        J[:3, 3] = J[3, :3] = self.first_moment
+        J[3, 3] = self.mass
+        return J
+
+    @property
+    def log_cholesky(self) -> Array:
+        """The ten free numbers of `LOG_CHOLESKY_NAMES`, (10,); only a physical body has them."""
+        if not self.is_physical:
+            raise InvalidInertia(f"only a physical body has log-Cholesky parameters: {self.why_not_physical}")
+        flip = np.eye(4)[::-1]
+        U = flip @ np.linalg.cholesky(flip @ self.pseudo_inertia @ flip) @ flip
+        scale = U[3, 3]
+        U = U / scale
+        d = np.log(np.diag(U)[:3])
+        return np.array([np.log(scale), *d, U[0, 1], U[1, 2], U[0, 2], U[0, 3], U[1, 3], U[2, 3]])
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether a real body can have these numbers (pseudo-inertia positive definite)."""
+        return not self.why_not_physical
+
+    @property
+    def why_not_physical(self) -> str:
+        """Why no real body has these numbers, as a sentence; empty when one can."""
+        if self.mass <= 0.0:
+            return f"the mass is {self.mass:.6g} kg; it must be positive"
+        spread = self.pseudo_inertia[:3, :3] - np.outer(self.first_moment, self.com)
+        values, vectors = np.linalg.eigh(spread)
+        if values[0] > _SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]):
+            return ""
+        direction = np.array2string(vectors[:, 0], precision=2, suppress_small=True)
+        moments = np.array2string(self.principal_moments, precision=6)
+        if values[0] > -_SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]):
+            return (
+                f"the mass has no extent along {direction} of frame '{self.frame}' (a point, rod or plate):"
+                f" the principal moments {moments} kg m^2 are on the border of the triangle inequality"
+            )
+        return (
+            f"the principal moments {moments} kg m^2 about the centre of mass break the triangle inequality:"
+            f" along {direction} of frame '{self.frame}' the mass would have a negative spread"
+            f" of {values[0]:.3g} kg m^2"
+        )
+
+    # --- arithmetic -------------------------------------------------------------------------------------
+
+    def __add__(self, other: InertialParameters) -> InertialParameters:
+        self._require_same_frame(other)
+        return InertialParameters.from_vector(self.vector + other.vector, self.frame)
+
+    def __sub__(self, other: InertialParameters) -> InertialParameters:
+        self._require_same_frame(other)
+        return InertialParameters.from_vector(self.vector - other.vector, self.frame)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, InertialParameters):
+            return NotImplemented
+        return self.frame == other.frame and bool(np.array_equal(self.vector, other.vector))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def in_frame(self, frame: str, T_new_old: ArrayLike) -> InertialParameters:
+        """The same body, seen from another frame.
+
+        Args:
+            frame: name of the new frame
+            T_new_old: maps coordinates of the present frame to the new one, (4, 4)
+        """
+        T = _checked_transform(T_new_old)
+        return InertialParameters.from_pseudo_inertia(T @ self.pseudo_inertia @ T.T, frame)
+
+    def renamed(self, frame: str) -> InertialParameters:
+        """The same numbers in a frame of another name.
+
+        Args:
+            frame: the new name
+        """
+        return InertialParameters(self.mass, self.first_moment, self.inertia, frame)
+
+    def _require_same_frame(self, other: InertialParameters) -> None:
+        if self.frame != other.frame:
+            raise InvalidInertia(
+                f"bodies in frames '{self.frame}' and '{other.frame}' cannot be added or subtracted;"
+                " bring them into one with in_frame()"
+            )
+
+
+def frame_change_matrix(T_new_old: ArrayLike) -> Array:
+    """The matrix A with `vector_new = A @ vector_old` when a body is seen from a new frame.
+
+    Args:
+        T_new_old: maps coordinates of the old frame to the new one, (4, 4)
+    """
+    T = _checked_transform(T_new_old)
+    J_of_vector, vector_of_J = _pseudo_inertia_maps()
+    return np.asarray(vector_of_J @ np.kron(T, T) @ J_of_vector)
+
+
+def skew(vector: ArrayLike) -> Array:
+    """The matrix S with `S @ x = cross(vector, x)`.
+
+    Args:
+        vector: (3,)
+    """
+    x, y, z = _checked(vector, (3,), "vector")
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+@cache
+def _pseudo_inertia_maps() -> tuple[Array, Array]:
+    """The linear maps between the ten numbers and the sixteen of J, (16, 10) and (10, 16)."""
+    unit = [InertialParameters.from_vector(e) for e in np.eye(10)]
+    forward = np.column_stack([body.pseudo_inertia.ravel() for body in unit])
+    return forward, np.linalg.pinv(forward)
+
+
+def _symmetric(entries: Array) -> Array:
+    matrix = np.zeros((3, 3))
+    for value, (i, j) in zip(entries, _INERTIA_ENTRIES, strict=True):
+        matrix[i, j] = matrix[j, i] = value
+    return matrix
+
+
+def _checked(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
+    array = np.array(values, dtype=float)
+    if array.shape != shape:
+        raise InvalidInertia(f"{name} must have shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise InvalidInertia(f"{name} must be finite, got {array}")
+    return array
+
+
+def _checked_transform(T: ArrayLike) -> Array:
+    matrix = _checked(T, (4, 4), "transform")
+    R = matrix[:3, :3]
+    proper = np.allclose(R @ R.T, np.eye(3), atol=1e-6) and np.linalg.det(R) > 0
+    if not proper or not np.array_equal(matrix[3], [0, 0, 0, 1]):
+        raise InvalidInertia(f"a transform is a rotation and a translation, got\n{matrix}")
+    return matrix
+
+
+def _read_only(array: Array) -> Array:
+    array.setflags(write=False)
+    return array

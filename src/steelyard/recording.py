@@ -1,0 +1,278 @@
+"""Time lives here: a Recording is what was measured, Samples are what can be fitted.
+
+A `Recording` holds signals exactly as they came, in SI units, on one clock that starts at 0: jitter, repeated
+rows and holes included. `steelyard.signals` turns it into `Samples`, which prove by their type that they are
+uniform, finite and differentiated, and say how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidRecording, InvalidSamples
+
+__all__ = ["CHANNELS", "Recording", "Samples", "WrenchConvention"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
+
+CHANNELS = {
+    "q": "measured joint position [rad or m]",
+    "v": "measured joint velocity [rad/s or m/s]",
+    "tau": "torque that the drive applies to the joint [Nm or N]",
+    "current": "motor current [A]",
+    "q_commanded": "commanded joint position [rad or m]",
+    "v_commanded": "commanded joint velocity [rad/s or m/s]",
+    "a_commanded": "commanded joint acceleration [rad/s^2 or m/s^2]",
+    "current_target": "the controller's target current [A]",
+    "tau_target": "the controller's target torque [Nm or N]",
+}
+"""The joint signals that a recording may hold, each (N, n)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Signals of an arm as they were measured, on one clock that starts at 0.
+
+    The clock given may start anywhere; its start is kept in `epoch_s`. Rows may be repeated, late or NaN;
+    `steelyard.quality` says so. Time that goes back and signals that are NaN throughout are refused.
+
+    Attributes:
+        t: time since the first row, (N,) [s]
+        q: measured joint position, (N, n) [rad or m]
+        joint_names: n names
+        v: measured joint velocity, (N, n) [rad/s or m/s]
+        tau: torque that the drive applies to the joint, positive along its axis, (N, n) [Nm or N]
+        current: motor current, (N, n) [A]
+        q_commanded: commanded joint position, (N, n) [rad or m]
+        v_commanded: commanded joint velocity, (N, n) [rad/s or m/s]
+        a_commanded: commanded joint acceleration, (N, n) [rad/s^2 or m/s^2]
+        current_target: the controller's target current, (N, n) [A]
+        tau_target: the controller's target torque, (N, n) [Nm or N]
+        wrench: force and torque of a wrist sensor, (N, 6) [N, Nm], in `wrench_frame`
+        wrench_frame: frame of the wrench; needed with a wrench
+        wrench_convention: what the load does to the sensor, or the reverse; needed with a wrench
+        source: where it comes from, in words
+        epoch_s: what the clock showed at the first row, [s]
+        notes: what happened to it on the way here, a sentence each
+    """
+
+    t: Array
+    q: Array
+    joint_names: Sequence[str] = ()
+    v: Array | None = None
+    tau: Array | None = None
+    current: Array | None = None
+    q_commanded: Array | None = None
+    v_commanded: Array | None = None
+    a_commanded: Array | None = None
+    current_target: Array | None = None
+    tau_target: Array | None = None
+    wrench: Array | None = None
+    wrench_frame: str | None = None
+    wrench_convention: WrenchConvention | None = None
+    source: str = ""
+    epoch_s: float = 0.0
+    notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        t = _checked_clock(self.t)
+        q = np.array(self.q, dtype=float)
+        if q.ndim != 2 or q.shape[0] != len(t) or q.shape[1] == 0:
+            raise InvalidRecording(f"q must be (N, n) with N = {len(t)} rows of time, got {q.shape}")
+        n = q.shape[1]
+        names = tuple(self.joint_names) or tuple(f"joint{i + 1}" for i in range(n))
+        if len(names) != n:
+            raise InvalidRecording(f"{n} joints, but {len(names)} joint names: {', '.join(names)}")
+        for channel in CHANNELS:
+            self._freeze(channel, (len(t), n))
+        self._freeze("wrench", (len(t), 6))
+        if self.wrench is not None and (self.wrench_frame is None or self.wrench_convention is None):
+            raise InvalidRecording(
+                "a wrench needs its wrench_frame and its wrench_convention ('load_on_sensor' or 'sensor_on_load')"
+            )
+        object.__setattr__(self, "epoch_s", float(self.epoch_s) + float(t[0]))
+        object.__setattr__(self, "t", _read_only(t - t[0]))
+        object.__setattr__(self, "joint_names", names)
+        object.__setattr__(self, "notes", tuple(self.notes))
+
+    def _freeze(self, channel: str, shape: tuple[int, int]) -> None:
+        values = getattr(self, channel)
+        if values is None:
+            return
+        array = np.array(values, dtype=float)
+        if array.shape != shape:
+            raise InvalidRecording(f"{channel} must have shape {shape}, got {array.shape}")
+        dead = np.flatnonzero(np.isnan(array).all(axis=0))
+        if dead.size:
+            raise InvalidRecording(f"{channel}, column {dead[0] + 1} of {shape[1]}: every value is NaN")
+        object.__setattr__(self, channel, _read_only(array))
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.q.shape[1]
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first to the last row, [s]."""
+        return float(self.t[-1])
+
+    @property
+    def rate_hz(self) -> float:
+        """Rows for each second, from the median step, [Hz]; 0 for a single row or a clock that stands."""
+        steps = np.diff(self.t)
+        moving = steps[steps > 0]
+        return float(1.0 / np.median(moving)) if moving.size else 0.0
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the signals that it holds."""
+        return tuple(name for name in (*CHANNELS, "wrench") if getattr(self, name) is not None)
+
+    def rows(self, which: slice | Mask, note: str = "") -> Recording:
+        """Some of the rows; their clock starts at 0 again, `epoch_s` remembers.
+
+        Args:
+            which: a slice or a mask of the rows, (N,)
+            note: a sentence to add to the notes
+        """
+        cut = {name: getattr(self, name)[which] for name in self.channels}
+        notes = (*self.notes, note) if note else self.notes
+        t = self.t[which]
+        if t.size == 0:
+            raise InvalidRecording("no rows are left")
+        return replace(self, t=t, notes=notes, **cut)
+
+    def between(self, start_s: float, end_s: float) -> Recording:
+        """The rows from one time to another, both included.
+
+        Args:
+            start_s: [s] since the first row
+            end_s: [s] since the first row
+        """
+        return self.rows((self.t >= start_s) & (self.t <= end_s))
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Signals ready to fit: uniform in time, finite, differentiated.
+
+    Attributes:
+        q: joint position, (N, n) [rad or m]
+        v: joint velocity, (N, n) [rad/s or m/s]
+        a: joint acceleration, (N, n) [rad/s^2 or m/s^2]
+        tau: torque that the drive applies to the joint, (N, n) [Nm or N]
+        rate_hz: samples for each second, [Hz]
+        joint_names: n names
+        kinematics: whether q, v, a are those 'measured' or those 'commanded'
+        usable: which torques count in a fit (low speeds may be left out), (N, n); all when None
+        made_by: how it was made, a sentence a step
+        start_s: time of the first sample on the recording's clock, [s]
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    rate_hz: float
+    joint_names: Sequence[str]
+    kinematics: Literal["measured", "commanded"]
+    usable: Mask | None = None
+    made_by: Sequence[str] = ()
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.q)
+        if len(shape) != 2 or shape[0] == 0 or len(tuple(self.joint_names)) != shape[1]:
+            raise InvalidSamples(
+                f"samples are (N, n) with n = {len(tuple(self.joint_names))} names, got {shape}"
+            )
+        if not (np.isfinite(self.rate_hz) and self.rate_hz > 0):
+            raise InvalidSamples(f"rate_hz must be positive, got {self.rate_hz}")
+        for name in ("q", "v", "a", "tau"):
+            array = np.array(getattr(self, name), dtype=float)
+            if array.shape != shape or not np.isfinite(array).all():
+                raise InvalidSamples(f"{name} must be {shape} finite numbers, got shape {array.shape}")
+            object.__setattr__(self, name, _read_only(array))
+        usable = np.ones(shape, bool) if self.usable is None else np.array(self.usable, dtype=bool)
+        if usable.shape != shape:
+            raise InvalidSamples(f"usable must be {shape}, got {usable.shape}")
+        usable.setflags(write=False)
+        object.__setattr__(self, "usable", usable)
+        object.__setattr__(self, "joint_names", tuple(self.joint_names))
+        object.__setattr__(self, "made_by", tuple(self.made_by))
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.q.shape[1]
+
+    @property
+    def t(self) -> Array:
+        """Time of each sample on the recording's clock, (N,) [s]."""
+        return self.start_s + np.arange(len(self)) / self.rate_hz
+
+    @property
+    def mask(self) -> Mask:
+        """Which torques count in a fit, (N, n)."""
+        assert self.usable is not None  # noqa: S101 - filled at the door
+        return self.usable
+
+    def rows(self, which: slice) -> Samples:
+        """A contiguous part.
+
+        Args:
+            which: a slice without a step
+        """
+        if which.step not in (None, 1):
+            raise InvalidSamples("samples stay uniform: take a slice without a step, or decimate")
+        start = which.indices(len(self))[0]
+        cut = {f.name: getattr(self, f.name)[which] for f in fields(self) if f.name in _SAMPLE_ARRAYS}
+        return replace(self, start_s=self.start_s + start / self.rate_hz, **cut)
+
+    def blocks(self, length: int) -> Iterator[Samples]:
+        """The samples piece by piece.
+
+        Args:
+            length: samples in a piece
+        """
+        for start in range(0, len(self), length):
+            yield self.rows(slice(start, start + length))
+
+
+_SAMPLE_ARRAYS = ("q", "v", "a", "tau", "usable")
+
+
+def _checked_clock(t: Array) -> Array:
+    clock = np.array(t, dtype=float)
+    if clock.ndim != 1 or clock.size == 0:
+        raise InvalidRecording(f"t must be a column of at least one time, got shape {clock.shape}")
+    if not np.isfinite(clock).all():
+        row = int(np.flatnonzero(~np.isfinite(clock))[0])
+        raise InvalidRecording(f"time is {clock[row]} in row {row + 1}")
+    back = np.flatnonzero(np.diff(clock) < 0)
+    if back.size:
+        row = int(back[0]) + 1
+        raise InvalidRecording(
+            f"time goes back in row {row + 1}: {clock[row]:.6f} s after {clock[row - 1]:.6f} s"
+            f" ({back.size} such row{'s' if back.size > 1 else ''}); sort the rows or split the recording there"
+        )
+    return clock
+
+
+def _read_only(array: Array) -> Array:
+    array.setflags(write=False)
+    return array

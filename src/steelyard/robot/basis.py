@@ -1,0 +1,189 @@
+"""Base parameters: the combinations of the parameters phi that torques can tell apart.
+
+The columns of the regressor Y are linearly dependent for every motion. With the independent columns B and
+the dependent ones D, Y_D = Y_B beta, the torque depends on phi only through
+
+    tau = Y phi = Y_B pi,      pi = phi_B + beta phi_D = K phi
+
+Columns are tried one after the other, in an order that prefers those which Gautier and Khalil (1990) keep:
+Ixx, Ixy, Ixz, Iyz, Izz, mx, my of each link, then the drives, then Iyy, mz, m. A column is independent when
+its distance from the span of those kept so far exceeds a share of its own length (both scaled to unit
+length, so that units do not matter; a column that is as short as that beside the longest is zero). URDF angles are rounded to 1e-6 or so; the share must lie above that
+and below the true smallest distance: `weakest_kept` and `strongest_dropped` show the gap.
+
+For an arm in modified DH frames this gives the base parameters that the papers print, in their order. The
+columns of the last link in K say how a payload shows in them (`payload_jacobian`; gaz2017 eq. (27),
+xu2024 appendix).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.errors import InvalidRobot
+from steelyard.inertia import PARAMETER_NAMES, frame_change_matrix
+from steelyard.robot.drive import DRIVE_NAMES
+from steelyard.robot.model import RobotModel
+
+__all__ = ["ParameterBasis"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+AnyArray = TypeVar("AnyArray", bound=NDArray[np.generic])
+
+_PREFERRED = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")
+_GROUPED = ("Iyy", "mz", "m")
+_NEGLIGIBLE_COEFFICIENT = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterBasis:
+    """Independent columns of a regressor and the regrouping matrix K.
+
+    Attributes:
+        independent: indices of the kept columns in the order of pi, (p,)
+        K: pi = K phi, (p, k)
+        parameter_names: names of the k parameters phi
+        weakest_kept: smallest relative distance of a kept column from the others
+        strongest_dropped: largest relative distance of a dropped column from the kept ones
+    """
+
+    independent: Indices
+    K: Array
+    parameter_names: tuple[str, ...]
+    weakest_kept: float
+    strongest_dropped: float
+    _payload_columns: Array = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, robot: RobotModel, *, drive: bool = True, tolerance: float = 1e-4, seed: int = 0
+    ) -> ParameterBasis:
+        """The base parameters of a robot, from its structure alone.
+
+        Args:
+            robot: the arm
+            drive: with rotor inertia, friction and offset, or the links only
+            tolerance: relative distance below which a column counts as dependent
+            seed: of the random postures that probe the structure
+        """
+        rng = np.random.default_rng(seed)
+        count = 40 + 4 * robot.n
+        low = np.clip(robot.limits.q_min, -np.pi, np.pi)
+        high = np.clip(robot.limits.q_max, -np.pi, np.pi)
+        q = rng.uniform(low, high, (count, robot.n))
+        v, a = rng.uniform(-2.0, 2.0, (2, count, robot.n))
+        return cls.of_regressor(robot, robot.regressor(q, v, a), drive=drive, tolerance=tolerance)
+
+    @classmethod
+    def of_regressor(
+        cls, robot: RobotModel, Y: ArrayLike, *, drive: bool = True, tolerance: float = 1e-4
+    ) -> ParameterBasis:
+        """The parameters that a given motion can tell apart.
+
+        Args:
+            robot: the arm
+            Y: its regressor along the motion, (N, n, k)
+            drive: with rotor inertia, friction and offset, or the links only
+            tolerance: relative distance below which a column counts as dependent
+        """
+        if not 0 < tolerance < 1:
+            raise InvalidRobot(f"tolerance must lie between 0 and 1, got {tolerance}")
+        order = _column_order(robot.n, drive)
+        k = 14 * robot.n
+        columns = np.asarray(Y, dtype=float).reshape(-1, k)[:, order]
+        R = np.linalg.qr(columns, mode="r") if len(columns) > len(order) else columns
+        length = np.linalg.norm(R, axis=0)
+        length[length < tolerance * length.max()] = 0.0
+        R = np.where(length > 0, R / np.where(length > 0, length, 1.0), 0.0)
+        kept, distance = _independent(R, tolerance)
+        beta = np.linalg.lstsq(R[:, kept], R, rcond=None)[0]
+        scaled = beta * length / length[kept][:, None]
+        K = np.zeros((len(kept), k))
+        K[:, order] = np.where(np.abs(scaled) < _NEGLIGIBLE_COEFFICIENT, 0.0, scaled)
+        K[:, order[kept]] = np.eye(len(kept))
+        dropped = np.delete(distance, kept)
+        T_flange_link = np.linalg.inv(robot.T_joint_link[-1]) @ robot.T_joint_flange
+        last = slice(10 * (robot.n - 1), 10 * robot.n)
+        return cls(
+            independent=_frozen(order[kept]),
+            K=_frozen(K),
+            parameter_names=robot.parameter_names,
+            weakest_kept=float(distance[kept].min(initial=1.0)),
+            strongest_dropped=float(dropped.max(initial=0.0)),
+            _payload_columns=_frozen(K[:, last] @ frame_change_matrix(T_flange_link)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.independent)
+
+    @property
+    def payload_jacobian(self) -> Array:
+        """How the base parameters change with a payload in the flange frame, (p, 10)."""
+        return self._payload_columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each base parameter is made of, as 'Ixx2 - Iyy2 - 0.3745 m3 - ...'."""
+        return tuple(_sum_in_words(row, i, self.parameter_names) for row, i in self._rows())
+
+    @property
+    def short_names(self) -> tuple[str, ...]:
+        """The kept parameter of each group, with 'r' appended where others are regrouped into it."""
+        return tuple(
+            self.parameter_names[i] + ("r" if np.count_nonzero(row) > 1 else "") for row, i in self._rows()
+        )
+
+    def reduce(self, Y: ArrayLike) -> Array:
+        """The base regressor with `torque = reduce(Y) @ pi`, (N, n, p).
+
+        Args:
+            Y: the regressor, (N, n, k)
+        """
+        return np.take(np.asarray(Y, dtype=float), self.independent, axis=-1)
+
+    def _rows(self) -> list[tuple[Array, int]]:
+        return list(zip(self.K, self.independent.tolist(), strict=True))
+
+
+def _column_order(n: int, drive: bool) -> Indices:
+    """The columns of the regressor, preferred ones first."""
+    at = {name: i for i, name in enumerate(PARAMETER_NAMES)}
+    first = [10 * j + at[name] for j in range(n) for name in _PREFERRED]
+    drives = list(range(10 * n, (10 + len(DRIVE_NAMES)) * n)) if drive else []
+    last = [10 * j + at[name] for j in range(n) for name in _GROUPED]
+    return np.array([*first, *drives, *last], dtype=np.intp)
+
+
+def _independent(R: Array, tolerance: float) -> tuple[Indices, Array]:
+    """The first columns of R that are independent, and the distance of each column from those before it."""
+    Q = np.zeros((len(R), 0))
+    kept: list[int] = []
+    distance = np.zeros(R.shape[1])
+    for j, column in enumerate(R.T):
+        rest = column - Q @ (Q.T @ column)
+        rest -= Q @ (Q.T @ rest)
+        distance[j] = np.linalg.norm(rest)
+        if distance[j] > tolerance:
+            Q = np.column_stack([Q, rest / distance[j]])
+            kept.append(j)
+    return np.array(kept, dtype=np.intp), distance
+
+
+def _sum_in_words(row: Array, kept: int, names: tuple[str, ...]) -> str:
+    terms = [names[kept]]
+    for i in np.flatnonzero(row):
+        if i != kept:
+            size = abs(row[i])
+            factor = "" if abs(size - 1) < _NEGLIGIBLE_COEFFICIENT else f"{size:.5g} "
+            terms.append(f"{'-' if row[i] < 0 else '+'} {factor}{names[i]}")
+    return " ".join(terms)
+
+
+def _frozen(array: AnyArray) -> AnyArray:
+    array.setflags(write=False)
+    return array

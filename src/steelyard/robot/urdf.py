@@ -1,0 +1,193 @@
+"""A URDF as a Pinocchio model of joints in a row."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
+from steelyard.robot.limits import JointLimits
+
+__all__ = ["ParsedURDF", "choose_flange", "joint_axis", "parse", "read"]
+
+Array = NDArray[np.float64]
+
+_MOVABLE = ("revolute", "prismatic", "continuous")
+_UNLIMITED = "1e9"
+
+
+@dataclass(frozen=True)
+class ParsedURDF:
+    """What a URDF says of a chain of joints.
+
+    Attributes:
+        model: the Pinocchio model, unlocked joints only
+        limits: of its joints
+        link_names: name of the link that each joint moves
+    """
+
+    model: pin.Model
+    limits: JointLimits
+    link_names: tuple[str, ...]
+
+
+def read(path: str | Path) -> str:
+    """The text of a URDF file.
+
+    Args:
+        path: of the file
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableFile(f"cannot read URDF {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(f"{path} is not a URDF: it is not text") from error
+    if not text.strip():
+        raise UnreadableFile(f"{path} is empty")
+    return text
+
+
+def parse(text: str, source: str, locked: Mapping[str, float]) -> ParsedURDF:
+    """The chain of joints in a URDF.
+
+    Args:
+        text: the URDF
+        source: where it comes from, for messages
+        locked: position of each joint that shall not move, by name [rad or m]
+    """
+    root = _xml(text, source)
+    joints = {j.get("name", ""): j for j in root.iter("joint") if j.get("type") in _MOVABLE}
+    unlimited = _free_continuous_joints(joints)
+    limits = {name: _limits(joint, source) for name, joint in joints.items()}
+    _require_known(locked, tuple(joints), source)
+    try:
+        model = pin.buildModelFromXML(ET.tostring(root, encoding="unicode"))
+    except (ValueError, RuntimeError) as error:
+        raise InvalidRobot(f"{source} is not a usable URDF: {_one_line(error)}") from error
+    model = _lock(model, locked)
+    if model.nv == 0:
+        raise InvalidRobot(f"{source} has no movable joint left")
+    _require_chain(model, source)
+    names = tuple(model.names)[1:]
+    columns = np.array([limits[name] for name in names]).T
+    columns[:, [name in unlimited for name in names]] *= np.array([[np.inf], [np.inf], [1], [1]])
+    q_min, q_max, v_max, tau_max = columns
+    made = JointLimits(q_min, q_max, v_max, np.full(len(names), np.inf), tau_max)
+    return ParsedURDF(model, made, _link_names(model, joints))
+
+
+def choose_flange(model: pin.Model, wanted: str | None, source: str) -> str:
+    """The name of the flange frame: the wanted one, 'tool0', 'flange', or the last link.
+
+    Args:
+        model: the Pinocchio model
+        wanted: a name, or None
+        source: where the model comes from, for messages
+    """
+    on_last = [f.name for f in model.frames if f.parentJoint == model.nv]
+    if wanted is not None:
+        if wanted not in on_last:
+            raise UnknownName(
+                f"{source}: '{wanted}' is no frame behind the last joint; those are {', '.join(on_last)}"
+            )
+        return wanted
+    for usual in ("tool0", "flange"):
+        if usual in on_last:
+            return usual
+    links = [f.name for f in model.frames if f.parentJoint == model.nv and f.type == pin.FrameType.BODY]
+    return str(links[-1] if links else on_last[-1])
+
+
+def joint_axis(joint: pin.JointModel) -> Array:
+    """The axis of a one-dimensional joint, (3,), in its joint frame.
+
+    Args:
+        joint: of a Pinocchio model
+    """
+    subspace = np.asarray(joint.createData().S).reshape(6)
+    return subspace[:3] if subspace[:3].any() else subspace[3:]
+
+
+def _xml(text: str, source: str) -> ET.Element:
+    try:
+        root = ET.fromstring(text)
+    except ET.ParseError as error:
+        raise InvalidRobot(f"{source} does not parse as XML: {error}") from error
+    if root.tag != "robot":
+        raise InvalidRobot(f"{source} is not a URDF: its root is <{root.tag}>, not <robot>")
+    return root
+
+
+def _free_continuous_joints(joints: Mapping[str, ET.Element]) -> set[str]:
+    """Continuous joints become revolute ones with huge limits, so that one number is one position."""
+    free = {name for name, joint in joints.items() if joint.get("type") == "continuous"}
+    for name in free:
+        joints[name].set("type", "revolute")
+        limit = joints[name].find("limit")
+        if limit is None:
+            limit = ET.SubElement(joints[name], "limit", effort="0", velocity="0")
+        limit.set("lower", "-" + _UNLIMITED)
+        limit.set("upper", _UNLIMITED)
+    return free
+
+
+def _limits(joint: ET.Element, source: str) -> tuple[float, float, float, float]:
+    name, limit = joint.get("name"), joint.find("limit")
+    if limit is None:
+        raise InvalidRobot(f"{source}: joint '{name}' has no <limit>; add one or make it continuous")
+    values = []
+    for key in ("lower", "upper", "velocity", "effort"):
+        try:
+            value = float(limit.get(key, "0"))
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise InvalidRobot(f"{source}: joint '{name}' has {key} '{limit.get(key)}'; it must be finite")
+        values.append(value)
+    lower, upper, speed, effort = values
+    return lower, upper, speed or math.inf, effort or math.inf
+
+
+def _require_known(locked: Mapping[str, float], joints: tuple[str, ...], source: str) -> None:
+    for name, position in locked.items():
+        if name not in joints:
+            raise UnknownName(f"{source} has no movable joint '{name}'; it has {', '.join(joints)}")
+        if not math.isfinite(position):
+            raise InvalidRobot(f"joint '{name}' cannot be locked at {position}")
+
+
+def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
+    if not locked:
+        return model
+    q = pin.neutral(model)
+    for name, position in locked.items():
+        q[model.joints[model.getJointId(name)].idx_q] = position
+    return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
+
+
+def _require_chain(model: pin.Model, source: str) -> None:
+    for i in range(1, model.njoints):
+        if model.parents[i] != i - 1:
+            rival = next(k for k in range(1, i) if model.parents[k] == model.parents[i])
+            raise InvalidRobot(
+                f"{source} branches: joints '{model.names[rival]}' and '{model.names[i]}' both hang from"
+                f" '{model.names[model.parents[i]]}'; lock one branch (locked=, --lock) to use the other"
+            )
+
+
+def _link_names(model: pin.Model, joints: Mapping[str, ET.Element]) -> tuple[str, ...]:
+    children = {name: joint.find("child") for name, joint in joints.items()}
+    return tuple(str(c.get("link")) if (c := children[n]) is not None else n for n in model.names[1:])
+
+
+def _one_line(error: Exception) -> str:
+    return re.sub(r"\s+", " ", str(error)).strip()
