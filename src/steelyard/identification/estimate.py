@@ -1,0 +1,57 @@
+"""An answer that judges itself: value, covariance, names, and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+__all__ = ["Estimate"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimated parameters with their covariance.
+
+    Attributes:
+        value: (p,) [SI]
+        covariance: (p, p); infinite on the diagonal where the data say nothing
+        names: of the parameters
+        noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
+        inflation: how much the correlation of the residuals in time has widened the covariance, (n,)
+        condition: condition number of the weighted regression, columns scaled to unit length
+        status: how good it is, a sentence
+    """
+
+    value: Array
+    covariance: Array
+    names: Sequence[str]
+    noise: Array
+    inflation: Array
+    condition: float
+    status: str
+
+    def __post_init__(self) -> None:
+        for name in ("value", "covariance", "noise", "inflation"):
+            array = np.array(getattr(self, name), dtype=float)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation of each parameter, (p,) [SI]."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Lower and upper end of the interval of each parameter, (p, 2) [SI].
+
+        Args:
+            level: probability that it contains the truth
+        """
+        half = ndtri(0.5 + level / 2) * self.std
+        return np.column_stack([self.value - half, self.value + half])

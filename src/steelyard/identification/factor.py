@@ -1,0 +1,131 @@
+"""Regression in constant memory: the triangular factor of all rows seen so far.
+
+The least-squares problem min |W (tau - Y theta)|^2 depends on the rows only through the factor R of the QR
+decomposition of [Y tau] (R'R = [Y tau]'[Y tau]), and the factor of more rows is the factor of [R; new rows]:
+a recording of any length is reduced piece by piece, without ever forming normal equations. Each joint keeps a
+factor of its own, so that weights can be chosen, and changed, after the rows are gone.
+
+The torque of joint j does not feel the links before it, so many columns of its rows are zero throughout;
+they are left out of the decomposition, and their rows and columns of R_j stay zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, RobotModel
+
+__all__ = ["RegressionFactor"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_CHUNK = 1024  # samples reduced at once
+_BLOCK = 8  # columns that LAPACK treats together; fastest of 8, 16, 32 on a two-core machine
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionFactor:
+    """What all rows of a regression tau = Y theta leave behind, joint by joint.
+
+    Attributes:
+        R: factor of [Y tau] of each joint, (n, p + 1, p + 1)
+        rows: how many rows each joint has seen, (n,)
+    """
+
+    R: Array
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, n: int, p: int) -> RegressionFactor:
+        """The factor of no rows.
+
+        Args:
+            n: number of joints
+            p: number of unknowns
+        """
+        return cls(np.zeros((n, p + 1, p + 1)), np.zeros(n, dtype=np.int64))
+
+    @classmethod
+    def of(cls, robot: RobotModel, basis: ParameterBasis, samples: Iterable[Samples]) -> RegressionFactor:
+        """The factor of the base regression of one or many sets of samples, read once, piece by piece.
+
+        Args:
+            robot: the arm
+            basis: its base parameters
+            samples: any number of them, a generator too
+        """
+        factor = cls.empty(robot.n, len(basis))
+        for part in samples:
+            for piece, Y in robot.regressor_chunks(part.q, part.v, part.a, _CHUNK):
+                factor = factor.add(basis.reduce(Y), part.tau[piece], part.mask[piece])
+        return factor
+
+    @property
+    def p(self) -> int:
+        """Number of unknowns."""
+        return int(self.R.shape[1]) - 1
+
+    def add(self, Y: Array, tau: Array, usable: Mask | None = None) -> RegressionFactor:
+        """The factor with more rows.
+
+        Args:
+            Y: regressor, (N, n, p)
+            tau: torques, (N, n) [Nm]
+            usable: which torques count, (N, n); all by default
+        """
+        R = np.zeros_like(self.R)
+        rows = self.rows.copy()
+        for j in range(len(R)):
+            block = np.column_stack([Y[:, j], tau[:, j]])
+            if usable is not None and not usable[:, j].all():
+                block = block[usable[:, j]]
+            R[j] = _merged(self.R[j], block)
+            rows[j] += len(block)
+        return RegressionFactor(R, rows)
+
+    def merge(self, other: RegressionFactor) -> RegressionFactor:
+        """The factor of the rows of both.
+
+        Args:
+            other: a factor of the same unknowns
+        """
+        R = np.array([_merged(a, b) for a, b in zip(self.R, other.R, strict=True)])
+        return RegressionFactor(R, self.rows + other.rows)
+
+    def weighted(self, weights: Array) -> Array:
+        """One triangular factor of all joints' rows, each joint multiplied by its weight, (p + 1, p + 1).
+
+        Args:
+            weights: (n,), say one over the noise
+        """
+        return _merged(
+            np.zeros((self.p + 1, self.p + 1)), (self.R * weights[:, None, None]).reshape(-1, self.p + 1)
+        )
+
+    def squared_residuals(self, theta: Array) -> Array:
+        """The sum of squared residuals of each joint, (n,) [Nm^2].
+
+        Args:
+            theta: the unknowns, (p,)
+        """
+        return np.asarray(((self.R @ np.append(theta, -1.0)) ** 2).sum(axis=1))
+
+
+def _merged(R: Array, rows: Array) -> Array:
+    """The triangular factor of [R; rows] (LAPACK's update of a triangle by a rectangle)."""
+    columns = np.flatnonzero(R.any(axis=0) | rows.any(axis=0))
+    out = np.zeros_like(R)
+    if columns.size and len(rows):
+        triangle, rectangle = R[np.ix_(columns, columns)], rows[:, columns]
+        merged, _, _, info = lapack.dtpqrt(0, min(_BLOCK, columns.size), triangle, rectangle)
+        if info:
+            raise np.linalg.LinAlgError(f"LAPACK dtpqrt says {info}")
+        out[np.ix_(columns, columns)] = np.triu(merged)
+    return out if len(rows) else R

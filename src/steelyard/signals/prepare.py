@@ -1,0 +1,246 @@
+"""From a Recording to Samples: select, resample, filter, differentiate, reject, decimate, trim."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.recording import Recording, Samples
+from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample
+from steelyard.trajectory import FourierTrajectory
+
+__all__ = ["Preparation", "prepare", "split_at_gaps"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How Samples shall be made.
+
+    Attributes:
+        rate_hz: of the samples before decimation, [Hz]; None for the recording's own median rate
+        cutoff_hz: of the zero-phase low-pass filter on positions and torques, [Hz]; None for no filter
+        order: of that filter
+        mean_length: length of a moving mean on positions and torques, odd [samples]; 1 for none
+        kinematics: fit the motion 'measured' or the one 'commanded'
+        fourier_period_s: period of a Fourier series fitted to the positions, whose derivatives are used, [s];
+            None for central differences
+        fourier_harmonics: how many it has
+        lowest_speed: torques of a joint that is slower do not count, [rad/s]
+        decimate: keep every k-th sample
+        trim_s: leave out so much at both ends, where filters see too little, [s]
+        longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for 5 median steps
+    """
+
+    rate_hz: float | None = None
+    cutoff_hz: float | None = 10.0
+    order: int = 4
+    mean_length: int = 1
+    kinematics: Literal["measured", "commanded"] = "measured"
+    fourier_period_s: float | None = None
+    fourier_harmonics: int = 5
+    lowest_speed: float = 0.0
+    decimate: int = 1
+    trim_s: float = 0.0
+    longest_gap_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kinematics not in ("measured", "commanded"):
+            raise InvalidSamples(f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'")
+        if self.decimate < 1 or self.lowest_speed < 0 or self.trim_s < 0:
+            raise InvalidSamples("decimate must be at least 1, lowest_speed and trim_s not negative")
+
+
+@dataclass(frozen=True)
+class _Signals:
+    """Signals on their way.
+
+    Attributes:
+        t: time, (N,) [s]
+        tau: torque, (N, n)
+        motion: position, and velocity and acceleration where they were commanded, each (N, n)
+        steps: what was done, a sentence each
+    """
+
+    t: Array
+    tau: Array
+    motion: tuple[Array, ...]
+    steps: tuple[str, ...]
+
+    def changed(self, change: Callable[[Array], Array], step: str) -> _Signals:
+        """The same change made to every signal."""
+        motion = tuple(change(x) for x in self.motion)
+        return replace(self, tau=change(self.tau), motion=motion, steps=(*self.steps, step))
+
+
+def prepare(
+    recording: Recording, preparation: Preparation | None = None, *, gain: ArrayLike | None = None
+) -> Samples:
+    """The samples of a recording, ready to fit.
+
+    Torques are taken where the recording has them, else motor currents times the gains.
+
+    Args:
+        recording: as measured
+        preparation: how; the defaults of `Preparation` otherwise
+        gain: torque for each ampere, (n,) [Nm/A]; needed where the recording has currents only
+    """
+    how = preparation or Preparation()
+    signals = _uniform(_select(recording, how, gain), how)
+    rate_hz = float(1.0 / (signals.t[1] - signals.t[0]))
+    signals = _filter(signals, how, rate_hz)
+    q, v, a, derived = _differentiate(signals, how, rate_hz)
+    usable = np.abs(v) >= how.lowest_speed
+    steps = [*signals.steps, derived]
+    if how.lowest_speed > 0:
+        steps.append(f"torques below {how.lowest_speed:g} rad/s do not count ({1 - usable.mean():.0%})")
+    cut = _cut(len(q), how, rate_hz, steps)
+    return Samples(
+        q=q[cut],
+        v=v[cut],
+        a=a[cut],
+        tau=signals.tau[cut],
+        rate_hz=rate_hz / how.decimate,
+        joint_names=recording.joint_names,
+        kinematics=how.kinematics,
+        usable=usable[cut],
+        made_by=tuple(steps),
+        start_s=float(signals.t[cut][0]),
+    )
+
+
+def split_at_gaps(recording: Recording, longest_s: float) -> tuple[Recording, ...]:
+    """The parts of a recording between its gaps; parts shorter than 4 rows are left out.
+
+    Args:
+        recording: as measured
+        longest_s: a longer step of time is a gap, [s]
+    """
+    edges = [0, *(np.flatnonzero(np.diff(recording.t) > longest_s) + 1).tolist(), len(recording)]
+    spans = [slice(i, j) for i, j in itertools.pairwise(edges) if j - i >= 4]
+    return tuple(recording.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans)
+
+
+def _select(recording: Recording, how: Preparation, gain: ArrayLike | None) -> _Signals:
+    tau, origin = _torque(recording, gain)
+    if how.kinematics == "commanded":
+        if recording.q_commanded is None:
+            raise InvalidRecording("the recording has no commanded positions; use kinematics='measured'")
+        motion = _until_none(recording.q_commanded, recording.v_commanded, recording.a_commanded)
+    else:
+        motion = (recording.q,)
+    signals = _Signals(recording.t, tau, motion, (f"{how.kinematics} positions, {origin}",))
+    whole = np.isfinite(np.hstack([tau, *motion])).all(axis=1)
+    fresh = np.concatenate([[True], np.diff(recording.t) > 0])
+    keep = whole & fresh
+    if keep.sum() < 4:
+        raise InvalidRecording(f"only {keep.sum()} rows are whole; at least 4 are needed")
+    if keep.all():
+        return signals
+    words = f"left out {np.sum(~whole)} rows with NaN and {np.sum(whole & ~fresh)} with a repeated time"
+    return replace(signals.changed(lambda x: x[keep], words), t=recording.t[keep])
+
+
+def _until_none(*signals: Array | None) -> tuple[Array, ...]:
+    """The signals before the first one that is missing."""
+    return tuple(x for x in itertools.takewhile(lambda x: x is not None, signals) if x is not None)
+
+
+def _torque(recording: Recording, gain: ArrayLike | None) -> tuple[Array, str]:
+    if gain is None:
+        if recording.tau is not None:
+            return recording.tau, "measured torques"
+        if recording.current is None:
+            raise InvalidRecording("the recording has neither torques nor motor currents")
+        raise InvalidRecording("the recording has motor currents only: give the drive gains (gain=, Nm/A)")
+    if recording.current is None:
+        raise InvalidRecording("gains were given, but the recording has no motor currents")
+    factors = np.asarray(gain, dtype=float)
+    if factors.shape != (recording.n,) or not np.isfinite(factors).all() or not factors.all():
+        raise InvalidSamples(f"gain must be {recording.n} finite numbers other than 0 [Nm/A], got {factors}")
+    return recording.current * factors, f"motor currents times {np.array2string(factors, precision=4)} Nm/A"
+
+
+def _uniform(signals: _Signals, how: Preparation) -> _Signals:
+    steps = np.diff(signals.t)
+    median = float(np.median(steps))
+    longest = 5 * median if how.longest_gap_s is None else how.longest_gap_s
+    if steps.max() > longest:
+        i = int(steps.argmax())
+        raise InvalidRecording(
+            f"{steps[i]:.3f} s are missing after t = {signals.t[i]:.3f} s (longest allowed: {longest:.3f} s);"
+            " use split_at_gaps() or allow it with longest_gap_s"
+        )
+    rate_hz = how.rate_hz or 1.0 / float(np.mean(steps))
+    if rate_hz > 1.5 / median:
+        raise InvalidSamples(f"{rate_hz:g} Hz is faster than the recording, about {1 / median:.4g} Hz")
+    count = int(np.floor((signals.t[-1] - signals.t[0]) * rate_hz * (1 + 1e-12))) + 1
+    grid = signals.t[0] + np.arange(count) / rate_hz
+    if count < 4:
+        raise InvalidSamples(f"only {count} samples at {rate_hz:g} Hz; at least 4 are needed")
+    if count == len(signals.t) and np.allclose(grid, signals.t, rtol=0, atol=1e-6 / rate_hz):
+        return signals
+    words = f"resampled at {rate_hz:.6g} Hz: motion by cubic splines, torques by straight lines"
+    return _Signals(
+        grid,
+        resample(signals.t, signals.tau, grid, smooth=False),
+        tuple(resample(signals.t, x, grid) for x in signals.motion),
+        (*signals.steps, words),
+    )
+
+
+def _filter(signals: _Signals, how: Preparation, rate_hz: float) -> _Signals:
+    if how.mean_length > 1:
+        words = f"moving mean of {how.mean_length} samples on every signal"
+        signals = signals.changed(lambda x: moving_mean(x, how.mean_length), words)
+    if (cutoff := how.cutoff_hz) is not None:
+        words = f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on every signal"
+        signals = signals.changed(lambda x: low_pass(x, cutoff, rate_hz, order=how.order), words)
+    return signals
+
+
+def _differentiate(signals: _Signals, how: Preparation, rate_hz: float) -> tuple[Array, Array, Array, str]:
+    q, *commanded = signals.motion
+    if how.fourier_period_s is not None:
+        series = FourierTrajectory.fitted(
+            signals.t, q, period_s=how.fourier_period_s, harmonics=how.fourier_harmonics
+        )
+        words = f"derivatives of a Fourier series of {series.harmonics} harmonics over {series.period_s:g} s"
+        return *series.at(signals.t), words
+    if not commanded:
+        return q, *central_differences(q, rate_hz), "derivatives by central differences"
+    if len(commanded) == 1:
+        (v,) = commanded
+        return (
+            q,
+            v,
+            central_differences(v, rate_hz)[0],
+            "commanded velocity, acceleration by central differences",
+        )
+    v, a = commanded
+    return q, v, a, "commanded velocity and acceleration"
+
+
+def _cut(count: int, how: Preparation, rate_hz: float, steps: list[str]) -> slice:
+    """The samples to keep; says so in `steps`."""
+    if how.decimate > 1:
+        slow = rate_hz / how.decimate / 2
+        if how.cutoff_hz is None or how.cutoff_hz > slow:
+            raise InvalidSamples(
+                f"keeping every {how.decimate}. sample folds what is faster than {slow:.4g} Hz;"
+                " set cutoff_hz at or below that"
+            )
+        steps.append(f"every {how.decimate}. sample kept")
+    edge = round(how.trim_s * rate_hz)
+    if count - 2 * edge < 1:
+        raise InvalidSamples(f"trim_s {how.trim_s:g} leaves nothing of {(count - 1) / rate_hz:.3g} s")
+    if edge:
+        steps.append(f"{how.trim_s:g} s trimmed at both ends")
+    return slice(edge, count - edge, how.decimate)

@@ -1,0 +1,141 @@
+"""The finite Fourier series of Swevers (1997), as ding2019 eq. (8) and xu2024 eq. (17) write it.
+
+With the base frequency w and harmonics l = 1 ... L, joint j moves as
+
+    q_j(t) = q0_j + sum_l  a_jl / (w l) sin(w l t) - b_jl / (w l) cos(w l t)
+    v_j(t) =        sum_l  a_jl cos(w l t) + b_jl sin(w l t)
+    a_j(t) =        sum_l -a_jl w l sin(w l t) + b_jl w l cos(w l t)
+
+so the coefficients are amplitudes of velocity. The same series, fitted to measured positions, gives
+velocities and accelerations of periodic motion without differentiating noise (ding2019 section III.C).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.errors import InvalidTrajectory
+
+__all__ = ["FourierTrajectory"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FourierTrajectory:
+    """A periodic motion of n joints with L harmonics.
+
+    Attributes:
+        sine: coefficients a, amplitudes of cos in the velocity, (n, L) [rad/s or m/s]
+        cosine: coefficients b, amplitudes of sin in the velocity, (n, L) [rad/s or m/s]
+        offset: q0, (n,) [rad or m]
+        period_s: of the base frequency, [s]
+    """
+
+    sine: Array
+    cosine: Array
+    offset: Array
+    period_s: float
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.sine)
+        if len(shape) != 2 or shape[1] == 0:
+            raise InvalidTrajectory(f"a Fourier trajectory needs (n, L) coefficients, L >= 1, got {shape}")
+        if not (np.isfinite(self.period_s) and self.period_s > 0):
+            raise InvalidTrajectory(f"period_s must be positive, got {self.period_s}")
+        for name, wanted in (("sine", shape), ("cosine", shape), ("offset", shape[:1])):
+            array = np.array(getattr(self, name), dtype=float)
+            if array.shape != wanted or not np.isfinite(array).all():
+                raise InvalidTrajectory(f"{name} must be {wanted} finite numbers, got shape {array.shape}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def fitted(cls, t: ArrayLike, q: ArrayLike, *, period_s: float, harmonics: int) -> FourierTrajectory:
+        """The series that follows measured positions best (least squares).
+
+        Args:
+            t: times, (N,) [s]
+            q: positions, (N, n) [rad or m]
+            period_s: of the base frequency, [s]
+            harmonics: how many, L
+        """
+        time, positions = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
+        if harmonics < 1 or len(time) < 2 * harmonics + 1:
+            raise InvalidTrajectory(
+                f"{harmonics} harmonics need at least one harmonic and {2 * harmonics + 1} samples,"
+                f" got {len(time)}"
+            )
+        w = 2 * np.pi / period_s * np.arange(1, harmonics + 1)
+        phase = time[:, None] * w
+        basis = np.column_stack([np.sin(phase) / w, -np.cos(phase) / w, np.ones(len(time))])
+        coefficients = np.linalg.lstsq(basis, positions, rcond=None)[0].T
+        return cls(
+            coefficients[:, :harmonics],
+            coefficients[:, harmonics : 2 * harmonics],
+            coefficients[:, -1],
+            period_s,
+        )
+
+    @classmethod
+    def random(
+        cls,
+        centre: ArrayLike,
+        *,
+        reach: ArrayLike,
+        speed: ArrayLike,
+        period_s: float,
+        harmonics: int,
+        seed: int,
+    ) -> FourierTrajectory:
+        """A random motion that stays within a reach and a speed (a first motion to try, not a designed one).
+
+        Args:
+            centre: posture in the middle of the motion, (n,) [rad or m]
+            reach: largest distance from it, (n,) [rad or m]
+            speed: largest speed, (n,) [rad/s or m/s]
+            period_s: of the base frequency, [s]
+            harmonics: how many
+            seed: of the random numbers
+        """
+        q0 = np.asarray(centre, dtype=float)
+        a, b = np.random.default_rng(seed).normal(size=(2, len(q0), harmonics))
+        w = 2 * np.pi / period_s * np.arange(1, harmonics + 1)
+        amplitude = np.hypot(a, b)
+        stretch = np.maximum(
+            (amplitude / w).sum(axis=1) / np.asarray(reach, dtype=float),
+            amplitude.sum(axis=1) / np.asarray(speed, dtype=float),
+        )
+        return cls(a / stretch[:, None], b / stretch[:, None], q0, period_s)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self.sine.shape[0])
+
+    @property
+    def harmonics(self) -> int:
+        """Number of harmonics, L."""
+        return int(self.sine.shape[1])
+
+    @property
+    def duration_s(self) -> float:
+        """Length of one period, [s]."""
+        return self.period_s
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration, each (N, n) [rad, rad/s, rad/s^2 or m, ...].
+
+        Args:
+            t: times, (N,) [s]
+        """
+        w = 2 * np.pi / self.period_s * np.arange(1, self.harmonics + 1)
+        phase = np.asarray(t, dtype=float)[:, None] * w
+        s, c = np.sin(phase), np.cos(phase)
+        q = s @ (self.sine / w).T - c @ (self.cosine / w).T + self.offset
+        v = c @ self.sine.T + s @ self.cosine.T
+        a = c @ (self.cosine * w).T - s @ (self.sine * w).T
+        return q, v, a

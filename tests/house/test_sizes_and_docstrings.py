@@ -1,0 +1,68 @@
+"""What is written on the doors is true: small functions, docstrings that name the arguments there are."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "steelyard"
+MODULES = sorted(SOURCE.rglob("*.py"))
+ids = {"ids": lambda p: str(p.relative_to(SOURCE))}
+
+
+def functions(path):
+    """(function, whether it is public) for every function of a module."""
+
+    def walk(node, public):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                yield from walk(child, public and not child.name.startswith("_"))
+            elif isinstance(child, ast.FunctionDef):
+                yield child, public and not child.name.startswith("_")
+
+    yield from walk(ast.parse(path.read_text()), True)
+
+
+def body_lines(function):
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+@pytest.mark.parametrize("path", MODULES, **ids)
+def test_files_and_functions_stay_small(path):
+    assert path.read_text().count("\n") <= 450
+    for function, _ in functions(path):
+        assert body_lines(function) <= 60, function.name
+        args = function.args
+        assert len([a for a in args.args if a.arg not in ("self", "cls")]) + len(args.kwonlyargs) <= 8, (
+            function.name
+        )
+
+
+def test_nine_functions_in_ten_are_under_30_lines():
+    lengths = sorted(body_lines(f) for path in MODULES for f, _ in functions(path))
+    assert lengths[int(0.9 * len(lengths))] < 30
+
+
+@pytest.mark.parametrize("path", MODULES, **ids)
+def test_docstrings_name_the_arguments_of_the_signature(path):
+    if "cli" in path.parts and path.name != "output.py":
+        return  # Typer shows the help of each option instead
+    for function, public in functions(path):
+        if not public:
+            continue
+        doc = ast.get_docstring(function)
+        assert doc, f"{function.name} has no docstring"
+        args = [
+            a.arg for a in (*function.args.args, *function.args.kwonlyargs) if a.arg not in ("self", "cls")
+        ]
+        section = re.search(r"^Args:\n((?:[ ]{4,}.*\n?|\n)*)", doc, re.MULTILINE)
+        documented = re.findall(r"^    (\w+):", section.group(1), re.MULTILINE) if section else []
+        assert documented == args, f"{function.name}: signature {args}, docstring {documented}"
+
+
+def test_no_kwargs_in_our_own_functions():
+    for path in MODULES:
+        for function, _ in functions(path):
+            assert function.args.kwarg is None, f"{path.name}: {function.name} takes **{function.args.kwarg}"

@@ -1,0 +1,139 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification import RegressionFactor, identify
+from steelyard.identification.least_squares import correlation_inflation, covariance, solve_weighted
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, load_robot
+from steelyard.trajectory import load_trajectory
+
+NOISE = np.array([1.31, 2.52, 1.14, 0.39, 0.28, 0.33])
+"""Torque residuals of a UR10, xu2024 Table VIII, [Nm]."""
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("ur10")
+
+
+def made(robot, seed=0, rate_hz=125.0, noise=NOISE) -> Samples:
+    """Torque = Y phi + noise along the published trajectory."""
+    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 1 / rate_hz))
+    tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
+    return Samples(q, v, a, tau, rate_hz, robot.joint_names, "measured")
+
+
+def random_rows(seed, N=40, n=3, p=5):
+    rng = np.random.default_rng(seed)
+    Y = rng.normal(size=(N, n, p))
+    Y[:, 2, :2] = 0  # the last joint does not feel the first links
+    return Y, rng.normal(size=(N, n)), rng.random((N, n)) > 0.2
+
+
+def gram(Y, tau, usable, weights):
+    total = 0
+    for j, w in enumerate(weights):
+        block = w * np.column_stack([Y[:, j], tau[:, j]])[usable[:, j]]
+        total = total + block.T @ block
+    return total
+
+
+def test_factor_holds_the_same_squares_as_all_rows():
+    rows = random_rows(0)
+    weights = np.array([1.0, 0.5, 3.0])
+    R = RegressionFactor.empty(3, 5).add(*rows).weighted(weights)
+    np.testing.assert_allclose(R.T @ R, gram(*rows, weights), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(R, np.triu(R))
+
+
+def test_factor_in_pieces_and_merged_is_the_factor_of_all():
+    Y, tau, usable = random_rows(1)
+    whole = RegressionFactor.empty(3, 5).add(Y, tau, usable)
+    first = RegressionFactor.empty(3, 5).add(Y[:7], tau[:7], usable[:7])
+    second = RegressionFactor.empty(3, 5).add(Y[7:], tau[7:], usable[7:])
+    np.testing.assert_array_equal(whole.rows, usable.sum(axis=0))
+    for other in (first.add(Y[7:], tau[7:], usable[7:]), first.merge(second), second.merge(first)):
+        np.testing.assert_array_equal(other.rows, whole.rows)
+        for R, S in zip(other.R, whole.R, strict=True):
+            np.testing.assert_allclose(R.T @ R, S.T @ S, rtol=1e-12, atol=1e-12)
+
+
+def test_solution_is_numpys_least_squares_and_residuals_are_theirs():
+    Y, tau, _ = random_rows(2)
+    factor = RegressionFactor.empty(3, 5).add(Y, tau)
+    solution = solve_weighted(factor)
+    w = 1 / solution.noise
+    rows, rhs = (w[None, :, None] * Y).reshape(-1, 5), (w * tau).reshape(-1)
+    np.testing.assert_allclose(solution.value, np.linalg.lstsq(rows, rhs, rcond=None)[0], rtol=1e-9)
+    np.testing.assert_allclose(solution.inverse, np.linalg.inv(rows.T @ rows), rtol=1e-9)
+    residuals = ((tau - Y @ solution.value) ** 2).sum(axis=0)
+    np.testing.assert_allclose(factor.squared_residuals(solution.value), residuals, rtol=1e-10)
+    np.testing.assert_allclose(solution.noise**2, residuals / (40 - 5 / 3), rtol=1e-6)
+
+
+def test_covariance_grows_with_the_inflation():
+    Y, tau, _ = random_rows(3)
+    factor = RegressionFactor.empty(3, 5).add(Y, tau)
+    solution = solve_weighted(factor)
+    np.testing.assert_allclose(covariance(factor, solution, np.ones(3)), solution.inverse, rtol=1e-12)
+    np.testing.assert_allclose(covariance(factor, solution, 4 * np.ones(3)), 4 * solution.inverse, rtol=1e-9)
+
+
+def test_inflation_of_an_autoregressive_process_is_known():
+    rng, rho = np.random.default_rng(4), np.array([0.0, 0.5, 0.9])
+    e = rng.normal(size=(40_000, 3))
+    x = np.zeros_like(e)
+    for i in range(1, len(e)):
+        x[i] = rho * x[i - 1] + e[i]
+    np.testing.assert_allclose(correlation_inflation([x]), (1 + rho) / (1 - rho), rtol=0.15)
+
+
+def test_identified_parameters_lie_within_their_intervals(robot):
+    truth = ParameterBasis.of(robot).K @ robot.parameters
+    inside = []
+    for seed in range(12):
+        estimate = identify(robot, made(robot, seed)).estimate
+        low, high = estimate.interval(0.95).T
+        inside.append((low < truth) & (truth < high))
+    assert 0.90 < np.mean(inside) < 0.99
+    np.testing.assert_allclose(estimate.noise, NOISE, rtol=0.1)
+    assert "all 58 base parameters were excited" in estimate.status
+
+
+def test_without_noise_the_prediction_is_exact_on_another_motion(robot):
+    model = identify(robot, made(robot, noise=np.zeros(6)))
+    q, v, a = np.random.default_rng(7).normal(size=(3, 30, 6))
+    np.testing.assert_allclose(model.torque(q, v, a), robot.torque(q, v, a), rtol=1e-6, atol=1e-6)
+
+
+def test_more_recordings_narrow_the_intervals(robot):
+    one = identify(robot, made(robot, 1)).estimate
+    four = identify(robot, [made(robot, seed) for seed in range(4)]).estimate
+    assert np.median(four.std / one.std) == pytest.approx(0.5, abs=0.06)
+
+
+def test_a_joint_that_never_moves_is_bad_news_not_a_number(robot):
+    samples = made(robot)
+    still = np.ones((len(samples), 1)) * samples.q[:1, 5:]
+    q, v, a = (
+        np.column_stack([x[:, :5], fill])
+        for x, fill in ((samples.q, still), (samples.v, 0 * still), (samples.a, 0 * still))
+    )
+    estimate = identify(robot, replace(samples, q=q, v=v, a=a)).estimate
+    assert "says nothing about" in estimate.status
+    assert "Fv6" in estimate.status
+    assert np.isinf(estimate.std[list(estimate.names).index("Fv6")])
+
+
+def test_refusals(robot):
+    samples = made(robot)
+    with pytest.raises(InvalidSamples, match="no samples to identify from"):
+        identify(robot, [])
+    two = Samples(*(samples.q[:, :2],) * 4, 125.0, ("a", "b"), "measured")
+    with pytest.raises(InvalidSamples, match="ur10 has 6 joints, the samples have 2: a, b"):
+        identify(robot, two)
+    with pytest.raises(InvalidSamples, match="some samples hold measured motion, others commanded"):
+        identify(robot, [samples, replace(samples, kinematics="commanded")])

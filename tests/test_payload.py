@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.payload import weigh
+from steelyard.recording import Samples
+from steelyard.robot import load_robot
+from steelyard.trajectory import FourierTrajectory
+
+LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
+
+
+def samples(robot, seed, noise=0.0, trajectory_seed=1):
+    low, high = np.clip(robot.limits.q_min, -2.5, 2.5), np.clip(robot.limits.q_max, -2.5, 2.5)
+    series = FourierTrajectory.random(
+        (low + high) / 2,
+        reach=(high - low) / 2,
+        speed=np.minimum(robot.limits.v_max, 2.0),
+        period_s=10.0,
+        harmonics=5,
+        seed=trajectory_seed,
+    )
+    q, v, a = series.at(np.arange(0, 10, 0.01))
+    tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
+    return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
+
+
+@pytest.mark.parametrize("name", ["ur10", "ur10e", "lwr4", "panda", "kr60ha", "tx60"])
+def test_without_noise_the_payload_is_exact_for_every_arm(name):
+    robot = load_robot(name)
+    model = identify(robot, samples(robot, 0, noise=1e-7))
+    found = weigh(model, samples(robot.with_payload(LOAD), 1, noise=1e-7, trajectory_seed=2))
+    np.testing.assert_allclose(found.body.vector, LOAD.vector, atol=2e-5)
+    assert found.body.frame == robot.flange
+    assert "all ten parameters were excited" in found.status
+
+
+def test_intervals_contain_the_truth_and_friction_may_change_with_the_load():
+    robot = load_robot("ur10")
+    drier = replace(robot.drive, coulomb=robot.drive.coulomb * 1.15, viscous=robot.drive.viscous * 1.05)
+    loaded = robot.with_payload(LOAD).with_drive(drier)
+    inside, errors = [], []
+    for seed in range(15):
+        model = identify(robot, [samples(robot, seed, 0.5), samples(robot, seed + 100, 0.5, 3)])
+        found = weigh(model, samples(loaded, seed + 50, 0.5, 2))
+        inside.append(np.abs(found.body.vector - LOAD.vector) < 1.96 * found.std)
+        errors.append(found.body.mass - LOAD.mass)
+    assert 0.88 < np.mean(inside) <= 1
+    assert np.std(errors) == pytest.approx(found.std[0], rel=0.5)
+
+
+def test_com_std_is_what_the_spread_of_the_numbers_gives():
+    robot = load_robot("ur10")
+    found = weigh(identify(robot, samples(robot, 0, 0.5)), samples(robot.with_payload(LOAD), 1, 0.5, 2))
+    draws = np.random.default_rng(0).multivariate_normal(found.body.vector, found.covariance, 20_000)
+    np.testing.assert_allclose((draws[:, 1:4] / draws[:, :1]).std(axis=0), found.com_std, rtol=0.03)
+
+
+def test_too_little_motion_is_said():
+    robot = load_robot("planar2r")
+    found = weigh(identify(robot, samples(robot, 0, 0.01)), samples(robot.with_payload(LOAD), 1, 0.01))
+    assert "says nothing about mz, Ixx, Ixy, Iyy, Ixz, Iyz" in found.status
+    assert np.isinf(found.std[3])
+
+
+def test_an_implausible_answer_is_said():
+    robot = load_robot("ur10")
+    lighter = robot.with_links(
+        [
+            *robot.links[:5],
+            InertialParameters.from_com(0.05, [0, 0, 0], 1e-5 * np.eye(3), robot.links[5].frame),
+        ]
+    )
+    found = weigh(identify(robot, samples(robot, 0, 1e-3)), samples(lighter, 1, 1e-3))
+    assert found.body.mass < 0
+    assert "no real body has these numbers: the mass is -0.3" in found.status
+
+
+def test_refusals():
+    robot = load_robot("ur10")
+    model = identify(robot, samples(robot, 0, 0.5))
+    with pytest.raises(
+        InvalidSamples, match="fitted to measured motion, these samples hold commanded motion"
+    ):
+        weigh(model, replace(samples(robot, 1), kinematics="commanded"))
+    with pytest.raises(InvalidSamples, match="ur10 has 6 joints, the samples have 2"):
+        weigh(model, samples(load_robot("planar2r"), 0))

@@ -1,0 +1,158 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.recording import Recording
+from steelyard.signals import Preparation, prepare, split_at_gaps
+from steelyard.trajectory import FourierTrajectory
+
+SERIES = FourierTrajectory.random(
+    [0.2, -0.4], reach=[1.0, 1.0], speed=[1.5, 1.0], period_s=6.0, harmonics=3, seed=5
+)
+
+
+def recording(t, **channels) -> Recording:
+    q, v, a = SERIES.at(t)
+    tau = np.column_stack([3 * a[:, 0] + q[:, 1], 2 * v[:, 1] + 1])
+    return Recording(
+        t=t, q=q, tau=tau, q_commanded=q, v_commanded=v, a_commanded=a, joint_names=("one", "two"), **channels
+    )
+
+
+JITTERED = np.arange(0, 6, 0.01) + 0.002 * (np.arange(600) % 2)
+"""Steps of 12 and 8 ms in turns, as real controllers log."""
+
+
+def test_samples_follow_the_true_motion_in_spite_of_jitter():
+    samples = prepare(recording(JITTERED), Preparation(cutoff_hz=15.0))
+    q, v, a = SERIES.at(samples.t)
+    inside = slice(30, -30)
+    np.testing.assert_allclose(samples.q[inside], q[inside], atol=1e-4)
+    np.testing.assert_allclose(samples.v[inside], v[inside], atol=2e-3)
+    np.testing.assert_allclose(samples.a[inside], a[inside], atol=3e-2)
+    assert np.abs(a).max() > 1
+    assert samples.kinematics == "measured"
+    assert samples.rate_hz == pytest.approx(100, rel=0.01)
+    assert [words.split()[0] for words in samples.made_by] == [
+        "measured",
+        "resampled",
+        "zero-phase",
+        "derivatives",
+    ]
+
+
+def test_uniform_recordings_are_not_resampled():
+    samples = prepare(recording(np.arange(300) * 0.01), Preparation(cutoff_hz=None))
+    np.testing.assert_array_equal(samples.q, recording(np.arange(300) * 0.01).q)
+    assert not any("resampled" in words for words in samples.made_by)
+
+
+def test_commanded_motion_is_taken_as_commanded():
+    samples = prepare(recording(np.arange(300) * 0.01), Preparation(kinematics="commanded", cutoff_hz=None))
+    np.testing.assert_array_equal(samples.a, SERIES.at(np.arange(300) * 0.01)[2])
+    assert samples.kinematics == "commanded"
+
+
+def test_missing_commanded_acceleration_is_differentiated_from_the_velocity():
+    bare = replace(recording(np.arange(300) * 0.01), a_commanded=None)
+    samples = prepare(bare, Preparation(kinematics="commanded", cutoff_hz=None))
+    np.testing.assert_allclose(samples.a, SERIES.at(np.arange(300) * 0.01)[2], atol=5e-3)
+
+
+def test_fourier_fit_gives_exact_derivatives_of_periodic_motion_with_noise():
+    t = np.arange(0, 6, 0.01)
+    noisy = replace(recording(t), q=SERIES.at(t)[0] + 1e-4 * np.random.default_rng(0).normal(size=(600, 2)))
+    fourier = prepare(noisy, Preparation(cutoff_hz=None, fourier_period_s=6.0, fourier_harmonics=3))
+    central = prepare(noisy, Preparation(cutoff_hz=None))
+    error = [np.abs(s.a - SERIES.at(t)[2]).max() for s in (fourier, central)]
+    assert error[0] < 1e-3 < 1 < error[1]
+
+
+def test_currents_become_torques_by_the_gains():
+    rec = recording(np.arange(300) * 0.01)
+    with_current = replace(rec, tau=None, current=rec.tau / np.array([10.0, 5.0]))
+    samples = prepare(with_current, Preparation(cutoff_hz=None), gain=[10.0, 5.0])
+    np.testing.assert_allclose(samples.tau, rec.tau, atol=1e-12)
+    assert "Nm/A" in samples.made_by[0]
+
+
+def test_slow_torques_do_not_count():
+    samples = prepare(recording(JITTERED), Preparation(lowest_speed=0.2))
+    np.testing.assert_array_equal(samples.mask, np.abs(samples.v) >= 0.2)
+    assert 0 < samples.mask.mean() < 1
+
+
+def test_decimation_keeps_every_third_sample_and_trimming_moves_the_start():
+    rec = recording(np.arange(600) * 0.01)
+    whole = prepare(rec)
+    part = prepare(rec, Preparation(decimate=3, trim_s=0.5))
+    np.testing.assert_array_equal(part.q, whole.q[50:-50:3])
+    np.testing.assert_allclose(part.t, whole.t[50:-50:3], atol=1e-12)
+    assert part.rate_hz == pytest.approx(whole.rate_hz / 3)
+
+
+def test_nan_rows_and_repeated_times_are_left_out_and_said():
+    t = np.arange(600) * 0.01
+    t[100] = t[99]
+    rec = recording(t)
+    q = rec.q.copy()
+    q[300] = np.nan
+    samples = prepare(replace(rec, q=q), Preparation(cutoff_hz=20.0))
+    assert "1 rows with NaN and 1 with a repeated time" in samples.made_by[1]
+    assert np.isfinite(samples.a).all()
+
+
+def test_gaps_are_refused_not_filled_and_can_be_split():
+    t = np.concatenate([np.arange(300) * 0.01, 4.0 + np.arange(200) * 0.01])
+    rec = recording(t)
+    with pytest.raises(InvalidRecording, match=r"1\.010 s are missing after t = 2\.990 s"):
+        prepare(rec)
+    first, second = split_at_gaps(rec, 0.05)
+    assert (len(first), len(second)) == (300, 200)
+    assert second.t[0] == 0
+    assert second.epoch_s == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"rate_hz": 500.0}, "500 Hz is faster than the recording"),
+        ({"decimate": 10}, "folds what is faster than 5 Hz"),
+        ({"trim_s": 4.0}, "leaves nothing of 6 s"),
+        ({"cutoff_hz": 60.0}, "between 0 and half the rate, 50 Hz; got 60 Hz"),
+        ({"rate_hz": 0.4}, "only 3 samples at 0.4 Hz"),
+    ],
+)
+def test_impossible_preparations_are_refused(how, words):
+    with pytest.raises(InvalidSamples, match=words):
+        prepare(recording(np.arange(601) * 0.01), Preparation(**how))
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [({"kinematics": "dreamt"}, "'measured' or 'commanded', got 'dreamt'"), ({"decimate": 0}, "at least 1")],
+)
+def test_impossible_settings_are_refused(how, words):
+    with pytest.raises(InvalidSamples, match=words):
+        Preparation(**how)
+
+
+def test_missing_signals_are_named():
+    rec = recording(np.arange(300) * 0.01)
+    bare = Recording(t=rec.t, q=rec.q)
+    with pytest.raises(InvalidRecording, match="neither torques nor motor currents"):
+        prepare(bare)
+    with pytest.raises(InvalidRecording, match="give the drive gains"):
+        prepare(replace(bare, current=rec.tau))
+    with pytest.raises(InvalidRecording, match="gains were given, but the recording has no motor currents"):
+        prepare(rec, gain=[1.0, 1.0])
+    with pytest.raises(InvalidRecording, match="no commanded positions"):
+        prepare(replace(bare, tau=rec.tau), Preparation(kinematics="commanded"))
+    with pytest.raises(InvalidSamples, match=r"gain must be 2 finite numbers other than 0"):
+        prepare(replace(bare, current=rec.tau), gain=[1.0, 0.0])
+    hollow = rec.q.copy()
+    hollow[3:] = np.nan
+    with pytest.raises(InvalidRecording, match="only 3 rows are whole"):
+        prepare(replace(rec, q=hollow))
