@@ -7,6 +7,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import weigh
+from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
@@ -34,7 +35,7 @@ def test_without_noise_the_payload_is_exact_for_every_arm(name):
     robot = load_robot(name)
     model = identify(robot, samples(robot, 0, noise=1e-7))
     found = weigh(model, samples(robot.with_payload(LOAD), 1, noise=1e-7, trajectory_seed=2))
-    np.testing.assert_allclose(found.body.vector, LOAD.vector, atol=2e-5)
+    np.testing.assert_allclose(found.unconstrained.vector, LOAD.vector, atol=2e-5)
     assert found.body.frame == robot.flange
     assert "all ten parameters were excited" in found.status
 
@@ -47,7 +48,7 @@ def test_intervals_contain_the_truth_and_friction_may_change_with_the_load():
     for seed in range(15):
         model = identify(robot, [samples(robot, seed, 0.5), samples(robot, seed + 100, 0.5, 3)])
         found = weigh(model, samples(loaded, seed + 50, 0.5, 2))
-        inside.append(np.abs(found.body.vector - LOAD.vector) < 1.96 * found.std)
+        inside.append(np.abs(found.unconstrained.vector - LOAD.vector) < 1.96 * found.std)
         errors.append(found.body.mass - LOAD.mass)
     assert 0.88 < np.mean(inside) <= 1
     assert np.std(errors) == pytest.approx(found.std[0], rel=0.5)
@@ -56,7 +57,7 @@ def test_intervals_contain_the_truth_and_friction_may_change_with_the_load():
 def test_com_std_is_what_the_spread_of_the_numbers_gives():
     robot = load_robot("ur10")
     found = weigh(identify(robot, samples(robot, 0, 0.5)), samples(robot.with_payload(LOAD), 1, 0.5, 2))
-    draws = np.random.default_rng(0).multivariate_normal(found.body.vector, found.covariance, 20_000)
+    draws = np.random.default_rng(0).multivariate_normal(found.unconstrained.vector, found.covariance, 20_000)
     np.testing.assert_allclose((draws[:, 1:4] / draws[:, :1]).std(axis=0), found.com_std, rtol=0.03)
 
 
@@ -77,7 +78,30 @@ def test_an_implausible_answer_is_said():
     )
     found = weigh(identify(robot, samples(robot, 0, 1e-3)), samples(lighter, 1, 1e-3))
     assert found.body.mass < 0
-    assert "no real body has these numbers: the mass is -0.3" in found.status
+    assert "do not trust this" in found.status
+    assert "the mass is -0.3" in found.status
+
+
+def test_the_nearest_real_body_is_physical_and_better_than_its_neighbours():
+    rng = np.random.default_rng(3)
+    plain = InertialParameters.from_vector(LOAD.vector + np.r_[np.zeros(4), [-0.03, 0.01, 0, 0, 0, 0.03]])
+    A = rng.normal(size=(10, 10))
+    covariance = 1e-4 * (A @ A.T + 10 * np.eye(10))
+    body, distance = nearest_physical(plain, covariance)
+    assert not plain.is_physical
+    assert body.is_physical
+
+    def far(other):
+        step = other.vector - plain.vector
+        return np.sqrt(step @ np.linalg.solve(covariance, step))
+
+    assert far(body) == pytest.approx(distance, rel=1e-6)
+    inner = body.log_cholesky + 0.02 * rng.normal(size=(200, 10))
+    assert min(far(InertialParameters.from_log_cholesky(theta)) for theta in inner) > distance - 1e-6
+
+
+def test_a_physical_estimate_is_left_alone():
+    assert nearest_physical(LOAD, np.eye(10)) == (LOAD, 0.0)
 
 
 def test_refusals():

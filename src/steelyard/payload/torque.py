@@ -19,6 +19,7 @@ from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification.least_squares import correlation_inflation, covariance, solve_weighted
 from steelyard.identification.model import require_same_joints
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
 
 __all__ = ["Payload", "weigh"]
@@ -26,6 +27,7 @@ __all__ = ["Payload", "weigh"]
 Array = NDArray[np.float64]
 
 _FRICTION = ("Fc", "Fv", "B")
+_FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +35,15 @@ class Payload:
     """What was weighed, in the flange frame.
 
     Attributes:
-        body: mass, first moment and inertia, in the flange frame
+        body: the answer, in the flange frame; physical where all ten numbers were excited
+        unconstrained: the plain estimate, in the flange frame, which no real body may have
         covariance: of its ten numbers in the order of `PARAMETER_NAMES`, (10, 10); infinite where unknown
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
         status: how good it is, a sentence
     """
 
     body: InertialParameters
+    unconstrained: InertialParameters
     covariance: Array
     noise: Array
     status: str
@@ -81,8 +85,9 @@ def weigh(model: DynamicModel, samples: Samples) -> Payload:
     )
     inflation = correlation_inflation([samples.tau - predicted])
     spread = covariance(factor, solution, inflation, mixing)
-    body = InertialParameters.from_vector(solution.value[-10:], model.robot.flange)
-    return Payload(body, spread[-10:, -10:], solution.noise, _status(body, solution.unknown[-10:]))
+    plain = InertialParameters.from_vector(solution.value[-10:], model.robot.flange)
+    body, status = _judged(plain, spread[-10:, -10:], solution.unknown[-10:])
+    return Payload(body, plain, spread[-10:, -10:], solution.noise, status)
 
 
 def _prior(model: DynamicModel) -> Array:
@@ -96,9 +101,22 @@ def _prior(model: DynamicModel) -> Array:
     return np.column_stack([Z, whitening @ value])
 
 
-def _status(body: InertialParameters, unknown: NDArray[np.bool_]) -> str:
+def _judged(
+    plain: InertialParameters, spread: Array, unknown: NDArray[np.bool_]
+) -> tuple[InertialParameters, str]:
+    """The body to answer with, and a sentence about it."""
     if unknown.any():
-        return f"the motion says nothing about {', '.join(np.array(PARAMETER_NAMES)[unknown])}"
-    if not body.is_physical:
-        return f"no real body has these numbers: {body.why_not_physical}"
-    return "all ten parameters were excited; a real body can have these numbers"
+        names = ", ".join(np.array(PARAMETER_NAMES)[unknown])
+        return plain, f"the motion says nothing about {names}; do not use these numbers"
+    body, distance = nearest_physical(plain, spread)
+    if distance == 0.0:
+        return body, "all ten parameters were excited, and a real body can have them"
+    if distance < _FAR:
+        return body, (
+            "all ten parameters were excited; this is the nearest real body,"
+            f" {distance:.1f} standard deviations from the plain estimate"
+        )
+    return plain, (
+        f"do not trust this: the nearest real body is {distance:.0f} standard deviations away;"
+        f" {plain.why_not_physical}"
+    )

@@ -1,0 +1,40 @@
+"""The command line: one file a verb. The only room that prints."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from steelyard.cli import check, demo, robot, robots, simulate
+from steelyard.cli.output import complain
+from steelyard.errors import SteelyardError
+
+__all__ = ["run"]
+
+app = typer.Typer(
+    name="steelyard",
+    help="Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for verb in (demo, robots, robot, check, simulate):
+    app.command(name=verb.__name__.rsplit(".", 1)[-1])(verb.command)
+
+
+@app.callback()
+def _steelyard() -> None:
+    """Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor."""
+
+
+def run() -> None:
+    """Runs the command; exit code 0 is fine, 1 is bad news, 2 is bad input."""
+    try:
+        app()
+    except SteelyardError as error:
+        complain(str(error), as_json="--json" in sys.argv)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        complain("stopped", as_json=False)
+        sys.exit(130)

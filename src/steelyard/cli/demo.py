@@ -1,0 +1,109 @@
+"""`steelyard demo`: a simulated UR10 weighs a payload."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from steelyard.cli.output import JsonFlag, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from steelyard.inertia import InertialParameters
+    from steelyard.payload import Payload
+
+__all__ = ["command"]
+
+_TORQUE_NOISE = [
+    1.3102,
+    2.5186,
+    1.1437,
+    0.3914,
+    0.2793,
+    0.3325,
+]  # xu2024 Table VIII, nonlinear, without payload
+_MASS, _COM, _MOMENTS = 3.5256, [0.0, 0.0, 0.0296], [0.0064, 0.0064, 0.0045]  # xu2024 Table VII
+
+
+def command(
+    picture: Annotated[Path, typer.Option("--picture", "-o", help="Where the picture goes.")] = Path(
+        "out/demo.png"
+    ),
+    seed: Annotated[int, typer.Option(help="Of the simulated noise.")] = 1,
+    as_json: JsonFlag = False,
+) -> None:
+    """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
+    from steelyard.identification import identify
+    from steelyard.inertia import InertialParameters
+    from steelyard.payload import weigh
+    from steelyard.report import payload_picture
+    from steelyard.robot import load_robot
+    from steelyard.signals import prepare
+    from steelyard.simulation import SensorModel, SimulationOptions, simulate
+    from steelyard.trajectory import load_trajectory
+
+    began = time.perf_counter()
+    robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")
+    truth = InertialParameters.from_com(_MASS, _COM, np.diag(_MOMENTS))
+    sensors = SensorModel(torque_std=np.array(_TORQUE_NOISE))
+    runs = {}
+    for k, (name, load) in enumerate((("empty", None), ("loaded", truth))):
+        with progress(f"MuJoCo: the {name} arm runs the trajectory of xu2024", quiet=as_json) as done:
+            run = simulate(
+                robot,
+                trajectory,
+                payload=load,
+                sensors=sensors,
+                seed=2 * seed + k,
+                options=SimulationOptions(progress=done),
+            )
+            runs[name] = prepare(run.recording, gain=robot.drive.gain)
+    model = identify(robot, runs["empty"])
+    payload = weigh(model, runs["loaded"])
+    payload_picture(picture, model, payload, runs["loaded"], truth=truth)
+    seconds = time.perf_counter() - began
+    if as_json:
+        print_json(_facts(payload, truth, picture, seconds))
+        return
+    print_table(
+        "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)", _HEADERS, _rows(payload, truth)
+    )
+    print(f"\n{payload.status[0].upper()}{payload.status[1:]}.")
+    print(f"Picture: {picture} ({seconds:.1f} s in all)")
+
+
+_HEADERS = ("", "weighed", "+-", "truth", "unit")
+
+
+def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
+    from steelyard.inertia import PARAMETER_NAMES
+
+    rows = [("mass", payload.body.mass, payload.std[0], truth.mass, "kg")]
+    for i, axis in enumerate("xyz"):
+        com = 1e3 * np.array([payload.body.com[i], payload.com_std[i], truth.com[i]])
+        rows.append((f"centre of mass {axis}", *com, "mm"))
+    for i in range(4, 10):
+        numbers = (payload.body.vector[i], payload.std[i], truth.vector[i])
+        rows.append((f"{PARAMETER_NAMES[i]} about the flange", *numbers, "kg m^2"))
+    return [(name, f"{x:.4f}", f"{1.96 * std:.4f}", f"{t:.4f}", unit) for name, x, std, t, unit in rows]
+
+
+def _facts(payload: Payload, truth: InertialParameters, picture: Path, seconds: float) -> dict[str, Any]:
+    return {
+        "mass": payload.body.mass,
+        "mass_std": payload.std[0],
+        "mass_truth": truth.mass,
+        "com": payload.body.com,
+        "com_std": payload.com_std,
+        "com_truth": truth.com,
+        "vector": payload.body.vector,
+        "std": payload.std,
+        "vector_truth": truth.vector,
+        "frame": payload.body.frame,
+        "status": payload.status,
+        "picture": str(picture),
+        "seconds": seconds,
+    }

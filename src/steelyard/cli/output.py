@@ -1,0 +1,99 @@
+"""What the verbs share: tables, one JSON object, progress, complaints."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+__all__ = ["JsonFlag", "complain", "number", "print_json", "print_table", "progress"]
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Prints one JSON object; numbers that are not finite become null.
+
+    Args:
+        result: names and values; arrays are welcome
+    """
+    print(json.dumps(_plain(result), indent=2, allow_nan=False))
+
+
+def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Prints a table: the first column to the left, the others to the right.
+
+    Args:
+        title: above it
+        headers: of the columns
+        rows: the cells
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for i, header in enumerate(headers):
+        table.add_column(header, justify="left" if i == 0 else "right", header_style="dim")
+    for row in rows:
+        table.add_row(*row)
+    Console(soft_wrap=not sys.stdout.isatty()).print(table)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """The number as a person reads it; a dash where it is not finite.
+
+    Args:
+        value: the number
+        digits: how many count
+    """
+    return f"{value:.{digits}g}" if math.isfinite(value) else "-"
+
+
+@contextmanager
+def progress(what: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """A bar on stderr while work goes on; gives a function to call with the share that is done.
+
+    Args:
+        what: the work, in words
+        quiet: show nothing
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+        bar.update(task, completed=1.0)
+
+
+def complain(message: str, *, as_json: bool) -> None:
+    """One clear line on stderr; with `--json` an object with the key 'error' on stdout too.
+
+    Args:
+        message: what is wrong
+        as_json: whether stdout shall hold one JSON object
+    """
+    if as_json:
+        print_json({"error": message})
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,68 @@
+"""`steelyard robot NAME`: one arm, its joints and its base parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.output import JsonFlag, number, print_json, print_table
+
+if TYPE_CHECKING:
+    from steelyard.robot import ParameterBasis, RobotModel
+
+__all__ = ["command"]
+
+_LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    symbolic: Annotated[
+        bool, typer.Option("--symbolic", help="Base parameters as exact formulas (DH arms only).")
+    ] = False,
+    rigid: Annotated[bool, typer.Option("--rigid", help="Links only, no rotors and friction.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Shows an arm: joints, limits, flange, and what can be identified of it."""
+    from steelyard.robot import ParameterBasis, load_robot
+
+    robot = load_robot(name)
+    basis = ParameterBasis.of(robot, drive=not rigid)
+    formulas = _formulas(robot, basis, symbolic=symbolic, rigid=rigid)
+    if as_json:
+        print_json(_facts(robot, basis, formulas))
+        return
+    print(f"{robot.name}: {robot.n} joints, flange frame '{robot.flange}'\n{robot.source}\n")
+    rows = [
+        (joint, kind, *(number(getattr(robot.limits, limit)[j]) for limit in _LIMITS))
+        for j, (joint, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True))
+    ]
+    headers = ("joint", "type", "q min", "q max", "v max", "a max", "tau max")
+    print_table("Joints [rad, rad/s, rad/s^2, Nm; m, m/s, m/s^2, N where prismatic]", headers, rows)
+    print(f"\n{len(basis)} base parameters out of {basis.K.shape[1] if not rigid else 10 * robot.n}:")
+    print("\n".join(formulas))
+
+
+def _formulas(robot: RobotModel, basis: ParameterBasis, *, symbolic: bool, rigid: bool) -> list[str]:
+    if symbolic:
+        from steelyard.robot.symbolic import symbolic_base_parameters
+
+        return list(symbolic_base_parameters(robot, drive=not rigid).lines())
+    return [f"pi_{i + 1} = {words}" for i, words in enumerate(basis.names)]
+
+
+def _facts(robot: RobotModel, basis: ParameterBasis, formulas: list[str]) -> dict[str, object]:
+    return {
+        "name": robot.name,
+        "source": robot.source,
+        "joints": list(robot.joint_names),
+        "joint_types": list(robot.joint_types),
+        "flange": robot.flange,
+        "gravity_base": robot.gravity_base,
+        "limits": {limit: getattr(robot.limits, limit) for limit in _LIMITS},
+        "base_parameters": len(basis),
+        "formulas": formulas,
+        "weakest_kept": basis.weakest_kept,
+        "strongest_dropped": basis.strongest_dropped,
+    }

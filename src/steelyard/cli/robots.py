@@ -1,0 +1,17 @@
+"""`steelyard robots`: the bundled arms."""
+
+from steelyard.cli.output import JsonFlag, print_json, print_table
+
+__all__ = ["command"]
+
+
+def command(as_json: JsonFlag = False) -> None:
+    """Lists the bundled arms."""
+    from steelyard.robot import load_robot, robot_names
+
+    arms = [load_robot(name) for name in robot_names()]
+    if as_json:
+        print_json({"robots": [{"name": a.name, "joints": a.n, "source": a.source} for a in arms]})
+        return
+    rows = [(arm.name, str(arm.n), arm.source.split(". ")[0].rstrip(".")) for arm in arms]
+    print_table("Bundled arms (a .urdf or .toml file will do as well)", ("name", "joints", "source"), rows)

@@ -1,0 +1,87 @@
+"""`steelyard simulate ROBOT -o FILE`: a recording of a simulated arm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from steelyard.cli.output import JsonFlag, print_json, progress
+
+if TYPE_CHECKING:
+    from steelyard.inertia import InertialParameters
+    from steelyard.robot import RobotModel
+    from steelyard.trajectory import FourierTrajectory
+
+__all__ = ["command"]
+
+
+def command(
+    robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the recording goes (.parquet).")],
+    trajectory: Annotated[
+        str | None, typer.Option(help="A published one (xu2024); a random one within limits by default.")
+    ] = None,
+    mass: Annotated[float, typer.Option(help="Of a payload [kg].")] = 0.0,
+    com: Annotated[str, typer.Option(help="Its centre of mass in the flange frame, x,y,z [m].")] = "0,0,0.05",
+    size: Annotated[float, typer.Option(help="Edge of the cube that it is taken as [m].")] = 0.1,
+    rate: Annotated[float, typer.Option(help="Rows for each second [Hz].")] = 125.0,
+    ideal: Annotated[bool, typer.Option("--ideal", help="Sensors without noise.")] = False,
+    seed: Annotated[int, typer.Option(help="Of noise and random motion.")] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Records a simulated arm (MuJoCo), empty or with a payload."""
+    from steelyard.io import write_recording
+    from steelyard.robot import load_robot
+    from steelyard.simulation import SensorModel, SimulationOptions, simulate
+    from steelyard.trajectory import load_trajectory
+
+    arm = load_robot(robot)
+    motion = _random_motion(arm, seed) if trajectory is None else load_trajectory(trajectory)
+    load = _cube(mass, com, size, arm.flange) if mass else None
+    with progress(f"MuJoCo: {arm.name}, {motion.duration_s:g} s", quiet=as_json) as done:
+        run = simulate(
+            arm,
+            motion,
+            payload=load,
+            sensors=SensorModel.ideal() if ideal else SensorModel(),
+            rate_hz=rate,
+            seed=seed,
+            options=SimulationOptions(progress=done),
+        )
+    write_recording(run.recording, output)
+    rows, channels = len(run.recording), list(run.recording.channels)
+    if as_json:
+        print_json({"file": str(output), "rows": rows, "channels": channels, "payload": load and load.vector})
+    else:
+        print(f"{output}: {rows} rows, {run.recording.duration_s:g} s; {', '.join(channels)}")
+
+
+def _random_motion(robot: RobotModel, seed: int) -> FourierTrajectory:
+    from steelyard.trajectory import FourierTrajectory
+
+    room = np.minimum(robot.limits.q_max - robot.home, robot.home - robot.limits.q_min)
+    return FourierTrajectory.random(
+        robot.home,
+        reach=np.clip(0.8 * room, 0.05, 1.0),
+        speed=np.minimum(0.6 * robot.limits.v_max, 1.5),
+        period_s=10.0,
+        harmonics=5,
+        seed=seed,
+    )
+
+
+def _cube(mass: float, com: str, size: float, flange: str) -> InertialParameters:
+    from steelyard.inertia import InertialParameters
+
+    try:
+        centre = [float(x) for x in com.split(",")]
+    except ValueError:
+        centre = []
+    if len(centre) != 3 or not mass > 0 or not size > 0:
+        raise typer.BadParameter(
+            "a payload needs --mass and --size above 0 and --com x,y,z", param_hint="--com"
+        )
+    return InertialParameters.from_com(mass, centre, mass * size**2 / 6 * np.eye(3), flange)
