@@ -4,9 +4,6 @@ The least-squares problem min |W (tau - Y theta)|^2 depends on the rows only thr
 decomposition of [Y tau] (R'R = [Y tau]'[Y tau]), and the factor of more rows is the factor of [R; new rows]:
 a recording of any length is reduced piece by piece, without ever forming normal equations. Each joint keeps a
 factor of its own, so that weights can be chosen, and changed, after the rows are gone.
-
-The torque of joint j does not feel the links before it, so many columns of its rows are zero throughout;
-they are left out of the decomposition, and their rows and columns of R_j stay zero.
 """
 
 from __future__ import annotations
@@ -16,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.triangle import triangle_with
 
 __all__ = ["RegressionFactor"]
 
@@ -27,7 +24,6 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _CHUNK = 1024  # samples reduced at once
-_BLOCK = 8  # columns that LAPACK treats together; fastest of 8, 16, 32 on a two-core machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +82,7 @@ class RegressionFactor:
             block = np.column_stack([Y[:, j], tau[:, j]])
             if usable is not None and not usable[:, j].all():
                 block = block[usable[:, j]]
-            R[j] = _merged(self.R[j], block)
+            R[j] = triangle_with(self.R[j], block)
             rows[j] += len(block)
         return RegressionFactor(R, rows)
 
@@ -96,7 +92,7 @@ class RegressionFactor:
         Args:
             other: a factor of the same unknowns
         """
-        R = np.array([_merged(a, b) for a, b in zip(self.R, other.R, strict=True)])
+        R = np.array([triangle_with(a, b) for a, b in zip(self.R, other.R, strict=True)])
         return RegressionFactor(R, self.rows + other.rows)
 
     def weighted(self, weights: Array) -> Array:
@@ -105,7 +101,7 @@ class RegressionFactor:
         Args:
             weights: (n,), say one over the noise
         """
-        return _merged(
+        return triangle_with(
             np.zeros((self.p + 1, self.p + 1)), (self.R * weights[:, None, None]).reshape(-1, self.p + 1)
         )
 
@@ -116,16 +112,3 @@ class RegressionFactor:
             theta: the unknowns, (p,)
         """
         return np.asarray(((self.R @ np.append(theta, -1.0)) ** 2).sum(axis=1))
-
-
-def _merged(R: Array, rows: Array) -> Array:
-    """The triangular factor of [R; rows] (LAPACK's update of a triangle by a rectangle)."""
-    columns = np.flatnonzero(R.any(axis=0) | rows.any(axis=0))
-    out = np.zeros_like(R)
-    if columns.size and len(rows):
-        triangle, rectangle = R[np.ix_(columns, columns)], rows[:, columns]
-        merged, _, _, info = lapack.dtpqrt(0, min(_BLOCK, columns.size), triangle, rectangle)
-        if info:
-            raise np.linalg.LinAlgError(f"LAPACK dtpqrt says {info}")
-        out[np.ix_(columns, columns)] = np.triu(merged)
-    return out if len(rows) else R

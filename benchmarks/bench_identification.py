@@ -1,0 +1,89 @@
+"""Long recordings: one hour at 500 Hz from a Parquet file to the triangular factor, in constant memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from figure import Figure
+
+from steelyard.io import write_recording
+from steelyard.recording import Recording
+from steelyard.robot import load_robot
+from steelyard.trajectory import load_trajectory
+
+RATE = 500.0
+
+REDUCE = """
+import json, resource, sys, time
+from steelyard.identification import RegressionFactor
+from steelyard.io import recording_blocks
+from steelyard.robot import ParameterBasis, load_robot
+from steelyard.signals import Preparation, prepare
+
+robot = load_robot("ur10")
+basis = ParameterBasis.of(robot)
+how = Preparation(cutoff_hz=20.0, trim_s=2.0)
+began = time.perf_counter()
+blocks = recording_blocks(sys.argv[1], block_s=60.0, overlap_s=2.0)
+factor = RegressionFactor.of(robot, basis, (prepare(block, how) for block in blocks))
+seconds = time.perf_counter() - began
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"seconds": seconds, "peak_mb": peak, "rows": int(factor.rows[0])}))
+"""
+
+
+def write_hour(path: Path, hours: float) -> None:
+    """The published trajectory again and again, with noise."""
+    robot = load_robot("ur10")
+    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 1 / RATE))
+    tau = robot.torque(q, v, a)
+    repeats = round(hours * 360)
+    rng = np.random.default_rng(0)
+    t = np.arange(repeats * len(q)) / RATE
+    noisy = np.tile(tau, (repeats, 1))
+    noisy += rng.normal(size=noisy.shape)
+    write_recording(
+        Recording(t=t, q=np.tile(q, (repeats, 1)), tau=noisy, joint_names=robot.joint_names), path
+    )
+
+
+def reduce(path: Path) -> dict[str, float]:
+    done = subprocess.run(
+        [sys.executable, "-c", REDUCE, str(path)], check=True, capture_output=True, text=True
+    )
+    return dict(json.loads(done.stdout))
+
+
+def figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {}
+        for hours in (0.25, 1.0):
+            path = Path(folder) / f"{hours}.parquet"
+            write_hour(path, hours)
+            runs[hours] = reduce(path)
+    hour, quarter = runs[1.0], runs[0.25]
+    words = f"one hour at 500 Hz ({hour['rows']:.0f} samples used) to the factor, file included"
+    yield Figure("hour_s", words, hour["seconds"], "s", goal=40)
+    yield Figure("hour_mb", "its peak memory", hour["peak_mb"], "MB", goal=700)
+    yield Figure(
+        "hour_growth",
+        "its time beside four times a quarter of an hour's",
+        hour["seconds"],
+        "s",
+        goal=1.25,
+        reference=4 * quarter["seconds"],
+    )
+    yield Figure(
+        "memory_growth",
+        "its memory beside that of a quarter of an hour",
+        hour["peak_mb"],
+        "MB",
+        goal=1.1,
+        reference=quarter["peak_mb"],
+    )
