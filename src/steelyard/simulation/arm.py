@@ -1,0 +1,288 @@
+"""An arm in MuJoCo: one body a link, and the payload as a body of its own behind the flange.
+
+Each link is a body whose frame is the joint frame; its inertia enters as mass, centre of mass, principal
+moments and principal axes. Rotors are armature: of the joint, or, where motors are coupled (u = U q), of a
+fixed tendon of length u, which adds U' Ia U to the mass matrix. The payload is welded to the last link at the
+flange, and a force and a torque sensor sit in that weld. MuJoCo's manual says that they point from the child
+to the parent; what version 4.0 gives is the force of the parent on the child (upwards under a resting load).
+Here the sign is turned: load on sensor. Contacts, limits and constraints are off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from steelyard.errors import InvalidInertia, InvalidRobot, MissingExtra, UnknownName
+from steelyard.inertia import InertialParameters
+from steelyard.robot import DriveModel, RobotModel
+
+__all__ = ["Arm", "BodyPush", "Push", "checked_payload", "mixing"]
+
+Array = NDArray[np.float64]
+
+_RELATIVE_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """A constant force on a point of the arm for some time.
+
+    A push on the flange acts on what is mounted there, behind the wrist sensor, which feels it; a push on a
+    link acts before the sensor.
+
+    Attributes:
+        start_s: when it begins, [s]
+        duration_s: how long it lasts, [s]
+        frame: name of the link or flange that it acts on
+        force_world: (3,) [N], in the base frame
+        point: where it acts, (3,) [m], in `frame`
+    """
+
+    start_s: float
+    duration_s: float
+    frame: str
+    force_world: Array
+    point: Array = field(default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.start_s < np.inf and 0 < self.duration_s < np.inf):
+            raise InvalidRobot(
+                f"a push starts at 0 s or later and lasts a positive time,"
+                f" got start_s = {self.start_s}, duration_s = {self.duration_s}"
+            )
+        for name in ("force_world", "point"):
+            vector = np.array(getattr(self, name), dtype=float)
+            if vector.shape != (3,) or not np.isfinite(vector).all():
+                raise InvalidRobot(f"{name} of a push must be three finite numbers, got {vector}")
+            vector.setflags(write=False)
+            object.__setattr__(self, name, vector)
+
+
+@dataclass(frozen=True, eq=False)
+class BodyPush:
+    """A push on a MuJoCo body.
+
+    Attributes:
+        body: number of the body
+        force: (3,) [N], in the base frame
+        point: where it acts, (3,) [m], in the body's frame
+    """
+
+    body: int
+    force: Array
+    point: Array
+
+
+class Arm:
+    """An arm in MuJoCo that answers: which acceleration follows from these torques?
+
+    Args:
+        robot: the empty arm; its links must be physical
+        payload: at the flange, in the flange frame; ten zeros for none
+        gravity_base: where things fall, (3,) [m/s^2], in the base frame
+    """
+
+    def __init__(self, robot: RobotModel, payload: InertialParameters, gravity_base: Array) -> None:
+        self._mujoco = _import_mujoco()
+        self._robot = robot
+        self.model = _compiled(self._mujoco, robot, payload, gravity_base)
+        self.data = self._mujoco.MjData(self.model)
+
+    @property
+    def wrench(self) -> Array:
+        """What the load does to the flange after the last answer, (6,) [N, Nm], in the flange frame."""
+        return -np.asarray(self.data.sensordata)
+
+    def place(self, push: Push) -> BodyPush:
+        """The push with its frame found.
+
+        Args:
+            push: on a link or the flange
+        """
+        if push.frame == self._robot.flange:
+            return BodyPush(self._robot.n + 1, push.force_world, push.point)
+        if push.frame not in self._robot.link_names:
+            known = ", ".join((*self._robot.link_names, self._robot.flange))
+            raise UnknownName(f"a push cannot act on '{push.frame}'; {self._robot.name} has {known}")
+        j = self._robot.link_names.index(push.frame)
+        T = self._robot.T_joint_link[j]
+        return BodyPush(j + 1, push.force_world, T[:3, :3] @ push.point + T[:3, 3])
+
+    def move_to(self, q: Array, v: Array, pushes: Sequence[BodyPush] = ()) -> Array:
+        """Takes a state and gives the joint torque of the pushes there, (n,) [Nm or N].
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+            v: joint velocities, (n,) [rad/s or m/s]
+            pushes: those that act now
+        """
+        self.data.qpos[:] = q
+        self.data.qvel[:] = v
+        self._mujoco.mj_fwdPosition(self.model, self.data)
+        self._mujoco.mj_fwdVelocity(self.model, self.data)
+        self.data.xfrc_applied[:] = 0.0
+        external = np.zeros(len(q))
+        for push in pushes:
+            self._apply(push, external)
+        return external
+
+    def acceleration(self, tau: Array) -> Array:
+        """The acceleration in the present state, (n,) [rad/s^2 or m/s^2].
+
+        Args:
+            tau: joint torques of drives and friction together, (n,) [Nm or N]
+        """
+        self.data.qfrc_applied[:] = tau
+        self._mujoco.mj_forwardSkip(self.model, self.data, self._mujoco.mjtStage.mjSTAGE_VEL, 0)
+        return np.array(self.data.qacc)
+
+    def mobility(self, directions: Array) -> Array:
+        """U M^-1 U' in the present state, (k, k) [1/(kg m^2)].
+
+        Args:
+            directions: U, (k, n)
+        """
+        solved = np.empty_like(directions)
+        self._mujoco.mj_solveM(self.model, self.data, solved, directions)
+        return np.asarray(directions @ solved.T)
+
+    def _apply(self, push: BodyPush, external: Array) -> None:
+        data, body = self.data, push.body
+        point = data.xpos[body] + data.xmat[body].reshape(3, 3) @ push.point
+        data.xfrc_applied[body, :3] += push.force
+        data.xfrc_applied[body, 3:] += np.cross(point - data.xipos[body], push.force)
+        self._mujoco.mj_applyFT(self.model, data, push.force, np.zeros(3), point, body, external)
+
+
+def mixing(drive: DriveModel) -> Array:
+    """The matrix U of the drives' own motion u = U q, (n, n).
+
+    Args:
+        drive: of the arm
+    """
+    C = drive.coupling
+    return np.eye(len(drive)) if C is None else np.asarray(C / np.diag(C)[:, None])
+
+
+def checked_payload(robot: RobotModel, payload: InertialParameters | None) -> InertialParameters:
+    """The payload if a body can have its numbers and it is in the flange frame; ten zeros for None.
+
+    Args:
+        robot: that carries it
+        payload: or None
+    """
+    if payload is None:
+        return InertialParameters.nothing(robot.flange)
+    if payload.frame != robot.flange:
+        raise InvalidRobot(
+            f"the payload is in frame '{payload.frame}', the flange of {robot.name} is '{robot.flange}';"
+            " bring it there with in_frame()"
+        )
+    if payload.vector.any() and (payload.mass <= 0 or not _can_be(payload)):
+        raise InvalidInertia(f"no body can be this payload: {payload.why_not_physical}")
+    return payload
+
+
+def _can_be(body: InertialParameters) -> bool:
+    """Whether a body, or the limit of bodies (a point, rod or plate), has these numbers."""
+    smallest = np.linalg.eigvalsh(_spread(body))[0]
+    return bool(smallest >= -_RELATIVE_ROUNDING * np.abs(body.inertia).max())
+
+
+def _spread(body: InertialParameters) -> Array:
+    """Second moment of the mass about its centre, (3, 3) [kg m^2]."""
+    return body.pseudo_inertia[:3, :3] - np.outer(body.first_moment, body.com)
+
+
+def _import_mujoco() -> Any:
+    try:
+        import mujoco
+    except ImportError as error:
+        raise MissingExtra("mujoco", "simulation") from error
+    return mujoco
+
+
+def _compiled(mujoco: Any, robot: RobotModel, payload: InertialParameters, gravity_base: Array) -> Any:
+    _require_simulable(robot)
+    spec = mujoco.MjSpec()
+    spec.compiler.degree = False
+    spec.compiler.fusestatic = False
+    spec.option.gravity = gravity_base
+    spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
+    load = _add_chain(mujoco, spec, robot).add_body(
+        name="load", **_pose(robot.T_joint_flange), **_mass(payload)
+    )
+    load.add_site(name="wrist")
+    for name, kind in (("force", mujoco.mjtSensor.mjSENS_FORCE), ("torque", mujoco.mjtSensor.mjSENS_TORQUE)):
+        spec.add_sensor(name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="wrist")
+    if robot.drive.coupling is not None:
+        _add_coupled_rotors(spec, robot.drive)
+    return spec.compile()
+
+
+def _add_chain(mujoco: Any, spec: Any, robot: RobotModel) -> Any:
+    """Adds a body and a joint for each link and gives the last body."""
+    body = spec.worldbody
+    rotors = robot.drive.rotor_inertia if robot.drive.coupling is None else np.zeros(robot.n)
+    parts = zip(robot.links, robot.T_joint_link, robot.joint_placements, strict=True)
+    for j, (link, T_joint_link, placement) in enumerate(parts):
+        inertial = _mass(link.in_frame("joint", T_joint_link))
+        body = body.add_body(name=f"link{j + 1}", **_pose(placement), **inertial)
+        slides = robot.joint_types[j] == "prismatic"
+        body.add_joint(
+            name=f"joint{j + 1}",
+            type=mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE,
+            axis=robot.joint_axes[j],
+            armature=rotors[j],
+        )
+    return body
+
+
+def _add_coupled_rotors(spec: Any, drive: DriveModel) -> None:
+    for i, row in enumerate(mixing(drive)):
+        tendon = spec.add_tendon(name=f"drive{i + 1}", armature=drive.rotor_inertia[i])
+        for j in np.flatnonzero(row):
+            tendon.wrap_joint(f"joint{j + 1}", row[j])
+
+
+def _require_simulable(robot: RobotModel) -> None:
+    for link in robot.links:
+        if not link.is_physical:
+            raise InvalidRobot(
+                f"{link.frame} of {robot.name} cannot be simulated: {link.why_not_physical};"
+                " give it inertial parameters of a real body with with_links()"
+            )
+    if (robot.drive.rotor_inertia < 0).any():
+        raise InvalidRobot(
+            f"{robot.name} cannot be simulated with negative rotor inertia, got {robot.drive.rotor_inertia}"
+        )
+
+
+def _pose(T: Array) -> dict[str, Array]:
+    return {"pos": T[:3, 3], "quat": _quaternion(T[:3, :3])}
+
+
+def _mass(body: InertialParameters) -> dict[str, Any]:
+    """Mass properties as MuJoCo wants them; the moments keep A + B >= C to the last bit."""
+    if body.mass == 0:
+        return {"mass": 0.0, "inertia": np.zeros(3), "ipos": np.zeros(3), "explicitinertial": True}
+    values, axes = np.linalg.eigh(_spread(body))
+    x, y, z = np.maximum(values, 0.0)
+    return {
+        "mass": body.mass,
+        "ipos": body.com,
+        "iquat": _quaternion(axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])),
+        "inertia": np.array([y + z, x + z, x + y]),
+        "explicitinertial": True,
+    }
+
+
+def _quaternion(R: Array) -> Array:
+    """Unit quaternion of a rotation, scalar first, (4,)."""
+    return np.asarray(Rotation.from_matrix(R).as_quat()[[3, 0, 1, 2]])
