@@ -35,12 +35,8 @@ def test_samples_follow_the_true_motion_in_spite_of_jitter():
     assert np.abs(a).max() > 1
     assert samples.kinematics == "measured"
     assert samples.rate_hz == pytest.approx(100, rel=0.01)
-    assert [words.split()[0] for words in samples.made_by] == [
-        "measured",
-        "resampled",
-        "zero-phase",
-        "derivatives",
-    ]
+    steps = [words.split()[0] for words in samples.made_by]
+    assert steps == ["measured", "resampled", "zero-phase", "derivatives", "torques"]
 
 
 def test_uniform_recordings_are_not_resampled():
@@ -78,6 +74,21 @@ def test_currents_become_torques_by_the_gains():
     assert "Nm/A" in samples.made_by[0]
 
 
+def test_torques_are_filtered_only_when_asked():
+    rec = recording(np.arange(600) * 0.01)
+    noisy = replace(rec, tau=rec.tau + np.random.default_rng(0).normal(size=rec.tau.shape))
+    np.testing.assert_array_equal(prepare(noisy).tau, noisy.tau)
+    smooth = prepare(noisy, Preparation(torque_cutoff_hz=5.0))
+    assert np.std(smooth.tau - rec.tau) < 0.5 * np.std(noisy.tau - rec.tau)
+    assert "5 Hz on the torques" in " ".join(smooth.made_by)
+
+
+def test_moving_mean_is_said_and_done():
+    samples = prepare(recording(np.arange(600) * 0.01), Preparation(mean_length=5, cutoff_hz=None))
+    assert any("moving mean of 5 samples" in words for words in samples.made_by)
+    np.testing.assert_allclose(samples.tau[10], recording(np.arange(600) * 0.01).tau[8:13].mean(axis=0))
+
+
 def test_slow_torques_do_not_count():
     samples = prepare(recording(JITTERED), Preparation(lowest_speed=0.2))
     np.testing.assert_array_equal(samples.mask, np.abs(samples.v) >= 0.2)
@@ -87,8 +98,9 @@ def test_slow_torques_do_not_count():
 def test_decimation_keeps_every_third_sample_and_trimming_moves_the_start():
     rec = recording(np.arange(600) * 0.01)
     whole = prepare(rec)
-    part = prepare(rec, Preparation(decimate=3, trim_s=0.5))
+    part = prepare(rec, Preparation(decimate=3, trim_s=0.5, torque_cutoff_hz=15.0))
     np.testing.assert_array_equal(part.q, whole.q[50:-50:3])
+    np.testing.assert_allclose(part.tau, whole.tau[50:-50:3], atol=0.01)
     np.testing.assert_allclose(part.t, whole.t[50:-50:3], atol=1e-12)
     assert part.rate_hz == pytest.approx(whole.rate_hz / 3)
 
@@ -119,7 +131,7 @@ def test_gaps_are_refused_not_filled_and_can_be_split():
     ("how", "words"),
     [
         ({"rate_hz": 500.0}, "500 Hz is faster than the recording"),
-        ({"decimate": 10}, "folds what is faster than 5 Hz"),
+        ({"decimate": 10}, "folds torques faster than 5 Hz"),
         ({"trim_s": 4.0}, "leaves nothing of 6 s"),
         ({"cutoff_hz": 60.0}, "between 0 and half the rate, 50 Hz; got 60 Hz"),
         ({"rate_hz": 0.4}, "only 3 samples at 0.4 Hz"),

@@ -32,7 +32,7 @@ def command(
     picture: Annotated[Path, typer.Option("--picture", "-o", help="Where the picture goes.")] = Path(
         "out/demo.png"
     ),
-    seed: Annotated[int, typer.Option(help="Of the simulated noise.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the simulated noise.")] = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""

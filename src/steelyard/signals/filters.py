@@ -1,8 +1,10 @@
 """Filters on whole recordings: they see the future, so none of them delays.
 
-A filter F that is linear, the same for every signal and without phase turns tau = Y phi + noise into
-F tau = F Y phi + F noise. As long as the motion lies below its cut-off, F Y is Y of the filtered motion, and
-only noise is lost. So positions and torques always go through the same filter.
+A filter F that is linear and the same for every column turns tau = Y phi + noise into
+F tau = F Y phi + F noise. F Y is Y of the filtered motion where Y changes smoothly, as that of links does,
+but not where friction jumps with the sign of the velocity: a torque that is filtered while the regressor is
+not shows a friction that is too small. So motion may be filtered as long as it is slower than the cut-off,
+torques only where that jump does not matter.
 """
 
 from __future__ import annotations

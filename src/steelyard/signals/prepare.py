@@ -26,27 +26,31 @@ class Preparation:
 
     Attributes:
         rate_hz: of the samples before decimation, [Hz]; None for the recording's own median rate
-        cutoff_hz: of the zero-phase low-pass filter on positions and torques, [Hz]; None for no filter
-        order: of that filter
-        mean_length: length of a moving mean on positions and torques, odd [samples]; 1 for none
+        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; None for no filter
+        torque_cutoff_hz: of the same filter on the torques, [Hz]; None, because friction jumps where a joint
+            turns round, and a filter smears the jump in the torques but not in the regressor
+        order: of both filters
+        mean_length: length of a moving mean on motion and torques, odd [samples]; 1 for none
         kinematics: fit the motion 'measured' or the one 'commanded'
         fourier_period_s: period of a Fourier series fitted to the positions, whose derivatives are used, [s];
             None for central differences
         fourier_harmonics: how many it has
-        lowest_speed: torques of a joint that is slower do not count, [rad/s]
+        lowest_speed: torques of a joint that is slower do not count, because friction at rest is anything
+            up to its limit, [rad/s]; 0 to count all, say with torque sensors behind the gear or at rest
         decimate: keep every k-th sample
         trim_s: leave out so much at both ends, where filters see too little, [s]
         longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for 5 median steps
     """
 
     rate_hz: float | None = None
-    cutoff_hz: float | None = 10.0
+    cutoff_hz: float | None = 20.0
+    torque_cutoff_hz: float | None = None
     order: int = 4
     mean_length: int = 1
     kinematics: Literal["measured", "commanded"] = "measured"
     fourier_period_s: float | None = None
     fourier_harmonics: int = 5
-    lowest_speed: float = 0.0
+    lowest_speed: float = 0.01
     decimate: int = 1
     trim_s: float = 0.0
     longest_gap_s: float | None = None
@@ -200,10 +204,14 @@ def _filter(signals: _Signals, how: Preparation, rate_hz: float) -> _Signals:
     if how.mean_length > 1:
         words = f"moving mean of {how.mean_length} samples on every signal"
         signals = signals.changed(lambda x: moving_mean(x, how.mean_length), words)
+    motion, tau, steps = signals.motion, signals.tau, list(signals.steps)
     if (cutoff := how.cutoff_hz) is not None:
-        words = f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on every signal"
-        signals = signals.changed(lambda x: low_pass(x, cutoff, rate_hz, order=how.order), words)
-    return signals
+        motion = tuple(low_pass(x, cutoff, rate_hz, order=how.order) for x in motion)
+        steps.append(f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on the motion")
+    if (cutoff := how.torque_cutoff_hz) is not None:
+        tau = low_pass(tau, cutoff, rate_hz, order=how.order)
+        steps.append(f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on the torques")
+    return replace(signals, motion=motion, tau=tau, steps=tuple(steps))
 
 
 def _differentiate(signals: _Signals, how: Preparation, rate_hz: float) -> tuple[Array, Array, Array, str]:
@@ -232,10 +240,10 @@ def _cut(count: int, how: Preparation, rate_hz: float, steps: list[str]) -> slic
     """The samples to keep; says so in `steps`."""
     if how.decimate > 1:
         slow = rate_hz / how.decimate / 2
-        if how.cutoff_hz is None or how.cutoff_hz > slow:
+        if how.torque_cutoff_hz is None or how.torque_cutoff_hz > slow:
             raise InvalidSamples(
-                f"keeping every {how.decimate}. sample folds what is faster than {slow:.4g} Hz;"
-                " set cutoff_hz at or below that"
+                f"keeping every {how.decimate}. sample folds torques faster than {slow:.4g} Hz;"
+                " set torque_cutoff_hz at or below that"
             )
         steps.append(f"every {how.decimate}. sample kept")
     edge = round(how.trim_s * rate_hz)

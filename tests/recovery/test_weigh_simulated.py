@@ -1,0 +1,72 @@
+"""Known truth -> MuJoCo -> identify -> truth: nothing here is identified with the equations that made it."""
+
+import numpy as np
+import pytest
+
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.payload import weigh
+from steelyard.robot import ParameterBasis, load_robot
+from steelyard.signals import Preparation, prepare
+from steelyard.simulation import SensorModel, simulate
+from steelyard.trajectory import FourierTrajectory, load_trajectory
+
+UR10_NOISE = np.array([1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325])
+LOAD = InertialParameters.from_com(3.5256, [0.01, -0.02, 0.0296], np.diag([0.0064, 0.0064, 0.0045]))
+
+
+def ur10_runs(seed, kinematics="measured"):
+    robot = load_robot("ur10")
+    how = Preparation(cutoff_hz=20.0, kinematics=kinematics)
+    sensors = SensorModel(torque_std=UR10_NOISE)
+    return robot, [
+        prepare(
+            simulate(
+                robot, load_trajectory("xu2024"), payload=load, sensors=sensors, seed=2 * seed + k
+            ).recording,
+            how,
+            gain=robot.drive.gain,
+        )
+        for k, load in enumerate((None, LOAD))
+    ]
+
+
+@pytest.mark.parametrize("kinematics", ["measured", "commanded"])
+def test_a_ur10_with_friction_and_noise_weighs_its_payload(kinematics):
+    errors = []
+    for seed in range(4):
+        robot, (empty, loaded) = ur10_runs(seed, kinematics)
+        payload = weigh(identify(robot, empty), loaded)
+        errors.append((payload.unconstrained.vector - LOAD.vector) / payload.std)
+        assert payload.body.is_physical
+        assert payload.std[0] < 0.01
+        assert (payload.com_std < 0.003).all()
+        np.testing.assert_allclose(payload.body.com, LOAD.com, atol=3 * payload.com_std.max())
+    assert np.abs(np.mean(errors, axis=0)).max() < 3 / np.sqrt(4)
+    assert np.mean(np.abs(errors) < 1.96) > 0.85
+
+
+def test_base_parameters_of_the_empty_arm_are_recovered():
+    robot, (empty, _) = ur10_runs(11)
+    estimate = identify(robot, empty).estimate
+    z = (estimate.value - ParameterBasis.of(robot).K @ robot.parameters) / estimate.std
+    assert np.mean(np.abs(z) < 2) > 0.9
+
+
+def test_a_seven_joint_arm_with_torque_sensors_weighs_a_light_payload():
+    robot = load_robot("lwr4")
+    robot = robot.with_drive(type(robot.drive).ideal(7))
+    centre = np.array([0.0, 0.6, 0.0, 0.8, 0.0, 0.6, 0.0])
+    sensors = SensorModel(torque_std=0.1, torque_side="link")
+    light = InertialParameters.from_com(0.144, [0, 0, 0.1146], 1e-4 * np.eye(3))
+    runs = []
+    for k, load in enumerate((None, light)):
+        motion = FourierTrajectory.random(
+            centre, reach=[1.2] * 7, speed=[1.5] * 7, period_s=15.0, harmonics=5, seed=3 + k
+        )
+        runs.append(
+            prepare(simulate(robot, motion, payload=load, sensors=sensors, rate_hz=200, seed=k).recording)
+        )
+    payload = weigh(identify(robot, runs[0]), runs[1])
+    assert payload.body.mass == pytest.approx(0.144, abs=3 * payload.std[0])
+    assert payload.std[0] < 0.05 * 0.144
