@@ -31,9 +31,11 @@ def body_lines(function):
 
 @pytest.mark.parametrize("path", MODULES, **ids)
 def test_files_and_functions_stay_small(path):
-    assert path.read_text().count("\n") <= 450
+    assert path.read_text().count("\n") <= 400
     for function, _ in functions(path):
         assert body_lines(function) <= 60, function.name
+        if function.name == "command" and "cli" in path.parts:
+            continue  # each argument is an option of the verb
         args = function.args
         assert len([a for a in args.args if a.arg not in ("self", "cls")]) + len(args.kwonlyargs) <= 8, (
             function.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import typer
+from typer.exceptions import TyperException
 
 from steelyard.cli import check, demo, robot, robots, simulate
 from steelyard.cli.output import complain
@@ -30,11 +31,15 @@ def _steelyard() -> None:
 
 def run() -> None:
     """Runs the command; exit code 0 is fine, 1 is bad news, 2 is bad input."""
+    as_json = "--json" in sys.argv
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except SteelyardError as error:
-        complain(str(error), as_json="--json" in sys.argv)
+        complain(str(error), as_json=as_json)
         sys.exit(2)
-    except KeyboardInterrupt:
-        complain("stopped", as_json=False)
+    except TyperException as error:
+        complain(f"{error.format_message()} (see steelyard --help)", as_json=as_json)
+        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
+        complain("stopped", as_json=as_json)
         sys.exit(130)

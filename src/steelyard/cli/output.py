@@ -61,13 +61,13 @@ def progress(what: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
 
     Args:
         what: the work, in words
-        quiet: show nothing
+        quiet: show nothing; nor is anything shown where stderr is no terminal
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)
         bar.update(task, completed=1.0)

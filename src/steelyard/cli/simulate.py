@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json, progress
+from steelyard.errors import InvalidInertia
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -81,7 +82,7 @@ def _cube(mass: float, com: str, size: float, flange: str) -> InertialParameters
     except ValueError:
         centre = []
     if len(centre) != 3 or not mass > 0 or not size > 0:
-        raise typer.BadParameter(
-            "a payload needs --mass and --size above 0 and --com x,y,z", param_hint="--com"
+        raise InvalidInertia(
+            f"a payload needs --mass and --size above 0 and --com x,y,z; got {mass:g}, {size:g}, '{com}'"
         )
     return InertialParameters.from_com(mass, centre, mass * size**2 / 6 * np.eye(3), flange)

@@ -78,7 +78,7 @@ def commanded(trajectory: Trajectory, t: Array, n: int) -> Motion:
     signals = tuple(np.asarray(signal, dtype=float) for signal in trajectory.at(t))
     if [signal.shape for signal in signals] != [(len(t), n)] * 3:
         raise InvalidTrajectory(
-            f"trajectory.at(t) must give q, v and a of shape {(len(t), n)},"
+            f"the robot has {n} joints: trajectory.at(t) must give q, v and a of shape {(len(t), n)},"
             f" got {', '.join(str(signal.shape) for signal in signals)}"
         )
     if not all(np.isfinite(signal).all() for signal in signals):

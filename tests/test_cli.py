@@ -1,0 +1,120 @@
+"""The command line as a user meets it: words, one JSON object, exit codes, one clear line for an error."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "steelyard"]
+
+
+def steelyard(*arguments, cwd=None):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("recorded") / "planar.parquet"
+    done = steelyard("simulate", "planar2r", "-o", path, "--mass", "0.5", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_help_lists_every_verb():
+    done = steelyard("--help")
+    assert done.returncode == 0
+    for verb in ("demo", "robots", "robot", "check", "simulate"):
+        assert verb in done.stdout
+
+
+def test_robots_as_words_and_as_json():
+    words, data = steelyard("robots"), steelyard("robots", "--json")
+    names = [robot["name"] for robot in json.loads(data.stdout)["robots"]]
+    assert names == ["kr60ha", "lwr4", "panda", "planar2r", "tx60", "ur10", "ur10e"]
+    assert all(name in words.stdout for name in names)
+
+
+def test_robot_tells_joints_and_base_parameters():
+    done = steelyard("robot", "ur10")
+    assert "58 base parameters out of 84" in done.stdout
+    assert "pi_31 = Ixy6" in done.stdout
+    data = json.loads(steelyard("robot", "ur10", "--rigid", "--json").stdout)
+    assert data["base_parameters"] == 36
+    assert data["limits"]["a_max"] == [None] * 6  # not published
+
+
+def test_robot_symbolic_prints_formulas():
+    done = steelyard("robot", "planar2r", "--symbolic")
+    assert done.returncode == 0
+    assert "a1" in done.stdout
+
+
+def test_simulated_recording_passes_the_check(recorded):
+    done = steelyard("check", recorded, "--robot", "planar2r", "--json")
+    data = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert data["ok"] is True
+    assert "2 joints" in steelyard("check", recorded).stdout
+
+
+def test_bad_news_is_exit_code_1(recorded):
+    done = steelyard("check", recorded, "--robot", "ur10")
+    assert done.returncode == 1
+    assert "6" in done.stdout
+    assert not json.loads(steelyard("check", recorded, "--robot", "ur10", "--json").stdout)["ok"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("robot", "ur11"), "no robot 'ur11': bundled are kr60ha, lwr4, panda, planar2r, tx60, ur10, ur10e"),
+        (("robot", "missing.urdf"), "cannot read URDF missing.urdf"),
+        (("check", "missing.parquet"), "missing.parquet"),
+        (("simulate", "ur10", "--trajectory", "nobody", "-o", "x.parquet"), "no trajectory 'nobody'"),
+        (("simulate", "planar2r", "--trajectory", "xu2024", "-o", "x.parquet"), "the robot has 2 joints"),
+        (("simulate", "planar2r", "-o", "x.parquet", "--mass", "1", "--com", "here"), "--com x,y,z; got 1"),
+        (("simulate", "planar2r"), "Missing option '--output'"),
+        (("robot", "ur10", "--colour"), "No such option"),
+        (("weight",), "No such command 'weight'"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(arguments, words, tmp_path):
+    done = steelyard(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    as_json = steelyard(*arguments, "--json", cwd=tmp_path)
+    assert words in json.loads(as_json.stdout)["error"]
+
+
+def test_demo_weighs_within_its_own_interval_and_draws(tmp_path):
+    done = steelyard("demo", "--json", "-o", "a/demo.png", cwd=tmp_path)
+    data = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert abs(data["mass"] - data["mass_truth"]) < 3 * data["mass_std"]
+    assert 0 < data["mass_std"] < 0.01 * data["mass_truth"]
+    assert (tmp_path / "a" / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_optional_dependencies_are_not_loaded_by_the_door():
+    code = "import sys, steelyard; print(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    heavy = {"typer", "rich", "mujoco", "sympy", "pyarrow", "matplotlib", "pinocchio", "scipy"}
+    assert not heavy & set(done.stdout.split())
+
+
+def test_every_name_in_the_shop_window_exists():
+    import steelyard
+
+    for name in steelyard.__all__:
+        assert getattr(steelyard, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        steelyard.nothing  # noqa: B018
+    assert "weigh" in dir(steelyard)
