@@ -1,0 +1,259 @@
+"""Foreign names: which column of a log is which signal.
+
+A name is a word and an index: `q_0`, `q0`, `q.0`, `q[0]` (counted from 0 or from 1), or a word and a joint,
+`q.elbow`. The words are ours, those of UR's RTDE and of libfranka; any others are given as `columns`. A word
+that means two things on different arms (`effort` is a current on a UR) is not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from steelyard.errors import UnknownName, UnreadableFile
+from steelyard.io.layout import Layout
+from steelyard.recording import WrenchConvention
+
+__all__ = ["Wishes", "find_layout"]
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "t": ("t", "time", "timestamp", "Time", "Timestamp", "t_s", "time_s"),
+    "q": ("q", "actual_q"),
+    "v": ("v", "qd", "dq", "actual_qd"),
+    "tau": ("tau", "tau_J"),
+    "current": ("current", "i", "actual_current"),
+    "q_commanded": ("q_commanded", "q_des", "q_d", "target_q"),
+    "v_commanded": ("v_commanded", "v_des", "qd_des", "dq_d", "target_qd"),
+    "a_commanded": ("a_commanded", "a_des", "qdd_des", "ddq_d", "target_qdd"),
+    "current_target": ("current_target", "i_des", "target_current"),
+    "tau_target": ("tau_target", "tau_des", "target_moment"),
+    "wrench": ("wrench", "ft_raw_wrench"),
+}
+_CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
+_REFUSED = {
+    "actual_TCP_force": "the controller gives it in the base frame with the payload it believes in taken off;"
+    " it is not the reading of a sensor",
+    "actual_current_as_torque": "the controller has taken off gravity with the payload it believes in;"
+    " use actual_current and drive gains",
+}
+_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+_INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the caller knows about a file.
+
+    Attributes:
+        columns: for a channel or 't', the names of its columns, or the word before the index
+        joint_names: names of the joints
+        wrench_frame: frame of the wrench
+        wrench_convention: what the load does to the sensor, or the reverse
+        degrees: whether angles are in degrees
+    """
+
+    columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    joint_names: Sequence[str] = ()
+    wrench_frame: str | None = None
+    wrench_convention: WrenchConvention | None = None
+    degrees: bool = False
+
+    def fulfilled(self, layout: Layout, place: str) -> Layout:
+        """The layout of a file that steelyard wrote; only other names for the joints may be wished there.
+
+        Args:
+            layout: what the file says itself
+            place: the file, for messages
+        """
+        if self != Wishes(joint_names=self.joint_names):
+            raise UnreadableFile(
+                f"{place}: steelyard wrote it and it says itself what it holds, in radians;"
+                " leave out columns, wrench_frame, wrench_convention and degrees"
+            )
+        names = _joint_names(layout.facts["joint_names"], self.joint_names, place)
+        return replace(layout, facts={**layout.facts, "joint_names": names})
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column's name, taken apart: the word, and what tells it from others with that word."""
+
+    name: str
+    word: str
+    label: int | str | None
+
+
+def find_layout(names: Sequence[str], wishes: Wishes, place: str) -> Layout:
+    """Which of the columns make up which channel.
+
+    Args:
+        names: every column of the file, in its order
+        wishes: what the caller knows
+        place: the file, for messages
+    """
+    found = {
+        channel: _wished(channel, wishes.columns[channel], names, place=place) for channel in wishes.columns
+    }
+    taken = {column.name for group in found.values() for column in group}
+    rest = [_split(name) for name in names if name not in taken]
+    for channel in _WORDS:
+        if channel not in found:
+            found[channel] = _named(channel, rest, place)
+    found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
+    _require(found, names, wishes, place=place)
+    used = {column.name for group in found.values() for column in group}
+    columns = {channel: _like_q(channel, group, found["q"], place=place) for channel, group in found.items()}
+    notes = [*_left_out(column for column in rest if column.name not in used), *_remarks(found, wishes)]
+    labels = [column.label for column in found["q"] if isinstance(column.label, str)]
+    joints = _joint_names(labels, wishes.joint_names, place)
+    facts: dict[str, object] = {"joint_names": joints, "source": PurePath(place).name, "notes": tuple(notes)}
+    if "wrench" in found:
+        facts |= {"wrench_frame": wishes.wrench_frame, "wrench_convention": wishes.wrench_convention}
+    return Layout(columns, facts, wishes.degrees)
+
+
+def _joint_names(own: Sequence[str], wished: Sequence[str], place: str) -> tuple[str, ...]:
+    """The names wished, or the file's own; the same in another order would be a mistake about the columns."""
+    if sorted(own) == sorted(wished) and list(own) != list(wished):
+        raise UnreadableFile(
+            f"{place}: joint_names are the file's own in another order, which would exchange the joints;"
+            f" the file has {', '.join(own)}"
+        )
+    return tuple(wished) or tuple(own)
+
+
+def _split(name: str) -> _Column:
+    word, dot, label = name.partition(".")
+    if dot and word in _CHANNEL and label:
+        return _Column(name, word, int(label) if label.isdecimal() else label)
+    match = _INDEXED.fullmatch(name)
+    if match:
+        return _Column(name, match["word"], int(match["plain"] or match["bracket"]))
+    return _Column(name, name, None)
+
+
+def _wished(channel: str, wanted: str | Sequence[str], names: Sequence[str], *, place: str) -> list[_Column]:
+    """The columns that the caller names: each of them, their word, or what they begin with."""
+    if channel not in _WORDS:
+        raise UnknownName(f"columns: there is no channel '{channel}'; known are {', '.join(_WORDS)}")
+    if not isinstance(wanted, str):
+        group = [_Column(name, _split(name).word, None) for name in wanted]
+    elif wanted in names:
+        group = [_Column(wanted, _split(wanted).word, None)]
+    else:
+        group = [column for column in map(_split, names) if column.word == wanted]
+        group = group or [_after(wanted, name) for name in names if name.startswith(wanted)]
+    missing = [column.name for column in group if column.name not in names]
+    if missing or (not group and isinstance(wanted, str)):
+        raise UnknownName(
+            f"{place}: there is no column '{missing[0] if missing else wanted}' for {channel};"
+            f" there are {', '.join(_grouped(_split(name) for name in names))}"
+        )
+    word = "actual_current_as_torque"
+    if channel == "tau" and any(column.word == word for column in group):
+        raise UnreadableFile(f"{place}: {word} cannot serve as tau: {_REFUSED[word]}")
+    return group
+
+
+def _after(prefix: str, name: str) -> _Column:
+    label = name[len(prefix) :].strip("_.[] ")
+    return _Column(name, _split(name).word, int(label) if label.isdecimal() else label)
+
+
+def _named(channel: str, rest: Iterable[_Column], place: str) -> list[_Column]:
+    """The columns whose word means the channel; two words for one channel are refused."""
+    group = [column for column in rest if _CHANNEL.get(column.word) == channel]
+    words = sorted({column.word for column in group})
+    if len(words) > 1:
+        raise UnreadableFile(
+            f"{place}: {' and '.join(words)} both mean {channel};"
+            f" choose with columns={{'{channel}': '{words[0]}'}}"
+        )
+    return group
+
+
+def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
+    """Sorted by index, to run from 0 or 1 without a hole; lists and joints' names stay as they are."""
+    numbers = sorted(column.label for column in group if isinstance(column.label, int))
+    if not numbers:
+        return group
+    if numbers not in (list(range(len(group))), list(range(1, len(group) + 1))):
+        raise UnreadableFile(
+            f"{place}: the columns of {channel} ({', '.join(column.name for column in group)}) are not"
+            f" numbered from 0 or 1 without a hole; name them in order with columns={{'{channel}': [...]}}"
+        )
+    return sorted(group, key=lambda column: int(column.label or 0))
+
+
+def _like_q(channel: str, group: list[_Column], q: list[_Column], *, place: str) -> tuple[str, ...]:
+    """The names of a channel's columns; where they name joints, in the order of q."""
+    order = list(_AXES) if channel == "wrench" else [column.label for column in q]
+    if channel == "t" or not all(isinstance(label, str) for label in (*order, *(c.label for c in group))):
+        return tuple(column.name for column in group)
+    as_written = str.lower if channel == "wrench" else str
+    names = {as_written(str(column.label)): column.name for column in group}
+    if set(names) != set(order):
+        raise UnreadableFile(
+            f"{place}: {channel} has columns for {', '.join(names)}, but needs {', '.join(map(str, order))}"
+        )
+    return tuple(names[str(label)] for label in order)
+
+
+def _require(found: Mapping[str, list[_Column]], names: Sequence[str], wishes: Wishes, *, place: str) -> None:
+    there = ", ".join(_grouped(_split(name) for name in names)) or "none"
+    for channel, words in (("t", "time"), ("q", "position")):
+        if channel not in found:
+            raise UnreadableFile(
+                f"{place}: no {words} column ({', '.join(_WORDS[channel])}); there are: {there}."
+                f" Name yours with columns={{'{channel}': ...}}"
+            )
+    chosen = [column.name for group in found.values() for column in group]
+    for name in chosen:
+        if chosen.count(name) > 1 or names.count(name) > 1:
+            raise UnreadableFile(
+                f"{place}: the column '{name}' is there or is wanted more than once; rename one"
+            )
+    for channel, group in found.items():
+        count = {"t": 1, "wrench": 6}.get(channel, len(found["q"]))
+        if len(group) != count:
+            raise UnreadableFile(f"{place}: {channel} has {len(group)} columns, but {count} are needed")
+    _require_wrench_facts(found, wishes, place)
+
+
+def _require_wrench_facts(found: Mapping[str, list[_Column]], wishes: Wishes, place: str) -> None:
+    if "wrench" in found and (wishes.wrench_frame is None or wishes.wrench_convention is None):
+        raise UnreadableFile(
+            f"{place}: it has a wrench ({found['wrench'][0].name}, ...), but not its frame and convention;"
+            " give wrench_frame and wrench_convention ('load_on_sensor' or 'sensor_on_load'),"
+            " or leave it out with columns={'wrench': []}"
+        )
+    if "wrench" not in found and (wishes.wrench_frame is not None or wishes.wrench_convention is not None):
+        raise UnreadableFile(
+            f"{place}: wrench_frame or wrench_convention is given, but no wrench is found;"
+            " name its columns with columns={'wrench': [...]}"
+        )
+
+
+def _left_out(columns: Iterable[_Column]) -> list[str]:
+    """A note for what is not read, with the reason where there is one."""
+    words = _grouped(columns)
+    notes = [f"not read: {word}, for {_REFUSED[word]}" for word in words if word in _REFUSED]
+    known = [word for word in words if word in _CHANNEL]
+    unknown = [word for word in words if word not in _REFUSED and word not in known]
+    notes += [f"not read, by the caller's wish: {', '.join(known)}"] if known else []
+    return notes + ([f"not read, the name means nothing here: {', '.join(unknown)}"] if unknown else [])
+
+
+def _remarks(found: Mapping[str, list[_Column]], wishes: Wishes) -> list[str]:
+    notes = ["angles were converted from degrees"] if wishes.degrees else []
+    word = "actual_TCP_force"
+    if any(column.word == word for column in found.get("wrench", ())):
+        notes.append(f"the wrench is {word} by the caller's wish, but {_REFUSED[word]}")
+    return notes
+
+
+def _grouped(columns: Iterable[_Column]) -> list[str]:
+    """Each word once, in the order of the file."""
+    return [word for word in dict.fromkeys(column.word for column in columns) if word]

@@ -1,0 +1,98 @@
+"""Before a byte is believed and after the last is written: what a file is, and how it is replaced whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from steelyard.errors import UnreadableFile
+
+__all__ = ["SUFFIXES", "FileKind", "file_kind", "replacing"]
+
+FileKind = Literal["parquet", "npz", "text"]
+
+SUFFIXES: dict[str, FileKind] = {
+    ".parquet": "parquet",
+    ".npz": "npz",
+    ".csv": "text",
+    ".tsv": "text",
+    ".txt": "text",
+}
+"""What a recording's file may be called."""
+
+_PARQUET = b"PAR1"
+_ZIP = b"PK"
+_LOOKS = {_PARQUET: "Parquet (.parquet)", _ZIP: "a zip archive, as NPZ (.npz) and spreadsheets are"}
+_MAGIC: dict[FileKind, bytes] = {"parquet": _PARQUET, "npz": _ZIP}
+
+
+def file_kind(path: Path) -> FileKind:
+    """What a file is, from its name, once its first and last bytes agree.
+
+    Args:
+        path: the file
+    """
+    kind = SUFFIXES.get(path.suffix.lower())
+    if kind is None:
+        raise UnreadableFile(
+            f"{path}: a recording is not read from '{path.suffix}' files; known are {', '.join(SUFFIXES)}"
+        )
+    first, last = _ends(path)
+    looks = next(
+        (words for magic, words in _LOOKS.items() if first.startswith(magic)), "neither Parquet nor NPZ"
+    )
+    if not first.startswith(_MAGIC.get(kind, b"")) or (kind == "text" and first.startswith(tuple(_LOOKS))):
+        raise UnreadableFile(
+            f"{path}: it is not what its name says, it begins like {looks}; rename it or export it again"
+        )
+    if kind == "parquet" and last != _PARQUET:
+        raise UnreadableFile(
+            f"{path}: it was not finished by its writer (a Parquet file ends with its footer, this one does"
+            " not); copy it again from where it was written, or record again"
+        )
+    return kind
+
+
+def _ends(path: Path) -> tuple[bytes, bytes]:
+    """The first and the last four bytes."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(4)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 4, 0))
+            last = file.read(4)
+    except FileNotFoundError as error:
+        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})") from error
+    except OSError as error:
+        raise UnreadableFile(f"{path}: it cannot be opened: {error.strerror}") from error
+    if size == 0:
+        raise UnreadableFile(f"{path}: the file is empty; nothing was recorded, or nothing was copied")
+    return first, last
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file beside the path, which takes its place when all went well and vanishes when not.
+
+    Args:
+        path: the file to write or to replace
+    """
+    if not path.parent.is_dir():
+        raise UnreadableFile(f"{path}: the folder {path.parent} does not exist; make it first")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        _flush(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Bytes on the disk before the name changes: a power cut leaves the old file or the new one."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,171 @@
+"""Text tables: delimiters, headers, and the ends of logs that a power cut left."""
+
+import numpy as np
+import pytest
+
+from steelyard.errors import UnreadableFile
+from steelyard.io import read_recording
+from steelyard.quality import DAMAGED_END, check_quality
+
+ROWS = np.array([[0.0, 1.25, -0.5], [0.01, 1.5, -0.75], [0.02, 1.75, 1e-3]])
+GOOD = "t,q_0,tau_0\n0.00,1.25,-0.500\n0.01,1.50,-0.750\n0.02,1.75,0.001\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Writes text or bytes to a file and reads the recording in it."""
+
+    def reader(content, name="log.csv", **wishes):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_recording(path, **wishes)
+
+    return reader
+
+
+def holds(recording, rows=ROWS):
+    np.testing.assert_array_equal(recording.t, rows[:, 0] - rows[0, 0])
+    np.testing.assert_array_equal(recording.q[:, 0], rows[:, 1])
+    np.testing.assert_array_equal(recording.tau[:, 0], rows[:, 2])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " ", ", ", "   "])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_delimiters_and_line_ends(read, delimiter, newline):
+    recording = read(GOOD.replace(",", delimiter).replace("\n", newline), "log.txt")
+    holds(recording)
+    assert recording.notes == ()
+    assert recording.source == "log.txt"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\ufeff" + GOOD,
+        "# made by a logger\n# on a Monday\n" + GOOD,
+        "# made by a logger\n# " + GOOD,
+        "\n\n" + GOOD + "\n\n",
+        GOOD.replace("0.01,1.50", "\n0.01,1.50"),
+        '"t","q_0","tau_0"\n' + GOOD.split("\n", 1)[1],
+        GOOD.replace("1.25", '"1.25"'),
+        GOOD.replace("t,", " t ,"),
+        GOOD.rstrip("\n"),
+        GOOD.replace(",", ";").replace(".", ","),
+        "t,q_0,name,tau_0\n0.00,1.25,a b,-0.500\n0.01,1.50,,-0.750\n0.02,1.75,c,0.001\n",
+        "  t  q_0  tau_0  \n  0.00   1.25  -0.500 \n  0.01   1.50  -0.750\n 0.02   1.75   0.001  \n",
+    ],
+    ids=lambda text: repr(text[:24]),
+)
+def test_forms_of_a_good_table(read, content):
+    recording = read(content)
+    holds(recording)
+    assert not any(note.startswith(DAMAGED_END) for note in recording.notes)
+
+
+def test_what_numpy_saves(tmp_path):
+    np.savetxt(tmp_path / "a.txt", ROWS, header="t q_0 tau_0")
+    holds(read_recording(tmp_path / "a.txt"))
+
+
+def test_empty_cells_are_nan_and_stay(read):
+    recording = read(GOOD.replace("1.50", "").replace("-0.500", "NaN"))
+    np.testing.assert_array_equal(recording.q[:, 0], [1.25, np.nan, 1.75])
+    np.testing.assert_array_equal(recording.tau[:, 0], [np.nan, -0.75, 0.001])
+
+
+@pytest.mark.parametrize(
+    ("tail", "size", "lines"),
+    [
+        ("0.03,2.0", 8, 1),
+        ("0.03,2.0\n", 9, 1),
+        ("0.03,2.00,0.0", 13, 1),
+        ("0.03,2.00,1.5e-0", 16, 1),
+        ("0.03,2.00,-", 11, 1),
+        ("0.03,2.00,\0\0\0\0\n", 15, 1),
+        ("\0" * 4096, 4096, 0),
+        ("0.0\0\0\0", 6, 1),
+        ("0.03,2.00\n\n0.04\n\0\0", 18, 2),
+        ("0.03,2.00,0.100,0.03,2\n", 23, 1),
+        ("\xff\xfe garbage,,", 14, 1),
+    ],
+    ids=repr,
+)
+def test_a_damaged_end_is_left_out_and_noted(read, tail, size, lines):
+    recording = read(GOOD + tail)
+    holds(recording)
+    words = f"{lines} broken line{'' if lines == 1 else 's'}"
+    assert recording.notes == (f"damaged end: the last {size} bytes ({words}, from line 5) are left out",)
+    finding = next(f for f in check_quality(recording).findings if f.kind == "damaged_end")
+    assert (finding.severity, finding.place.row) == ("warning", 3)
+
+
+def test_a_last_line_without_newline_counts_when_it_is_whole(read):
+    assert len(read(GOOD + "0.03,2.00,0.125")) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            GOOD.replace("0.01,1.50,-0.750", "0.01,1.50"),
+            r"log\.csv: line 3 is damaged.*2 fields instead of 3: '0\.01,1\.50'",
+        ),
+        (
+            GOOD.replace("1.50", "1.5x"),
+            r"line 3 is damaged, with good lines after it: '1\.5x' is no number \(column q_0\)",
+        ),
+        (GOOD.replace("1.50", "\0\0"), r"line 3 is damaged"),
+        (GOOD.replace("1.50", "1_5"), r"'1_5' is no number"),
+        (
+            "# one\n\n" + GOOD.replace("1.25", "east"),
+            r"line 4 is damaged.*'east' is no number.*; repair or remove",
+        ),
+        (GOOD.split("\n")[0] + "\n", r"it has a header, but no rows; nothing was recorded"),
+        (GOOD.split("\n")[0] + "\n\0\0", r"it has a header, but no rows"),
+        (GOOD.split("\n")[0], r"it has a header, but no rows"),
+        (
+            "t,q_0,tau_0\n1,2\n",
+            r"no line after the header has 3 fields with numbers .* the first is line 2: '1,2'",
+        ),
+        ("0.0,1.0\n0.1,1.1\n", r"it begins with numbers; the first line must name the columns"),
+        (GOOD.encode("utf-16"), r"the text is in UTF-16; save it as UTF-8"),
+        (b"\0\0\0\0" + GOOD.encode(), r"it does not begin with text, but with NUL bytes"),
+        ("\n\n", r"no time column .*there are: none"),
+        (GOOD.replace("0.02", "0.005"), r"log\.csv: time goes back in row 3"),
+        (GOOD.replace("0.01", ""), r"log\.csv: time is nan in row 2"),
+        (GOOD.replace("t,", "x,"), r"log\.csv: no time column"),
+        ("t,q_0,tau_0\n0,1,nan\n1,2,\n", r"log\.csv: tau, column 1 of 1: every value is NaN"),
+    ],
+)
+def test_refusals(read, content, message):
+    with pytest.raises(UnreadableFile, match=message):
+        read(content)
+
+
+def test_numbers_that_only_the_parser_refuses(read):
+    with pytest.raises(
+        UnreadableFile, match=r"cannot be read, though every line looks whole; write the table anew"
+    ):
+        read(GOOD.replace("1.50", "١"))
+
+
+def test_a_log_of_rtde_with_its_spaces(read, rng):
+    words = ("actual_q", "actual_qd", "actual_current", "target_moment", "actual_TCP_force")
+    names = ["timestamp", *(f"{word}_{k}" for word in words for k in range(6))]
+    rows = np.column_stack([1200 + np.arange(20) / 500, rng.standard_normal((20, 30))])
+    text = " ".join(names) + "\n" + "\n".join(" ".join(repr(float(x)) for x in row) for row in rows) + "\n"
+    recording = read(text, joint_names=tuple("abcdef"))
+    np.testing.assert_array_equal(recording.q, rows[:, 1:7])
+    np.testing.assert_array_equal(recording.current, rows[:, 13:19])
+    np.testing.assert_array_equal(recording.tau_target, rows[:, 19:25])
+    assert recording.channels == ("q", "v", "current", "tau_target")
+    assert recording.epoch_s == 1200.0
+    assert recording.notes[0].startswith("not read: actual_TCP_force")
+
+
+def test_a_wrench_needs_its_frame_and_convention(read):
+    text = "t,q_0," + ",".join(f"wrench_{k}" for k in range(6)) + "\n0,1,1,2,3,4,5,6\n"
+    with pytest.raises(UnreadableFile, match=r"log\.csv: it has a wrench .*but not its frame and convention"):
+        read(text)
+    recording = read(text, wrench_frame="tool0", wrench_convention="load_on_sensor")
+    np.testing.assert_array_equal(recording.wrench, [[1, 2, 3, 4, 5, 6]])

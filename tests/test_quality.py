@@ -1,0 +1,359 @@
+"""What is said about a recording: every defect is found where it is, a good recording is left in peace."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidRecording
+from steelyard.quality import DAMAGED_END, Finding, QualityReport, check_quality
+from steelyard.recording import Recording
+from steelyard.robot.limits import JointLimits
+
+NAMES = ("pan", "lift", "elbow")
+INF = np.full(3, np.inf)
+LIMITS = JointLimits(np.full(3, -3.0), np.full(3, 3.0), np.full(3, 3.0), INF, np.full(3, 200.0))
+
+
+@pytest.fixture
+def good(rng):
+    """Ten seconds at 100 Hz: three joints swing, with noise everywhere."""
+    t = np.arange(1000) / 100
+    w = np.array([1.3, 2.1, 3.4])
+    q = np.array([0.8, -0.5, 1.1]) + np.sin(w * t[:, None]) + 1e-5 * rng.standard_normal((1000, 3))
+    v = w * np.cos(w * t[:, None]) + 1e-3 * rng.standard_normal((1000, 3))
+    tau = 60 * np.cos(q) + rng.standard_normal((1000, 3))
+    return Recording(t=t, q=q, v=v, tau=tau, current=tau / 11, joint_names=NAMES, source="a test")
+
+
+def changed(recording, channel, change):
+    """A copy in which `change` has altered a writable copy of one signal."""
+    values = np.array(getattr(recording, channel))
+    result = change(values)
+    return replace(recording, **{channel: values if result is None else result})
+
+
+def only(report: QualityReport, kind: str) -> Finding:
+    """The one finding of a kind; nothing but the rate is found beside it."""
+    kinds = [finding.kind for finding in report.findings]
+    assert set(kinds) == {kind, "rate"}, report.findings
+    assert kinds.count(kind) == 1
+    return next(finding for finding in report.findings if finding.kind == kind)
+
+
+@pytest.mark.parametrize("limits", [None, LIMITS])
+def test_a_good_recording_is_left_in_peace(good, limits):
+    report = check_quality(good, limits=limits)
+    assert report.ok
+    assert report.worst == "info"
+    assert report.counts == {"error": 0, "warning": 0, "info": 1}
+    assert report.findings[0].sentence == "100 Hz (median step 10 ms), 1000 rows in 9.99 s"
+
+
+def test_nothing_found_is_no_severity():
+    report = QualityReport("", 1, 1, 0.0, 0.0, ())
+    assert report.worst is None
+    assert report.ok
+
+
+def test_the_report_goes_through_json(good):
+    bad = changed(replace(good, joint_names=("a", "b", "c")), "q", lambda q: np.rad2deg(q))
+    report = check_quality(bad)
+    content = report.to_dict()
+    assert json.loads(json.dumps(content)) == content
+    assert content["ok"] is False
+    assert content["worst"] == "error"
+    assert content["counts"]["error"] == len([f for f in content["findings"] if f["severity"] == "error"])
+    assert content["findings"][0]["place"]["joints"] == ["a", "b", "c"]
+    severities = [finding["severity"] for finding in content["findings"]]
+    assert severities == sorted(severities, key=["error", "warning", "info"].index)
+
+
+def test_another_number_of_joints(good):
+    finding = only(check_quality(good, expected_joints=6), "joint_count")
+    assert (finding.severity, finding.place.joints) == ("error", NAMES)
+    assert finding.sentence.startswith("the recording has 3 joints, the arm has 6: another arm's log")
+    assert only(check_quality(good, limits=JointLimits.none(7)), "joint_count").severity == "error"
+
+
+def test_a_damaged_end(good):
+    note = f"{DAMAGED_END}: the last 9 bytes are left out"
+    finding = only(check_quality(replace(good, notes=("something else", note))), "damaged_end")
+    assert (finding.sentence, finding.severity) == (note, "warning")
+
+
+def test_numbers_that_are_none(good):
+    def spoil(tau):
+        tau[40:43, 1] = np.nan
+        tau[50, 2] = np.inf
+
+    finding = only(check_quality(changed(good, "tau", spoil), limits=None), "nan")
+    assert finding.severity == "warning"
+    assert finding.sentence.startswith(
+        "tau is not a number 4 times in 4 rows, first at 0.4 s in row 41 (lift, elbow)"
+    )
+    assert (finding.place.channel, finding.place.row, finding.place.t_s) == ("tau", 41, 0.4)
+
+
+def test_infinite_and_nan_motion_raises_nothing(good):
+    def spoil(q):
+        q[100:102, 0] = np.inf
+        q[200, 1] = np.nan
+        q[300:302, 2] = -np.inf, np.inf
+
+    bad = changed(changed(good, "q", spoil), "v", spoil)
+    assert {finding.kind for finding in check_quality(bad, limits=LIMITS).findings} <= {
+        "nan",
+        "rate",
+        "position_limit",
+    }
+    assert {finding.kind for finding in check_quality(bad).findings} == {"nan", "rate"}
+
+
+def test_a_wrench_with_nan(good):
+    wrench = np.random.default_rng(0).standard_normal((1000, 6))
+    wrench[3, 4] = np.nan
+    bad = replace(good, wrench=wrench, wrench_frame="tool0", wrench_convention="load_on_sensor")
+    assert only(check_quality(bad), "nan").place.joints == ()
+
+
+def test_jitter(good):
+    t = np.concatenate([[0.0], np.cumsum(np.where(np.arange(999) % 3 == 0, 0.012, 0.010))])
+    shaken = Recording(t=700 + t, q=good.q, tau=good.tau)
+    finding = only(check_quality(shaken), "jitter")
+    assert finding.severity == "warning"
+    assert finding.sentence.startswith(
+        "33 % of the steps are off the median 10 ms by 20 % or more (10 to 12 ms)"
+    )
+    t = np.array(good.t)
+    t[500:] += 0.004
+    assert only(check_quality(replace(good, t=t)), "jitter").severity == "info"
+
+
+def test_a_gap(good):
+    t = np.array(good.t)
+    t[600:] += 0.5
+    t[700:] += 0.05
+    report = check_quality(Recording(t=t, q=good.q, v=good.v, tau=good.tau))
+    finding = next(finding for finding in report.findings if finding.kind == "gap")
+    assert finding.severity == "warning"
+    assert finding.sentence.startswith(
+        "2 gaps of more than 3 steps, the longest 0.51 s (51 steps) at 5.99 s in row 600"
+    )
+    assert report.ok
+
+
+def test_repeated_rows(good):
+    which = np.arange(1000)
+    which[10::20] -= 1
+    held = {name: getattr(good, name)[which] for name in good.channels}
+    finding = only(check_quality(replace(good, **held)), "repeated_rows")
+    assert finding.severity == "warning"
+    assert finding.sentence.startswith(
+        "50 rows (5 %) with every signal of the row before at a later time, first at 0.1 s"
+    )
+    which = np.arange(1000)
+    which[10] -= 1
+    held = {name: getattr(good, name)[which] for name in good.channels}
+    assert only(check_quality(replace(good, **held)), "repeated_rows").severity == "info"
+
+
+def test_repeated_times(good):
+    t = np.array(good.t)
+    t[7] = t[6]
+    report = check_quality(replace(good, t=t))
+    finding = next(finding for finding in report.findings if finding.kind == "repeated_times")
+    assert finding.severity == "warning"
+    assert finding.sentence.startswith("1 row with the time of the row before, first at 0.06 s in row 8")
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_too_few_rows(good, rows):
+    short = good.rows(slice(rows))
+    finding = next(
+        finding for finding in check_quality(short, limits=LIMITS).findings if finding.kind == "short"
+    )
+    assert finding.severity == "error"
+    assert finding.sentence.endswith("nothing can be differentiated")
+
+
+def test_a_clock_that_stands(good):
+    report = check_quality(replace(good, t=np.zeros(1000)))
+    assert ("short", "error") in {(finding.kind, finding.severity) for finding in report.findings}
+
+
+def test_too_short(good):
+    finding = only(check_quality(good.rows(slice(0, 150))), "short")
+    assert finding.severity == "warning"
+    assert finding.sentence == "150 rows in 1.49 s are too short for a good estimate: record more than 2 s"
+
+
+def test_a_clock_in_milliseconds(good):
+    report = check_quality(replace(good, t=1e3 * good.t), limits=LIMITS)
+    finding = only(report, "clock_unit")
+    assert finding.severity == "warning"
+    assert finding.sentence.startswith("the median step is 10 s: single postures, or a clock in milliseconds")
+
+
+@pytest.mark.parametrize("limits", [None, LIMITS])
+def test_everything_in_degrees(good, limits):
+    angles = {name: np.rad2deg(getattr(good, name)) for name in ("q", "v")}
+    finding = only(check_quality(replace(good, **angles), limits=limits), "degrees")
+    assert finding.severity == "error"
+    assert finding.place.joints == NAMES
+    assert finding.sentence.endswith(
+        "degrees (or motor angles), not joint angles in radians; read with degrees=True"
+    )
+
+
+def test_small_angles_in_degrees_show_by_their_speed(good):
+    angles = {"q": np.rad2deg(0.04 * good.q), "v": np.rad2deg(0.04 * good.v)}
+    assert check_quality(replace(good, **angles)).ok
+    slow = JointLimits(np.full(3, -3.0), np.full(3, 3.0), np.full(3, 0.5), INF, INF)
+    report = check_quality(replace(good, **angles), limits=slow)
+    assert [finding.kind for finding in report.findings if finding.severity == "error"] == ["degrees"]
+
+
+def test_a_joint_without_stops_is_only_asked_about(good):
+    turned = changed(good, "q", lambda q: q + np.array([0, 0, 40.0]))
+    finding = only(check_quality(turned), "degrees")
+    assert finding.severity == "warning"
+    assert finding.place.joints == ("elbow",)
+    assert "degrees, or a joint without stops?" in finding.sentence
+
+
+def test_two_pi_is_not_degrees(good):
+    assert check_quality(changed(good, "q", lambda q: q + 2 * np.pi)).worst == "info"
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (180 / np.pi, "v is in degrees/s"),
+        (np.pi / 180, "v is in rad/s but q in degrees"),
+        (-180 / np.pi, "v is in degrees/s and has the opposite sign"),
+        (-1.0, "v has the opposite sign"),
+        (1.5, "v is in another unit"),
+        (-101.0, "v is in another unit and has the opposite sign"),
+    ],
+)
+def test_a_velocity_with_another_unit_or_sign(good, factor, words):
+    finding = only(check_quality(changed(good, "v", lambda v: factor * v)), "velocity")
+    assert (finding.severity, finding.place.joints) == ("error", NAMES)
+    assert finding.sentence.endswith(f": {words}")
+    assert f"ratio {factor:.3g}, correlation {np.sign(factor):.2f}" in finding.sentence
+
+
+def test_velocities_in_another_order(good):
+    finding = only(check_quality(changed(good, "v", lambda v: v[:, [1, 0, 2]])), "velocity")
+    assert finding.place.joints == ("pan", "lift")
+    assert finding.sentence.endswith("v is another signal, or its columns are in another order")
+
+
+def test_a_velocity_that_is_slow_to_come_is_believed(good):
+    assert check_quality(changed(good, "v", lambda v: np.roll(v, 3, axis=0))).ok
+
+
+def test_joints_that_never_move(good, rng):
+    def hold(q):
+        q[:, 1] = 0.4 + 1e-4 * rng.standard_normal(1000)
+
+    def rest(v):
+        v[:, 1] = 1e-3 * rng.standard_normal(1000)
+
+    finding = only(check_quality(changed(changed(good, "q", hold), "v", rest)), "still_joint")
+    assert (finding.severity, finding.place.joints) == ("warning", ("lift",))
+    assert finding.sentence.startswith("lift never moves (less than 0.01 rad)")
+    still = Recording(t=good.t, q=1e-5 * rng.standard_normal((1000, 3)), tau=good.tau)
+    assert only(check_quality(still), "still_joint").sentence.startswith("no joint moves")
+
+
+def test_a_wrapped_angle(good):
+    wrapped = replace(good, q=(good.q + 2.0 + np.pi) % (2 * np.pi) - np.pi, v=None)
+    finding = only(check_quality(wrapped), "jump")
+    assert finding.severity == "error"
+    assert finding.place.joints == ("pan", "elbow")
+    assert "unwrap the angles" in finding.sentence
+
+
+def test_postures_far_apart_in_time_do_not_jump():
+    rng = np.random.default_rng(4)
+    q, v = rng.uniform(-3, 3, (30, 2)), np.zeros((30, 2))
+    postures = Recording(t=5.0 * np.arange(30), q=q, v=v, tau=rng.standard_normal((30, 2)))
+    assert check_quality(postures, limits=JointLimits(*(s * np.ones(2) for s in (-4, 4, 1, 1, 50)))).ok
+
+
+def test_outside_the_limits(good):
+    narrow = replace(LIMITS, q_max=np.array([3.0, 0.3, 3.0]))
+    finding = only(check_quality(good, limits=narrow), "position_limit")
+    assert (finding.severity, finding.place.joints) == ("warning", ("lift",))
+    rows = np.flatnonzero(good.q[:, 1] > 0.3)
+    assert finding.place.row == rows[0] + 1
+    assert f"q is outside [-3, 0.3] in {len(rows)} rows, first" in finding.sentence
+
+
+@pytest.mark.parametrize("limits", [None, LIMITS])
+def test_a_clipped_torque(good, limits):
+    clipped = changed(good, "tau", lambda tau: np.clip(tau, [-np.inf, -np.inf, -20], [np.inf, 55, np.inf]))
+    report = check_quality(clipped, limits=limits)
+    found = [finding for finding in report.findings if finding.kind == "saturation"]
+    assert {finding.place.joints for finding in found} == {("lift",), ("elbow",)}
+    assert {finding.severity for finding in found} == {"warning"}
+    assert any("tau stands at its extreme 55 for" in finding.sentence for finding in found)
+    assert len(report.findings) == 3
+
+
+def test_held_samples_of_a_slow_sensor_are_not_saturated(good):
+    held = changed(good, "tau", lambda tau: tau[np.arange(1000) // 8 * 8])
+    assert check_quality(held).worst == "info"
+
+
+def test_an_arm_that_rests_without_noise_is_not_saturated(good):
+    signals = {name: np.array(getattr(good, name)) for name in good.channels}
+    for name, values in signals.items():
+        values[:100] = values[0] if name == "q" else values.max(axis=0) + 1
+    kinds = {finding.kind for finding in check_quality(replace(good, **signals)).findings}
+    assert kinds >= {"repeated_rows"}
+    assert "saturation" not in kinds
+    signals["q"][:100] += np.linspace(-1, 0, 100)[:, None]
+    kinds = {finding.kind for finding in check_quality(replace(good, **signals)).findings}
+    assert "saturation" in kinds
+
+
+def test_the_limit_of_the_drive(good):
+    finding = only(check_quality(good, tau_max=[200, 200, 55]), "saturation")
+    assert finding.place.joints == ("elbow",)
+    assert "tau is at or beyond the limit of 55 in" in finding.sentence
+    with pytest.raises(InvalidRecording, match=r"tau_max must hold 3 numbers, got shape \(2,\)"):
+        check_quality(good, tau_max=[1.0, 2.0])
+
+
+def test_flat_signals(good):
+    def flat(tau):
+        tau[:, 2] = 0.25
+
+    finding = only(check_quality(changed(good, "tau", flat)), "flat")
+    assert (finding.severity, finding.place.joints) == ("warning", ("elbow",))
+    assert finding.sentence == "tau is constant (elbow): it was not measured, or not logged"
+    finding = only(check_quality(changed(good, "current", lambda i: 0 * i)), "flat")
+    assert (finding.severity, finding.place.channel) == ("error", "current")
+    assert "every column" in finding.sentence
+    finding = only(check_quality(replace(good, tau_target=np.ones((1000, 3)))), "flat")
+    assert finding.severity == "info"
+
+
+def test_a_flat_axis_of_the_wrench(good, rng):
+    wrench = rng.standard_normal((1000, 6))
+    wrench[:, 2] = 0
+    bad = replace(good, wrench=wrench, wrench_frame="tool0", wrench_convention="load_on_sensor")
+    assert (
+        only(check_quality(bad), "flat").sentence
+        == "wrench is constant (1 column): it was not measured, or not logged"
+    )
+
+
+def test_motion_alone(good):
+    finding = only(check_quality(replace(good, tau=None, current=None)), "no_effort")
+    assert finding.severity == "warning"
+    assert finding.sentence.startswith("neither torque nor current nor wrench is recorded")
