@@ -116,6 +116,14 @@ def test_nan_rows_and_repeated_times_are_left_out_and_said():
     assert np.isfinite(samples.a).all()
 
 
+def test_warnings_about_the_recording_stay_with_the_samples_and_errors_are_raised():
+    assert "off the median" in prepare(recording(JITTERED)).warnings[0]
+    rec = recording(np.arange(600) * 0.01)
+    degrees = replace(rec, q=np.degrees(rec.q), v=np.degrees(SERIES.at(rec.t)[1]))
+    with pytest.raises(InvalidRecording, match=r"not fit for use: .*degrees"):
+        prepare(degrees)
+
+
 def test_gaps_are_refused_not_filled_and_can_be_split():
     t = np.concatenate([np.arange(300) * 0.01, 4.0 + np.arange(200) * 0.01])
     rec = recording(t)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,9 +93,11 @@ class Recording:
         for channel in CHANNELS:
             self._freeze(channel, (len(t), n))
         self._freeze("wrench", (len(t), 6))
-        if self.wrench is not None and (self.wrench_frame is None or self.wrench_convention is None):
+        known = self.wrench_frame is not None and self.wrench_convention in get_args(WrenchConvention)
+        if self.wrench is not None and not known:
             raise InvalidRecording(
-                "a wrench needs its wrench_frame and its wrench_convention ('load_on_sensor' or 'sensor_on_load')"
+                "a wrench needs its wrench_frame and its wrench_convention"
+                f" ({' or '.join(map(repr, get_args(WrenchConvention)))})"
             )
         object.__setattr__(self, "epoch_s", float(self.epoch_s) + float(t[0]))
         object.__setattr__(self, "t", _read_only(t - t[0]))
@@ -120,7 +122,7 @@ class Recording:
     @property
     def n(self) -> int:
         """Number of joints."""
-        return self.q.shape[1]
+        return int(self.q.shape[1])
 
     @property
     def duration_s(self) -> float:
@@ -178,6 +180,7 @@ class Samples:
         usable: which torques count in a fit (low speeds may be left out), (N, n); all when None
         made_by: how it was made, a sentence a step
         start_s: time of the first sample on the recording's clock, [s]
+        warnings: what is wrong with the recording they come from, a sentence each
     """
 
     q: Array
@@ -190,6 +193,7 @@ class Samples:
     usable: Mask | None = None
     made_by: Sequence[str] = ()
     start_s: float = 0.0
+    warnings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         shape = np.shape(self.q)
@@ -199,6 +203,8 @@ class Samples:
             )
         if not (np.isfinite(self.rate_hz) and self.rate_hz > 0):
             raise InvalidSamples(f"rate_hz must be positive, got {self.rate_hz}")
+        if self.kinematics not in ("measured", "commanded"):
+            raise InvalidSamples(f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'")
         for name in ("q", "v", "a", "tau"):
             array = np.array(getattr(self, name), dtype=float)
             if array.shape != shape or not np.isfinite(array).all():
@@ -211,6 +217,7 @@ class Samples:
         object.__setattr__(self, "usable", usable)
         object.__setattr__(self, "joint_names", tuple(self.joint_names))
         object.__setattr__(self, "made_by", tuple(self.made_by))
+        object.__setattr__(self, "warnings", tuple(self.warnings))
 
     def __len__(self) -> int:
         return len(self.q)
@@ -218,7 +225,7 @@ class Samples:
     @property
     def n(self) -> int:
         """Number of joints."""
-        return self.q.shape[1]
+        return int(self.q.shape[1])
 
     @property
     def t(self) -> Array:
@@ -268,7 +275,8 @@ def _checked_clock(t: Array) -> Array:
         row = int(back[0]) + 1
         raise InvalidRecording(
             f"time goes back in row {row + 1}: {clock[row]:.6f} s after {clock[row - 1]:.6f} s"
-            f" ({back.size} such row{'s' if back.size > 1 else ''}); sort the rows or split the recording there"
+            f" ({back.size} such row{'s' if back.size > 1 else ''});"
+            " sort the rows or split the recording there"
         )
     return clock
 

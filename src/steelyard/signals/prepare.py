@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.quality import check_quality
 from steelyard.recording import Recording, Samples
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample
 from steelyard.trajectory import FourierTrajectory
@@ -39,7 +40,8 @@ class Preparation:
             up to its limit, [rad/s]; 0 to count all, say with torque sensors behind the gear or at rest
         decimate: keep every k-th sample
         trim_s: leave out so much at both ends, where filters see too little, [s]
-        longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for 5 median steps
+        longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for
+            5 median steps or 0.05 s, whichever is longer
     """
 
     rate_hz: float | None = None
@@ -89,7 +91,8 @@ def prepare(
 ) -> Samples:
     """The samples of a recording, ready to fit.
 
-    Torques are taken where the recording has them, else motor currents times the gains.
+    The quality of the recording is checked: errors are raised, warnings stay with the samples. Torques are
+    taken where the recording has them, else motor currents times the gains.
 
     Args:
         recording: as measured
@@ -97,6 +100,9 @@ def prepare(
         gain: torque for each ampere, (n,) [Nm/A]; needed where the recording has currents only
     """
     how = preparation or Preparation()
+    report = check_quality(recording)
+    if not report.ok:
+        raise InvalidRecording(f"the recording is not fit for use: {report.findings[0].sentence}")
     signals = _uniform(_select(recording, how, gain), how)
     rate_hz = float(1.0 / (signals.t[1] - signals.t[0]))
     signals = _filter(signals, how, rate_hz)
@@ -117,6 +123,7 @@ def prepare(
         usable=usable[cut],
         made_by=tuple(steps),
         start_s=float(signals.t[cut][0]),
+        warnings=tuple(f.sentence for f in report.findings if f.severity == "warning"),
     )
 
 
@@ -175,7 +182,7 @@ def _torque(recording: Recording, gain: ArrayLike | None) -> tuple[Array, str]:
 def _uniform(signals: _Signals, how: Preparation) -> _Signals:
     steps = np.diff(signals.t)
     median = float(np.median(steps))
-    longest = 5 * median if how.longest_gap_s is None else how.longest_gap_s
+    longest = max(5 * median, 0.05) if how.longest_gap_s is None else how.longest_gap_s
     if steps.max() > longest:
         i = int(steps.argmax())
         raise InvalidRecording(
