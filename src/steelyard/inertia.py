@@ -28,7 +28,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.errors import InvalidInertia
 
-__all__ = ["LOG_CHOLESKY_NAMES", "PARAMETER_NAMES", "InertialParameters", "frame_change_matrix", "skew"]
+__all__ = [
+    "LOG_CHOLESKY_NAMES",
+    "PARAMETER_NAMES",
+    "InertialParameters",
+    "checked_transform",
+    "frame_change_matrix",
+    "skew",
+]
 
 Array = NDArray[np.float64]
 
@@ -39,6 +46,7 @@ LOG_CHOLESKY_NAMES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2"
 
 _INERTIA_ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 _SMALLEST_RELATIVE_EIGENVALUE = 1e-9
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +71,7 @@ class InertialParameters:
         inertia = _checked(self.inertia, (3, 3), "inertia")
         if not np.isfinite(mass):
             raise InvalidInertia(f"mass must be finite, got {mass}")
-        if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * (1.0 + np.abs(inertia).max())):
-            raise InvalidInertia(f"inertia must be symmetric, got\n{inertia}")
+        _require_symmetric(inertia, "inertia")
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "first_moment", _read_only(h))
         object.__setattr__(self, "inertia", _read_only((inertia + inertia.T) / 2))
@@ -107,6 +114,7 @@ class InertialParameters:
             frame: name of the frame
         """
         J = _checked(pseudo_inertia, (4, 4), "pseudo_inertia")
+        _require_symmetric(J, "pseudo_inertia")
         second = J[:3, :3]
         return cls(J[3, 3], J[:3, 3], np.trace(second) * np.eye(3) - second, frame)
 
@@ -137,6 +145,8 @@ class InertialParameters:
             frame: name of the frame
         """
         R = _checked(axes, (3, 3), "axes")
+        if not _orthonormal(R):
+            raise InvalidInertia(f"axes must be orthonormal columns, got\n{R}")
         return cls.from_com(mass, com, R @ np.diag(_checked(moments, (3,), "moments")) @ R.T, frame)
 
     @classmethod
@@ -148,7 +158,7 @@ class InertialParameters:
             points: their positions, (N, 3) [m], in `frame`
             frame: name of the frame
         """
-        x = np.atleast_2d(np.asarray(points, dtype=float))
+        x = _checked(points, (np.size(masses), 3), "points")
         homogeneous = np.column_stack([x, np.ones(len(x))])
         weights = _checked(masses, (len(x),), "masses")
         return cls.from_pseudo_inertia((homogeneous * weights[:, None]).T @ homogeneous, frame)
@@ -190,7 +200,7 @@ class InertialParameters:
 
     @property
     def principal_axes(self) -> Array:
-        """Principal axes as columns of a rotation, in the order of `principal_moments`, (3, 3), in `frame`."""
+        """Principal axes as columns of a rotation, ordered as `principal_moments`, (3, 3), in `frame`."""
         axes = np.linalg.eigh(self.inertia_com)[1]
         return np.asarray(axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))]))
 
@@ -227,11 +237,12 @@ class InertialParameters:
             return f"the mass is {self.mass:.6g} kg; it must be positive"
         spread = self.pseudo_inertia[:3, :3] - np.outer(self.first_moment, self.com)
         values, vectors = np.linalg.eigh(spread)
-        if values[0] > _SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]):
+        smallest = _SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]) + _ROUNDING * np.abs(self.inertia).max()
+        if values[0] > smallest:
             return ""
         direction = np.array2string(vectors[:, 0], precision=2, suppress_small=True)
         moments = np.array2string(self.principal_moments, precision=6)
-        if values[0] > -_SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]):
+        if values[0] > -smallest:
             return (
                 f"the mass has no extent along {direction} of frame '{self.frame}' (a point, rod or plate):"
                 f" the principal moments {moments} kg m^2 are on the border of the triangle inequality"
@@ -266,7 +277,7 @@ class InertialParameters:
             frame: name of the new frame
             T_new_old: maps coordinates of the present frame to the new one, (4, 4)
         """
-        T = _checked_transform(T_new_old)
+        T = checked_transform(T_new_old)
         return InertialParameters.from_pseudo_inertia(T @ self.pseudo_inertia @ T.T, frame)
 
     def renamed(self, frame: str) -> InertialParameters:
@@ -291,9 +302,23 @@ def frame_change_matrix(T_new_old: ArrayLike) -> Array:
     Args:
         T_new_old: maps coordinates of the old frame to the new one, (4, 4)
     """
-    T = _checked_transform(T_new_old)
+    T = checked_transform(T_new_old)
     J_of_vector, vector_of_J = _pseudo_inertia_maps()
     return np.asarray(vector_of_J @ np.kron(T, T) @ J_of_vector)
+
+
+def checked_transform(T: ArrayLike) -> Array:
+    """A copy of a transform, or a refusal when it is not a rotation and a translation, (4, 4).
+
+    Args:
+        T: (4, 4)
+    """
+    matrix = _checked(T, (4, 4), "transform")
+    R = matrix[:3, :3]
+    proper = _orthonormal(R) and np.linalg.det(R) > 0
+    if not proper or not np.array_equal(matrix[3], [0, 0, 0, 1]):
+        raise InvalidInertia(f"a transform is a rotation and a translation, got\n{matrix}")
+    return matrix
 
 
 def skew(vector: ArrayLike) -> Array:
@@ -311,7 +336,7 @@ def _pseudo_inertia_maps() -> tuple[Array, Array]:
     """The linear maps between the ten numbers and the sixteen of J, (16, 10) and (10, 16)."""
     unit = [InertialParameters.from_vector(e) for e in np.eye(10)]
     forward = np.column_stack([body.pseudo_inertia.ravel() for body in unit])
-    return forward, np.linalg.pinv(forward)
+    return forward, np.asarray(np.linalg.pinv(forward), dtype=float)
 
 
 def _symmetric(entries: Array) -> Array:
@@ -330,13 +355,13 @@ def _checked(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
     return array
 
 
-def _checked_transform(T: ArrayLike) -> Array:
-    matrix = _checked(T, (4, 4), "transform")
-    R = matrix[:3, :3]
-    proper = np.allclose(R @ R.T, np.eye(3), atol=1e-6) and np.linalg.det(R) > 0
-    if not proper or not np.array_equal(matrix[3], [0, 0, 0, 1]):
-        raise InvalidInertia(f"a transform is a rotation and a translation, got\n{matrix}")
-    return matrix
+def _require_symmetric(matrix: Array, name: str) -> None:
+    if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * (1.0 + np.abs(matrix).max())):
+        raise InvalidInertia(f"{name} must be symmetric, got\n{matrix}")
+
+
+def _orthonormal(R: Array) -> bool:
+    return bool(np.allclose(R @ R.T, np.eye(3), atol=1e-6))
 
 
 def _read_only(array: Array) -> Array:

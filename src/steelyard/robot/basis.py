@@ -8,8 +8,9 @@ the dependent ones D, Y_D = Y_B beta, the torque depends on phi only through
 Columns are tried one after the other, in an order that prefers those which Gautier and Khalil (1990) keep:
 Ixx, Ixy, Ixz, Iyz, Izz, mx, my of each link, then the drives, then Iyy, mz, m. A column is independent when
 its distance from the span of those kept so far exceeds a share of its own length (both scaled to unit
-length, so that units do not matter; a column that is as short as that beside the longest is zero). URDF angles are rounded to 1e-6 or so; the share must lie above that
-and below the true smallest distance: `weakest_kept` and `strongest_dropped` show the gap.
+length, so that units do not matter; a column that is as short as that beside the longest is zero). URDF
+angles are rounded to 1e-6 or so; the share must lie above that and below the true smallest distance:
+`weakest_kept` and `strongest_dropped` show the gap.
 
 For an arm in modified DH frames this gives the base parameters that the papers print, in their order. The
 columns of the last link in K say how a payload shows in them (`payload_jacobian`; gaz2017 eq. (27),
@@ -37,7 +38,8 @@ AnyArray = TypeVar("AnyArray", bound=NDArray[np.generic])
 
 _PREFERRED = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")
 _GROUPED = ("Iyy", "mz", "m")
-_NEGLIGIBLE_COEFFICIENT = 1e-5
+_ROUNDING = 1e-10
+_SMALLEST_COEFFICIENT_TOLD = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +75,7 @@ class ParameterBasis:
         """
         rng = np.random.default_rng(seed)
         count = 40 + 4 * robot.n
-        low = np.clip(robot.limits.q_min, -np.pi, np.pi)
-        high = np.clip(robot.limits.q_max, -np.pi, np.pi)
-        q = rng.uniform(low, high, (count, robot.n))
+        q = rng.uniform(-np.pi, np.pi, (count, robot.n))
         v, a = rng.uniform(-2.0, 2.0, (2, count, robot.n))
         return cls.of_regressor(robot, robot.regressor(q, v, a), drive=drive, tolerance=tolerance)
 
@@ -95,6 +95,8 @@ class ParameterBasis:
             raise InvalidRobot(f"tolerance must lie between 0 and 1, got {tolerance}")
         order = _column_order(robot.n, drive)
         k = 14 * robot.n
+        if np.shape(Y)[-1:] != (k,) or not np.isfinite(Y).all():
+            raise InvalidRobot(f"Y must be finite with {k} columns, got shape {np.shape(Y)}")
         columns = np.asarray(Y, dtype=float).reshape(-1, k)[:, order]
         R = np.linalg.qr(columns, mode="r") if len(columns) > len(order) else columns
         length = np.linalg.norm(R, axis=0)
@@ -102,12 +104,12 @@ class ParameterBasis:
         R = np.where(length > 0, R / np.where(length > 0, length, 1.0), 0.0)
         kept, distance = _independent(R, tolerance)
         beta = np.linalg.lstsq(R[:, kept], R, rcond=None)[0]
-        scaled = beta * length / length[kept][:, None]
+        beta[np.abs(beta) < _ROUNDING] = 0.0
         K = np.zeros((len(kept), k))
-        K[:, order] = np.where(np.abs(scaled) < _NEGLIGIBLE_COEFFICIENT, 0.0, scaled)
+        K[:, order] = beta * length / length[kept][:, None]
         K[:, order[kept]] = np.eye(len(kept))
         dropped = np.delete(distance, kept)
-        T_flange_link = np.linalg.inv(robot.T_joint_link[-1]) @ robot.T_joint_flange
+        T_link_flange = np.linalg.inv(robot.T_joint_link[-1]) @ robot.T_joint_flange
         last = slice(10 * (robot.n - 1), 10 * robot.n)
         return cls(
             independent=_frozen(order[kept]),
@@ -115,7 +117,7 @@ class ParameterBasis:
             parameter_names=robot.parameter_names,
             weakest_kept=float(distance[kept].min(initial=1.0)),
             strongest_dropped=float(dropped.max(initial=0.0)),
-            _payload_columns=_frozen(K[:, last] @ frame_change_matrix(T_flange_link)),
+            _payload_columns=_frozen(K[:, last] @ frame_change_matrix(T_link_flange)),
         )
 
     def __len__(self) -> int:
@@ -135,11 +137,11 @@ class ParameterBasis:
     def short_names(self) -> tuple[str, ...]:
         """The kept parameter of each group, with 'r' appended where others are regrouped into it."""
         return tuple(
-            self.parameter_names[i] + ("r" if np.count_nonzero(row) > 1 else "") for row, i in self._rows()
+            self.parameter_names[i] + ("r" if len(_told(row)) > 1 else "") for row, i in self._rows()
         )
 
     def reduce(self, Y: ArrayLike) -> Array:
-        """The base regressor with `torque = reduce(Y) @ pi`, (N, n, p).
+        """The base regressor Y_B with `torque = Y_B @ pi`, (N, n, p).
 
         Args:
             Y: the regressor, (N, n, k)
@@ -176,12 +178,17 @@ def _independent(R: Array, tolerance: float) -> tuple[Indices, Array]:
 
 def _sum_in_words(row: Array, kept: int, names: tuple[str, ...]) -> str:
     terms = [names[kept]]
-    for i in np.flatnonzero(row):
+    for i in _told(row):
         if i != kept:
             size = abs(row[i])
-            factor = "" if abs(size - 1) < _NEGLIGIBLE_COEFFICIENT else f"{size:.5g} "
+            factor = "" if abs(size - 1) < _SMALLEST_COEFFICIENT_TOLD else f"{size:.5g} "
             terms.append(f"{'-' if row[i] < 0 else '+'} {factor}{names[i]}")
     return " ".join(terms)
+
+
+def _told(row: Array) -> Indices:
+    """The coefficients of a base parameter that its name tells; a rounded URDF makes tiny ones."""
+    return np.flatnonzero(np.abs(row) >= _SMALLEST_COEFFICIENT_TOLD)
 
 
 def _frozen(array: AnyArray) -> AnyArray:

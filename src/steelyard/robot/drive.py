@@ -15,7 +15,7 @@ motion u = U q with U = diag(C)^-1 C: they enter the joints as U' f(U v).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,10 +41,12 @@ _PER_JOINT = (
 )
 
 
-def _everywhere(value: float) -> Array:
-    """A default that counts for every joint (a dataclass refuses an array as a plain default)."""
-    made: Array = field(default_factory=lambda: np.array(value))
-    return made
+def _zero() -> Array:
+    return np.zeros(())
+
+
+def _one() -> Array:
+    return np.ones(())
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +66,18 @@ class DriveModel:
         stribeck: Fs, friction at rest beyond Fc, (n,) [Nm]
         stribeck_speed: vs, (n,) [rad/s]
         sign_width: width of the smoothed sign, [rad/s]; 0 is the exact sign
-        gain: torque for each ampere, (n,) [Nm/A]; None when unknown
+        gain: torque of the drive for each ampere, gear included, (n,) [Nm/A]; None when unknown
         coupling: C of motor positions = C joint positions, (n, n); None when each motor turns one joint
     """
 
     rotor_inertia: Array
-    coulomb: Array = _everywhere(0.0)
-    viscous: Array = _everywhere(0.0)
-    offset: Array = _everywhere(0.0)
-    exponent: Array = _everywhere(1.0)
-    load_coulomb: Array = _everywhere(0.0)
-    stribeck: Array = _everywhere(0.0)
-    stribeck_speed: Array = _everywhere(1.0)
+    coulomb: Array = field(default_factory=_zero)
+    viscous: Array = field(default_factory=_zero)
+    offset: Array = field(default_factory=_zero)
+    exponent: Array = field(default_factory=_one)
+    load_coulomb: Array = field(default_factory=_zero)
+    stribeck: Array = field(default_factory=_zero)
+    stribeck_speed: Array = field(default_factory=_one)
     sign_width: float = 0.0
     gain: Array | None = None
     coupling: Array | None = None
@@ -84,13 +86,11 @@ class DriveModel:
     def __post_init__(self) -> None:
         n = max(np.size(getattr(self, name)) for name in _PER_JOINT)
         for name in _PER_JOINT:
-            values = np.asarray(getattr(self, name), dtype=float)
-            spread = np.full(n, values) if values.ndim == 0 else values
-            object.__setattr__(self, name, _checked(spread, (n,), name))
+            object.__setattr__(self, name, _per_joint(getattr(self, name), n, name))
         if (self.exponent <= 0).any() or (self.stribeck_speed <= 0).any() or not self.sign_width >= 0:
             raise InvalidRobot("exponent and stribeck_speed must be positive, sign_width not negative")
         if self.gain is not None:
-            object.__setattr__(self, "gain", _checked(self.gain, (n,), "gain"))
+            object.__setattr__(self, "gain", _per_joint(self.gain, n, "gain"))
         if self.coupling is not None:
             C = _checked(self.coupling, (n, n), "coupling")
             if not np.diag(C).all() or np.linalg.matrix_rank(C) < n:
@@ -163,11 +163,12 @@ class DriveModel:
         Args:
             v: joint velocities, (N, n) or (n,) [rad/s]
             a: joint accelerations, like v [rad/s^2]
-            load: torque that each gear carries, like v [Nm]
+            load: torque that the links need at the joints, like v [Nm]; only for load_coulomb
         """
         U = np.eye(len(self)) if self._mixing is None else self._mixing
         drive_v, drive_a = np.asarray(v, dtype=float) @ U.T, np.asarray(a, dtype=float) @ U.T
-        return np.asarray((self.rotor_inertia * drive_a + self.friction(drive_v, load)) @ U)
+        carried = None if load is None else np.asarray(load, dtype=float) @ np.linalg.inv(U)
+        return np.asarray((self.rotor_inertia * drive_a + self.friction(drive_v, carried)) @ U)
 
     def torque_from_current(self, current: ArrayLike) -> Array:
         """Joint torque from motor current, (N, n) [Nm].
@@ -177,7 +178,8 @@ class DriveModel:
         """
         if self.gain is None:
             raise InvalidRobot("motor currents need drive gains [Nm/A] to become torques; give them")
-        return np.asarray(current, dtype=float) * self.gain
+        torque = np.asarray(current, dtype=float) * self.gain
+        return torque if self._mixing is None else np.asarray(torque @ self._mixing)
 
     def joint_position(self, motor_position: ArrayLike) -> Array:
         """Joint positions (or velocities, accelerations) from those of the motors, (N, n).
@@ -196,6 +198,10 @@ class DriveModel:
         """
         tau = np.asarray(motor_torque, dtype=float)
         return tau if self.coupling is None else tau @ self.coupling
+
+
+def _per_joint(values: ArrayLike, n: int, name: str) -> Array:
+    return _checked(np.full(n, values) if np.ndim(values) == 0 else values, (n,), name)
 
 
 def _checked(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:

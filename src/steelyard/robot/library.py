@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.inertia import InertialParameters
@@ -19,6 +19,8 @@ from steelyard.robot.limits import JointLimits
 from steelyard.robot.model import RobotModel
 
 __all__ = ["load_robot", "robot_names"]
+
+Array = NDArray[np.float64]
 
 _ARMS = resources.files("steelyard.robot") / "arms"
 _TOP_KEYS = {
@@ -46,6 +48,7 @@ _JOINT_KEYS = {
     "tau_max",
     "link",
 }
+_LINK_KEYS = {"mass", "com", "inertia_com", "inertia_com_diagonal"}
 
 
 def robot_names() -> tuple[str, ...]:
@@ -77,61 +80,76 @@ def load_robot(name: str | Path) -> RobotModel:
 
 def _from_toml(text: str, name: str) -> RobotModel:
     try:
-        content = tomllib.loads(text)
+        return _robot(tomllib.loads(text), name)
     except tomllib.TOMLDecodeError as error:
         raise InvalidRobot(f"robot file '{name}' is not valid TOML: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidRobot(f"robot file '{name}': {error}") from error
+
+
+def _robot(content: dict[str, Any], name: str) -> RobotModel:
+    _require_keys(content, _TOP_KEYS, "the file")
     joints = content.get("joint", [])
     if not joints:
-        raise InvalidRobot(f"robot file '{name}' has no [[joint]]")
-    _require_keys(content, _TOP_KEYS, f"robot file '{name}'")
+        raise InvalidRobot("it has no [[joint]]")
     for joint in joints:
-        _require_keys(joint, _JOINT_KEYS, f"robot file '{name}', joint '{joint.get('name', '?')}'")
-    dh = DHTable(
-        *(np.array([float(j.get(key, 0.0)) for j in joints]) for key in ("alpha", "a", "d", "theta")),
-        convention=content.get("convention", "modified"),
-        joint_types=tuple(j.get("type", "revolute") for j in joints),
-    )
+        _require_keys(joint, _JOINT_KEYS, f"joint '{joint.get('name', '?')}'")
+    flange = content.get("flange_translation", (0, 0, 0))
     robot = RobotModel.from_dh(
-        dh,
+        _dh(content, joints),
         name=name,
         joint_names=[j.get("name", f"joint{i + 1}") for i, j in enumerate(joints)],
         links=[_link(j.get("link"), f"link{i + 1}") for i, j in enumerate(joints)],
         limits=_limits(joints),
-        drive=DriveModel(**{"rotor_inertia": np.zeros(len(joints)), **_drive(content, name)}),
-        T_link_flange=translation(*content.get("flange_translation", (0, 0, 0))),
+        drive=_drive(content.get("drive", {}), len(joints)),
+        T_link_flange=translation(*_numbers(flange, 3, "flange_translation")),
     )
     robot = robot.with_gravity(content.get("gravity_base", robot.gravity_base))
-    home = np.array(content.get("home", robot.home), dtype=float)
-    home.setflags(write=False)
+    home = _numbers(content.get("home", robot.home), robot.n, "home")
     source = " ".join(content[key] for key in ("source", "link_source") if key in content)
     return replace(robot, home=home, source=source or f"robot file '{name}'")
 
 
-def _limits(joints: list[dict[str, Any]]) -> JointLimits:
-    def column(key: str, default: float) -> NDArray[np.float64]:
-        return np.array([float(j.get(key, default)) for j in joints])
+def _dh(content: dict[str, Any], joints: list[dict[str, Any]]) -> DHTable:
+    alpha, a, d, theta = (_column(joints, key, 0.0) for key in ("alpha", "a", "d", "theta"))
+    types = tuple(j.get("type", "revolute") for j in joints)
+    return DHTable(alpha, a, d, theta, content.get("convention", "modified"), types)
 
-    positive = (column(key, np.inf) for key in ("v_max", "a_max", "tau_max"))
-    return JointLimits(column("q_min", -np.inf), column("q_max", np.inf), *positive)
+
+def _limits(joints: list[dict[str, Any]]) -> JointLimits:
+    positive = (_column(joints, key, np.inf) for key in ("v_max", "a_max", "tau_max"))
+    return JointLimits(_column(joints, "q_min", -np.inf), _column(joints, "q_max", np.inf), *positive)
 
 
 def _link(link: dict[str, Any] | None, frame: str) -> InertialParameters:
     if link is None:
         return InertialParameters.nothing(frame)
-    inertia = np.diag(link["inertia_com_diagonal"]) if "inertia_com_diagonal" in link else link["inertia_com"]
+    _require_keys(link, _LINK_KEYS, frame)
+    if not ({"mass", "com"} <= set(link) and len(link) == 3):
+        raise InvalidRobot(f"{frame} needs mass, com, and inertia_com or inertia_com_diagonal")
+    inertia = link["inertia_com"] if "inertia_com" in link else np.diag(link["inertia_com_diagonal"])
     return InertialParameters.from_com(link["mass"], link["com"], inertia, frame)
 
 
-def _drive(content: dict[str, Any], name: str) -> dict[str, Any]:
-    drive = content.get("drive", {})
+def _drive(drive: dict[str, Any], n: int) -> DriveModel:
     known = {item for item in DriveModel.__dataclass_fields__ if not item.startswith("_")}
-    _require_keys(drive, known, f"robot file '{name}', [drive]")
-    return {
-        key: value if key == "sign_width" else np.array(value, dtype=float) for key, value in drive.items()
-    }
+    _require_keys(drive, known, "[drive]")
+    return DriveModel(**{"rotor_inertia": np.zeros(n), **drive})
+
+
+def _column(joints: list[dict[str, Any]], key: str, default: float) -> Array:
+    return np.array([float(j.get(key, default)) for j in joints])
+
+
+def _numbers(values: ArrayLike, count: int, name: str) -> Array:
+    array = np.array(values, dtype=float)
+    if array.shape != (count,) or not np.isfinite(array).all():
+        raise InvalidRobot(f"{name} must hold {count} finite numbers, got {array}")
+    array.setflags(write=False)
+    return array
 
 
 def _require_keys(table: dict[str, Any], known: set[str], place: str) -> None:
     unknown = sorted(set(table) - known)
     if unknown:
-        raise InvalidRobot(f"{place}: unknown key '{unknown[0]}'; known are {', '.join(sorted(known))}")
+        raise InvalidRobot(f"{place} has an unknown key '{unknown[0]}'; known are {', '.join(sorted(known))}")

@@ -50,6 +50,16 @@ class JointLimits:
             if (getattr(self, name) <= 0).any():
                 raise InvalidRobot(f"limit '{name}' must be positive, got {getattr(self, name)}")
 
+    def __len__(self) -> int:
+        return len(self.q_min)
+
+    @property
+    def nearest_to_zero(self) -> Array:
+        """The allowed posture nearest to zero, (n,) [rad or m]."""
+        q = np.clip(np.zeros(len(self)), self.q_min, self.q_max)
+        q.setflags(write=False)
+        return q
+
     @classmethod
     def none(cls, n: int) -> JointLimits:
         """No limits for n joints.

@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.robot.limits import JointLimits
 
-__all__ = ["ParsedURDF", "choose_flange", "joint_axis", "parse", "read"]
-
-Array = NDArray[np.float64]
+__all__ = ["ParsedURDF", "choose_flange", "parse_urdf", "read_urdf"]
 
 _MOVABLE = ("revolute", "prismatic", "continuous")
 _UNLIMITED = "1e9"
+_INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class ParsedURDF:
     link_names: tuple[str, ...]
 
 
-def read(path: str | Path) -> str:
+def read_urdf(path: str | Path) -> str:
     """The text of a URDF file.
 
     Args:
@@ -56,7 +54,7 @@ def read(path: str | Path) -> str:
     return text
 
 
-def parse(text: str, source: str, locked: Mapping[str, float]) -> ParsedURDF:
+def parse_urdf(text: str, source: str, locked: Mapping[str, float]) -> ParsedURDF:
     """The chain of joints in a URDF.
 
     Args:
@@ -65,7 +63,9 @@ def parse(text: str, source: str, locked: Mapping[str, float]) -> ParsedURDF:
         locked: position of each joint that shall not move, by name [rad or m]
     """
     root = _xml(text, source)
-    joints = {j.get("name", ""): j for j in root.iter("joint") if j.get("type") in _MOVABLE}
+    joints = {j.get("name", ""): j for j in root.findall("joint") if j.get("type") != "fixed"}
+    _require_known_types(joints, source)
+    _require_readable_inertials(root, source)
     unlimited = _free_continuous_joints(joints)
     limits = {name: _limits(joint, source) for name, joint in joints.items()}
     _require_known(locked, tuple(joints), source)
@@ -78,6 +78,7 @@ def parse(text: str, source: str, locked: Mapping[str, float]) -> ParsedURDF:
         raise InvalidRobot(f"{source} has no movable joint left")
     _require_chain(model, source)
     names = tuple(model.names)[1:]
+    _require_free({name: joints[name] for name in names}, source)
     columns = np.array([limits[name] for name in names]).T
     columns[:, [name in unlimited for name in names]] *= np.array([[np.inf], [np.inf], [1], [1]])
     q_min, q_max, v_max, tau_max = columns
@@ -107,16 +108,6 @@ def choose_flange(model: pin.Model, wanted: str | None, source: str) -> str:
     return str(links[-1] if links else on_last[-1])
 
 
-def joint_axis(joint: pin.JointModel) -> Array:
-    """The axis of a one-dimensional joint, (3,), in its joint frame.
-
-    Args:
-        joint: of a Pinocchio model
-    """
-    subspace = np.asarray(joint.createData().S).reshape(6)
-    return subspace[:3] if subspace[:3].any() else subspace[3:]
-
-
 def _xml(text: str, source: str) -> ET.Element:
     try:
         root = ET.fromstring(text)
@@ -125,6 +116,44 @@ def _xml(text: str, source: str) -> ET.Element:
     if root.tag != "robot":
         raise InvalidRobot(f"{source} is not a URDF: its root is <{root.tag}>, not <robot>")
     return root
+
+
+def _require_known_types(joints: Mapping[str, ET.Element], source: str) -> None:
+    for name, joint in joints.items():
+        kind, axis = joint.get("type"), joint.find("axis")
+        if kind not in _MOVABLE:
+            raise InvalidRobot(
+                f"{source}: joint '{name}' is of type '{kind}'; known are fixed, {', '.join(_MOVABLE)}"
+            )
+        if axis is not None and not any(_numbers(axis.get("xyz", "").split())):
+            raise InvalidRobot(f"{source}: joint '{name}' turns about or slides along no axis: {axis.attrib}")
+
+
+def _require_readable_inertials(root: ET.Element, source: str) -> None:
+    """Refuses links whose inertia the URDF parser would silently leave out."""
+    for link in root.findall("link"):
+        inertial = link.find("inertial")
+        if inertial is None:
+            continue
+        mass, inertia = inertial.find("mass"), inertial.find("inertia")
+        texts = [None if mass is None else mass.get("value")]
+        texts += [None if inertia is None else inertia.get(key) for key in _INERTIA_KEYS]
+        if not np.isfinite(_numbers(texts)).all():
+            raise InvalidRobot(
+                f"{source}: the <inertial> of link '{link.get('name')}' needs a finite <mass value>"
+                f" and <inertia> with {', '.join(_INERTIA_KEYS)}"
+            )
+
+
+def _numbers(texts: Sequence[str | None]) -> list[float]:
+    """The texts as numbers; NaN where one is missing or is none."""
+    numbers = []
+    for text in texts:
+        try:
+            numbers.append(math.nan if text is None else float(text))
+        except ValueError:
+            numbers.append(math.nan)
+    return numbers
 
 
 def _free_continuous_joints(joints: Mapping[str, ET.Element]) -> set[str]:
@@ -144,15 +173,11 @@ def _limits(joint: ET.Element, source: str) -> tuple[float, float, float, float]
     name, limit = joint.get("name"), joint.find("limit")
     if limit is None:
         raise InvalidRobot(f"{source}: joint '{name}' has no <limit>; add one or make it continuous")
-    values = []
-    for key in ("lower", "upper", "velocity", "effort"):
-        try:
-            value = float(limit.get(key, "0"))
-        except ValueError:
-            value = math.nan
+    keys = ("lower", "upper", "velocity", "effort")
+    values = _numbers([limit.get(key, "0") for key in keys])
+    for key, value in zip(keys, values, strict=True):
         if not math.isfinite(value):
             raise InvalidRobot(f"{source}: joint '{name}' has {key} '{limit.get(key)}'; it must be finite")
-        values.append(value)
     lower, upper, speed, effort = values
     return lower, upper, speed or math.inf, effort or math.inf
 
@@ -181,6 +206,15 @@ def _require_chain(model: pin.Model, source: str) -> None:
             raise InvalidRobot(
                 f"{source} branches: joints '{model.names[rival]}' and '{model.names[i]}' both hang from"
                 f" '{model.names[model.parents[i]]}'; lock one branch (locked=, --lock) to use the other"
+            )
+
+
+def _require_free(joints: Mapping[str, ET.Element], source: str) -> None:
+    for name, joint in joints.items():
+        mimic = joint.find("mimic")
+        if mimic is not None:
+            raise InvalidRobot(
+                f"{source}: joint '{name}' mimics '{mimic.get('joint')}'; lock it (locked=, --lock)"
             )
 
 
