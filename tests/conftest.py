@@ -1,0 +1,86 @@
+"""What all tests share: tiny robots as URDF text, one seeded generator, the recordings of real arms."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20240517)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Recordings of real arms, beside the repository; tests that need them are skipped without them."""
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no recordings in {folder}")
+    return folder
+
+
+LIMIT = '<limit lower="-2.5" upper="2.5" velocity="3" effort="150"/>'
+
+
+def link(name: str, mass: float = 2.0) -> str:
+    """A link with a generic, physical inertia that grows with its mass."""
+    entries = {"ixx": 0.03, "ixy": 0.004, "ixz": -0.003, "iyy": 0.05, "iyz": 0.002, "izz": 0.04}
+    inertia = " ".join(f'{key}="{mass * value:.6f}"' for key, value in entries.items())
+    return f"""<link name="{name}"><inertial>
+        <origin xyz="0.11 -0.07 0.05" rpy="0.3 -0.2 0.5"/><mass value="{mass}"/><inertia {inertia}/>
+    </inertial></link>"""
+
+
+def joint(name: str, kind: str, parent: str, child: str, axis: str = "0 0 1", inside: str = LIMIT) -> str:
+    return f"""<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
+        <origin xyz="0.2 0.1 0.3" rpy="0.4 -0.6 0.8"/><axis xyz="{axis}"/>{inside}</joint>"""
+
+
+def robot(*parts: str, name: str = "tiny") -> str:
+    return f'<?xml version="1.0"?><robot name="{name}">{"".join(parts)}</robot>'
+
+
+def _three(kinds: tuple[str, str, str], axes: tuple[str, str, str]) -> str:
+    masses, names = {"base": 1.0, "upper": 4.0, "lower": 3.0, "hand": 1.5}, ("shoulder", "elbow", "wrist")
+    links = list(masses)
+    joints = (joint(names[i], kinds[i], links[i], links[i + 1], axes[i]) for i in range(3))
+    return robot(*(link(name, mass) for name, mass in masses.items()), *joints)
+
+
+def _with_gripper(*, mimic: bool) -> str:
+    follow = '<mimic joint="finger_left" multiplier="1"/>' if mimic else ""
+    return robot(
+        *(link(name) for name in ("base", "arm", "hand", "left", "right", "tool0")),
+        joint("shoulder", "revolute", "base", "arm"),
+        joint("wrist", "revolute", "arm", "hand", "0 1 0"),
+        joint("finger_left", "prismatic", "hand", "left", "0 1 0"),
+        joint("finger_right", "prismatic", "hand", "right", "0 -1 0", LIMIT + follow),
+        joint("tool", "fixed", "hand", "tool0"),
+    )
+
+
+TINY = {
+    "revolute": _three(("revolute",) * 3, ("0 0 1", "0 1 0", "1 0 0")),
+    "prismatic": _three(("prismatic", "revolute", "prismatic"), ("0 0 1", "1 2 -2", "0 -1 0")),
+    "continuous": _three(("continuous", "revolute", "continuous"), ("0 0 1", "0 0 -1", "2 1 2")),
+    "fixed": _three(("revolute", "fixed", "revolute"), ("0 0 1", "0 0 1", "0 3 4")),
+    "gripper": _with_gripper(mimic=False),
+    "mimic": _with_gripper(mimic=True),
+}
+
+
+@pytest.fixture(scope="session")
+def tiny() -> dict[str, str]:
+    """URDF texts of small robots, by what is special about them."""
+    return TINY
+
+
+@pytest.fixture
+def two_links():
+    """A maker of URDFs: one joint of any kind between two links, with anything inside or beside it."""
+
+    def make(kind: str = "revolute", *, axis: str = "0 0 1", inside: str = LIMIT, beside: str = "") -> str:
+        return robot(link("base"), link("arm"), joint("shoulder", kind, "base", "arm", axis, inside), beside)
+
+    return make

@@ -1,0 +1,142 @@
+"""Robots by name and from TOML files."""
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
+from steelyard.robot import load_robot, robot_names
+
+JOINT = '[[joint]]\nname = "lift"\ntype = "prismatic"\nd = 0.2\nq_min = 0.0\nq_max = 0.5\n'
+LINK = "link = { mass = 2.0, com = [0.1, 0.2, 0.3], inertia_com_diagonal = [0.02, 0.03, 0.04] }\n"
+SECOND = "[[joint]]\nalpha = 1.2\na = 0.3\ntheta = 0.4\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text):
+        path = tmp_path / "mine.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_the_bundled_arms():
+    assert robot_names() == ("kr60ha", "lwr4", "panda", "planar2r", "tx60", "ur10", "ur10e")
+
+
+@pytest.mark.parametrize("name", robot_names())
+def test_bundled_arms_are_whole(name):
+    robot = load_robot(name)
+    assert robot.name == name
+    assert robot.source
+    assert all(body.is_physical for body in robot.links)
+    assert (robot.limits.q_min <= robot.home).all()
+    assert (robot.home <= robot.limits.q_max).all()
+    assert not robot.home.flags.writeable
+    assert (robot.drive.rotor_inertia >= 0).all()
+
+
+def test_a_robot_file_is_read_in_full(write):
+    robot = load_robot(
+        write(
+            'title = "Mine"\nsource = "My bench."\nlink_source = "Weighed."\nconvention = "classic"\n'
+            "gravity_base = [0.0, 9.81, 0.0]\nhome = [0.1, 0.2]\nflange_translation = [0.0, 0.0, 0.05]\n"
+            + JOINT
+            + LINK
+            + "v_max = 1.5\na_max = 2.5\ntau_max = 90.0\n"
+            + SECOND
+            + "link = { mass = 1.0, com = [0, 0, 0.1],"
+            " inertia_com = [[0.02, 0.001, 0], [0.001, 0.02, 0], [0, 0, 0.03]] }\n"
+            "[drive]\nrotor_inertia = [0.1, 0.2]\ncoulomb = 3.0\ngain = [11.0, 12.0]\nsign_width = 0.02\n"
+            "coupling = [[30.0, 0.0], [5.0, 40.0]]\n"
+        )
+    )
+    assert (robot.name, robot.source, robot.dh.convention) == ("mine", "My bench. Weighed.", "classic")
+    assert robot.joint_names == ("lift", "joint2")
+    assert robot.joint_types == ("prismatic", "continuous")
+    np.testing.assert_array_equal(robot.gravity_base, [0, 9.81, 0])
+    np.testing.assert_array_equal(robot.home, [0.1, 0.2])
+    columns = [robot.dh.alpha, robot.dh.a, robot.dh.d, robot.dh.theta]
+    np.testing.assert_array_equal(columns, [[0, 1.2], [0, 0.3], [0.2, 0], [0, 0.4]])
+    limits = robot.limits
+    np.testing.assert_array_equal([limits.q_min, limits.q_max], [[0, -np.inf], [0.5, np.inf]])
+    np.testing.assert_array_equal([limits.v_max, limits.a_max], [[1.5, np.inf], [2.5, np.inf]])
+    np.testing.assert_array_equal(limits.tau_max, [90.0, np.inf])
+    np.testing.assert_allclose(robot.links[0].com, [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(robot.links[1].inertia_com[0, 1], 0.001)
+    offset = np.linalg.inv(robot.T_joint_link[-1]) @ robot.T_joint_flange
+    np.testing.assert_allclose(offset[:3, 3], [0, 0, 0.05], atol=1e-15)
+    drive = robot.drive
+    np.testing.assert_array_equal(
+        [drive.rotor_inertia, drive.coulomb, drive.gain], [[0.1, 0.2], [3, 3], [11, 12]]
+    )
+    np.testing.assert_array_equal(drive.coupling, [[30, 0], [5, 40]])
+    assert drive.sign_width == 0.02
+
+
+def test_a_bare_robot_file_is_enough(write):
+    robot = load_robot(write(SECOND))
+    assert robot.source == "robot file 'mine'"
+    assert robot.links[0].mass == 0.0
+    np.testing.assert_array_equal(robot.gravity_base, [0, 0, -9.81])
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+def test_a_urdf_file(tmp_path, tiny, suffix):
+    path = tmp_path / f"arm{suffix}"
+    path.write_text(tiny["revolute"])
+    assert load_robot(path).joint_names == load_robot(str(path)).joint_names == ("shoulder", "elbow", "wrist")
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(
+        UnknownName, match=r"no robot 'ur99': bundled are kr60ha, .*, ur10e; or give a \.urdf or"
+    ):
+        load_robot("ur99")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(UnreadableFile, match=r"cannot read robot file .*no\.toml: .*No such file"):
+        load_robot(tmp_path / "no.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UnreadableFile, match=r"cannot read robot file .*binary\.toml"):
+        load_robot(tmp_path / "binary.toml")
+    with pytest.raises(UnreadableFile, match=r"cannot read URDF .*no\.urdf"):
+        load_robot(tmp_path / "no.urdf")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = = 3", r" is not valid TOML: "),
+        ("", r": it has no \[\[joint\]\]"),
+        ("payload = 3\n" + JOINT, r": the file has an unknown key 'payload'; known are convention, drive, "),
+        (JOINT + "length = 3\n", r": joint 'lift' has an unknown key 'length'; known are a, a_max, alpha"),
+        (SECOND + "length = 3\n", r": joint '\?' has an unknown key 'length'"),
+        (
+            JOINT + "[drive]\nbacklash = 1\n",
+            r": \[drive\] has an unknown key 'backlash'; known are coulomb, ",
+        ),
+        (JOINT + "[drive]\n_mixing = 1\n", r": \[drive\] has an unknown key '_mixing'"),
+        (JOINT + LINK.replace("com =", "centre ="), r": link1 has an unknown key 'centre'; known are com, "),
+        (JOINT + "link = { mass = 1.0, com = [0, 0, 0] }\n", r": link1 needs mass, com, and inertia_com or "),
+        (JOINT + LINK.replace("mass = 2.0, ", ""), r": link1 needs mass, com, and inertia_com or "),
+        (JOINT + LINK.replace("0.3]", "]"), r": com must have shape \(3,\), got \(2,\)"),
+        (JOINT + 'alpha = "pi/2"\n', r": could not convert string to float: 'pi/2'"),
+        (JOINT + "alpha = [1.0]\n", r": float\(\) argument must be"),
+        ("joint = 3", r": 'int' object is not iterable"),
+        (JOINT.replace("prismatic", "ball"), r": joint_types must name 1 of"),
+        (JOINT.replace("q_max = 0.5", "q_max = 0.0"), r": joint 1: q_min 0 is not below q_max 0"),
+        ('convention = "craig"\n' + JOINT, r": convention must be 'modified' or 'classic', got 'craig'"),
+        ("home = [0.1, 0.2]\n" + JOINT, r": home must hold 1 finite numbers, got \[0\.1 0\.2\]"),
+        ("home = [nan]\n" + JOINT, r": home must hold 1 finite numbers, got \[nan\]"),
+        ("flange_translation = [0.1]\n" + JOINT, r": flange_translation must hold 3 finite numbers"),
+        ("gravity_base = [0.0, 9.81]\n" + JOINT, r": gravity_base must be three finite numbers"),
+        (JOINT + "[drive]\ncoulomb = [1.0, 2.0]\n", r": drive value 'rotor_inertia' must be \(2,\)"),
+        (JOINT + JOINT, r": each joint needs its own name, got lift, lift"),
+    ],
+)
+def test_robot_files_that_are_refused(write, text, message):
+    with pytest.raises(InvalidRobot, match=f"^robot file 'mine'{message}"):
+        load_robot(write(text))

@@ -1,0 +1,219 @@
+"""The doors of DHTable, RobotModel and ParameterBasis: refusals, shapes, copies, what never changes."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidInertia, InvalidRobot, UnknownName
+from steelyard.inertia import InertialParameters
+from steelyard.robot import DHTable, DriveModel, JointLimits, ParameterBasis, RobotModel, load_robot
+
+ROWS = [[0.1, 0.2, 0.3, 0.4], [-1.2, 0.5, 0.0, 0.7], [0.9, 0.0, 0.2, -0.3]]
+TABLE = DHTable.from_rows(ROWS)
+BODY = InertialParameters.from_com(2.0, [0.1, -0.2, 0.3], np.diag([0.02, 0.03, 0.04]))
+ARM = RobotModel.from_dh(TABLE, links=[BODY] * 3)
+
+
+def table(**changes):
+    columns = dict(zip(("alpha", "a", "d", "theta"), np.transpose(ROWS), strict=True))
+    return DHTable(**columns | changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: table(convention="craig"), r"convention must be 'modified' or 'classic', got 'craig'"),
+        (lambda: table(alpha=[]), r"a DH table needs at least one row"),
+        (lambda: table(a=[1.0, 2.0]), r"DH column 'a' must hold 3 finite numbers"),
+        (lambda: table(d=[1.0, 2.0, np.nan]), r"DH column 'd' must hold 3 finite numbers"),
+        (lambda: table(joint_types=("revolute",)), r"joint_types must name 3 of"),
+        (
+            lambda: table(joint_types=("revolute", "ball", "revolute")),
+            r"got \('revolute', 'ball', 'revolute'\)",
+        ),
+        (lambda: DHTable.from_rows(np.ones((3, 5))), r"DH rows are \(n, 4\).*got shape \(3, 5\)"),
+        (
+            lambda: RobotModel.from_dh(TABLE, joint_names=["a", "b"]),
+            r"has 3 rows, but 2 joint_names were given",
+        ),
+        (lambda: RobotModel.from_dh(TABLE, joint_names="aba"), r"each joint needs its own name, got a, b, a"),
+        (lambda: RobotModel.from_dh(TABLE, links=[BODY]), r"has 3 rows, but 1 links were given"),
+        (
+            lambda: RobotModel.from_dh(TABLE, limits=JointLimits.none(4)),
+            r"has 3 rows, but 4 limits were given",
+        ),
+        (lambda: RobotModel.from_dh(TABLE, drive=DriveModel.ideal(2)), r"has 3 rows, but 2 drive were given"),
+        (lambda: ARM.with_links([BODY] * 2), r"arm has 3 links, got 2"),
+        (
+            lambda: ARM.with_links([BODY, InertialParameters(0, [0.1, 0, 0], np.eye(3)), BODY]),
+            r"a link without mass cannot have the first moment",
+        ),
+        (lambda: ARM.with_drive(DriveModel.ideal(2)), r"arm has 3 joints, the drive model 2"),
+        (lambda: ARM.with_gravity([0, -9.81]), r"gravity_base must be three finite numbers"),
+        (lambda: ARM.with_gravity([0, 0, np.nan]), r"gravity_base must be three finite numbers"),
+        (
+            lambda: ARM.with_payload(BODY.renamed("gripper")),
+            r"payload is in frame 'gripper', the flange of arm is 'flange'; bring it there with in_frame\(\)",
+        ),
+        (lambda: ARM.mass_matrix(np.ones((2, 3))), r"one posture at a time, got 2"),
+        (lambda: ARM.coriolis_matrix(np.ones((2, 3)), np.ones((2, 3))), r"one posture at a time, got 2"),
+        (lambda: ParameterBasis.of(ARM, tolerance=0.0), r"tolerance must lie between 0 and 1, got 0\.0"),
+        (lambda: ParameterBasis.of(ARM, tolerance=1.0), r"tolerance must lie between 0 and 1, got 1\.0"),
+        (lambda: ParameterBasis.of_regressor(ARM, np.ones((5, 3, 30))), r"finite with 42 columns, got shape"),
+        (lambda: ParameterBasis.of_regressor(ARM, np.full((5, 3, 42), np.nan)), r"Y must be finite"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(InvalidRobot, match=message):
+        make()
+
+
+def test_the_flange_is_a_rotation_and_a_translation():
+    with pytest.raises(InvalidInertia, match="a transform is a rotation and a translation"):
+        RobotModel.from_dh(TABLE, T_link_flange=2 * np.eye(4))
+
+
+@pytest.mark.parametrize("call", [ARM.inverse_dynamics, ARM.torque, ARM.regressor, ARM.payload_regressor])
+@pytest.mark.parametrize("shapes", [((4, 2),) * 3, ((4, 3), (5, 3), (4, 3)), ((2, 4, 3),) * 3])
+def test_joint_signals_must_fit_the_arm(call, shapes):
+    with pytest.raises(InvalidRobot, match=r"arm has 3 joints: joint signals are \(N, 3\) and of one length"):
+        call(*(np.ones(shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("call", [ARM.forward_kinematics, lambda q, f: ARM.frame_motion(q, q, q, f)])
+def test_unknown_frames_are_answered_with_the_known_ones(call):
+    with pytest.raises(
+        UnknownName, match="arm has no frame 'gripper'; it has universe, link1, link2, link3, flange"
+    ):
+        call(np.ones((1, 3)), "gripper")
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_shapes(rng, count):
+    q, v, a = rng.normal(size=(3, count, 3))
+    assert ARM.inverse_dynamics(q, v, a).shape == (count, 3)
+    assert ARM.torque(q, v, a).shape == (count, 3)
+    assert ARM.gravity_torque(q).shape == (count, 3)
+    assert ARM.forward_kinematics(q).shape == (count, 4, 4)
+    assert ARM.regressor(q, v, a).shape == (count, 3, 42)
+    assert ARM.payload_regressor(q, v, a).shape == (count, 3, 10)
+    assert ARM.frame_motion(q, v, a).linear_acceleration.shape == (count, 3)
+
+
+def test_one_posture_is_a_row_of_many(rng):
+    q, v, a = rng.normal(size=(3, 4, 3))
+    np.testing.assert_array_equal(ARM.torque(q[2], v[2], a[2]), ARM.torque(q, v, a)[2])
+    np.testing.assert_array_equal(ARM.gravity_torque(q[2]), ARM.gravity_torque(q)[2])
+    np.testing.assert_array_equal(ARM.forward_kinematics(q[2]), ARM.forward_kinematics(q)[2])
+
+
+def test_names_and_columns():
+    assert ARM.joint_names == ("joint1", "joint2", "joint3")
+    assert ARM.link_names == ("link1", "link2", "link3")
+    assert ARM.parameter_names[:3] == ("m1", "mx1", "my1")
+    assert ARM.parameter_names[29:34] == ("Izz3", "Ia1", "Ia2", "Ia3", "Fc1")
+    assert ARM.parameter_names[-1] == "B3"
+    np.testing.assert_array_equal(ARM.parameters[10:20], ARM.links[1].vector)
+
+
+def test_joint_types_come_from_the_joints_and_their_limits():
+    inf = np.full(3, np.inf)
+    limits = JointLimits([-np.inf, -1, -1], [np.inf, 1, 1], inf, inf, inf)
+    types = ("continuous", "prismatic", "revolute")
+    arm = RobotModel.from_dh(table(joint_types=types), limits=limits)
+    assert arm.joint_types == types
+    np.testing.assert_array_equal(arm.joint_axes, [[0, 0, 1]] * 3)
+
+
+def test_home_is_zero_moved_into_the_limits():
+    inf = np.full(3, np.inf)
+    arm = RobotModel.from_dh(TABLE, limits=JointLimits([-1, 0.5, -2], [1, 2, -0.25], inf, inf, inf))
+    np.testing.assert_array_equal(arm.home, [0.0, 0.5, -0.25])
+
+
+@pytest.mark.parametrize("convention", ["modified", "classic"])
+def test_links_read_back_in_their_own_frames(convention):
+    arm = RobotModel.from_dh(DHTable.from_rows(ROWS, convention), links=[BODY, BODY + BODY, BODY])
+    for body, expected, name in zip(arm.links, [BODY, BODY + BODY, BODY], arm.link_names, strict=True):
+        np.testing.assert_allclose(body.vector, expected.vector, atol=1e-13)
+        assert body.frame == name
+
+
+def test_links_without_mass_are_nothing_or_pure_inertia():
+    rotor = InertialParameters(0.0, np.zeros(3), np.diag([0.1, 0.2, 0.3]))
+    empty = RobotModel.from_dh(TABLE)
+    np.testing.assert_array_equal(empty.parameters, np.zeros(42))
+    np.testing.assert_array_equal(empty.torque([0.1, 0.2, 0.3], [1, 2, 3], [4, 5, 6]), np.zeros(3))
+    spinning = empty.with_links([InertialParameters.nothing(), rotor, InertialParameters.nothing()])
+    np.testing.assert_allclose(spinning.links[1].vector, rotor.vector, atol=1e-15)
+    assert spinning.mass_matrix([0.1, 0.2, 0.3])[1, 1] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arm: arm.with_payload(BODY),
+        lambda arm: arm.with_links([BODY + BODY] * 3),
+        lambda arm: arm.with_gravity([1.0, 2.0, 3.0]),
+        lambda arm: arm.with_drive(DriveModel(np.ones(3))),
+    ],
+)
+def test_a_changed_arm_leaves_the_first_one_alone(rng, change):
+    q, v, a = rng.normal(size=(3, 4, 3))
+    before = ARM.torque(q, v, a)
+    changed = change(ARM)
+    assert not np.allclose(changed.torque(q, v, a), before)
+    np.testing.assert_array_equal(ARM.torque(q, v, a), before)
+
+
+def test_an_arm_cannot_be_written_to():
+    with pytest.raises(AttributeError):
+        ARM.name = "other"
+    for array in (ARM.home, ARM.dh.alpha, ARM.limits.q_min):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+    pose = ARM.forward_kinematics([0.1, 0.2, 0.3])
+    for view in (
+        ARM.gravity_base,
+        ARM.T_joint_link,
+        ARM.T_joint_flange,
+        ARM.joint_placements,
+        ARM.joint_axes,
+    ):
+        view[:] = 7.0
+    np.testing.assert_array_equal(ARM.gravity_base, [0, 0, -9.81])
+    np.testing.assert_array_equal(ARM.forward_kinematics([0.1, 0.2, 0.3]), pose)
+    np.testing.assert_array_equal(ARM.T_joint_link, [np.eye(4)] * 3)
+
+
+def test_a_table_is_apart_from_what_it_was_given():
+    alpha = np.array([0.1, -1.2, 0.9])
+    made = table(alpha=alpha)
+    alpha[:] = 9.0
+    np.testing.assert_array_equal(made.alpha, [0.1, -1.2, 0.9])
+    assert len(made) == 3
+
+
+def test_base_parameters_cannot_be_written_to():
+    basis = ParameterBasis.of(ARM)
+    for array in (basis.K, basis.independent, basis.payload_jacobian):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_a_regressor_of_zeros_has_no_base_parameters():
+    basis = ParameterBasis.of_regressor(ARM, np.zeros((4, 3, 42)))
+    assert len(basis) == 0
+    assert basis.K.shape == (0, 42)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda arm: pickle.loads(pickle.dumps(arm))])
+def test_an_arm_can_be_copied_and_pickled(rng, duplicate):
+    arm = load_robot("panda").with_payload(BODY)
+    again = duplicate(arm)
+    q, v, a = rng.normal(size=(3, 4, 7))
+    np.testing.assert_array_equal(again.torque(q, v, a), arm.torque(q, v, a))
+    np.testing.assert_array_equal(again.forward_kinematics(q), arm.forward_kinematics(q))
+    assert (again.name, again.flange, again.source) == (arm.name, arm.flange, arm.source)

@@ -1,0 +1,245 @@
+"""URDFs: what is understood, what is refused and with which words."""
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
+from steelyard.robot import RobotModel
+
+
+@pytest.fixture
+def load():
+    return RobotModel.from_urdf_text
+
+
+# --- files ----------------------------------------------------------------------------------------------
+
+
+def test_a_file_reads_like_its_text(tmp_path, tiny, load):
+    path = tmp_path / "tiny.urdf"
+    path.write_text(tiny["revolute"])
+    robot = RobotModel.from_urdf(path)
+    assert robot.source == "tiny.urdf"
+    assert robot.name == "tiny"
+    np.testing.assert_array_equal(robot.parameters, load(tiny["revolute"]).parameters)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"cannot read URDF .*arm\.urdf: No such file"),
+        (b"", r"arm\.urdf is empty"),
+        (b" \n\t", r"arm\.urdf is empty"),
+        (b"\xff\xfe\x00\x01", r"arm\.urdf is not a URDF: it is not text"),
+    ],
+)
+def test_unreadable_files(tmp_path, content, message):
+    path = tmp_path / "arm.urdf"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UnreadableFile, match=message):
+        RobotModel.from_urdf(path)
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(UnreadableFile, match=r"cannot read URDF .*: Is a directory"):
+        RobotModel.from_urdf(tmp_path)
+
+
+# --- what is refused ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("this is no XML", r"URDF text does not parse as XML: syntax error"),
+        ("<robot><link></robot>", r"does not parse as XML: mismatched tag"),
+        ("<sdf/>", r"is not a URDF: its root is <sdf>, not <robot>"),
+        ('<robot name="r"><link name="a"/></robot>', r"URDF text has no movable joint left"),
+        ('<robot name="r"><link name="a"/><link name="b"/></robot>', r"is not a usable URDF: "),
+    ],
+)
+def test_texts_that_are_no_robots(load, text, message):
+    with pytest.raises(InvalidRobot, match=message):
+        load(text)
+
+
+def limit(**changes):
+    values = {"lower": "-1", "upper": "1", "velocity": "2", "effort": "3"} | changes
+    attributes = " ".join(f'{key}="{value}"' for key, value in values.items())
+    return f"<limit {attributes}/>"
+
+
+NO_INERTIA = '<link name="tip"><inertial><mass value="1"/></inertial></link>'
+BAD_MASS = '<link name="tip"><inertial><mass value="heavy"/><inertia ixx="1" ixy="0" ixz="0" iyy="1"'
+BAD_MASS += ' iyz="0" izz="1"/></inertial></link>'
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "floating"}, r"joint 'shoulder' is of type 'floating'; known are fixed, revolute, "),
+        ({"kind": "planar"}, r"joint 'shoulder' is of type 'planar'"),
+        ({"kind": "ball"}, r"joint 'shoulder' is of type 'ball'"),
+        ({"axis": "0 0 0"}, r"joint 'shoulder' turns about or slides along no axis: .*0 0 0"),
+        ({"inside": ""}, r"joint 'shoulder' has no <limit>; add one or make it continuous"),
+        ({"kind": "prismatic", "inside": ""}, r"joint 'shoulder' has no <limit>"),
+        ({"inside": limit(lower="nan")}, r"joint 'shoulder' has lower 'nan'; it must be finite"),
+        ({"inside": limit(upper="inf")}, r"joint 'shoulder' has upper 'inf'; it must be finite"),
+        ({"inside": limit(velocity="fast")}, r"joint 'shoulder' has velocity 'fast'; it must be finite"),
+        ({"inside": limit(effort="1e999")}, r"joint 'shoulder' has effort '1e999'; it must be finite"),
+        ({"inside": limit(lower="1")}, r"joint 1: q_min 1 is not below q_max 1"),
+        ({"beside": NO_INERTIA}, r"the <inertial> of link 'tip' needs a finite <mass value> and <inertia>"),
+        ({"beside": BAD_MASS}, r"the <inertial> of link 'tip' needs a finite <mass value> and <inertia>"),
+    ],
+)
+def test_joints_and_links_that_are_refused(two_links, load, changes, message):
+    with pytest.raises(InvalidRobot, match=f"(?s)^(URDF text: )?{message}"):
+        load(two_links(**changes))
+
+
+def test_a_branch_is_refused_with_both_joints_named(tiny, load):
+    with pytest.raises(
+        InvalidRobot,
+        match=r"branches: joints 'finger_left' and 'finger_right' both hang from 'wrist'; lock one branch",
+    ):
+        load(tiny["gripper"])
+
+
+def test_a_mimicking_joint_is_refused_until_it_is_locked(tiny, load):
+    with pytest.raises(InvalidRobot, match="joint 'finger_right' mimics 'finger_left'; lock it"):
+        load(tiny["mimic"], locked={"finger_left": 0.0})
+    assert load(tiny["mimic"], locked={"finger_right": 0.0}).joint_names[-1] == "finger_left"
+
+
+def test_locks_must_name_joints_and_places(tiny, load):
+    with pytest.raises(UnknownName, match="no movable joint 'knee'; it has shoulder, elbow, wrist"):
+        load(tiny["revolute"], locked={"knee": 0.0})
+    with pytest.raises(InvalidRobot, match="joint 'elbow' cannot be locked at nan"):
+        load(tiny["revolute"], locked={"elbow": np.nan})
+    with pytest.raises(InvalidRobot, match="no movable joint left"):
+        load(tiny["revolute"], locked={"shoulder": 0.1, "elbow": 0.2, "wrist": 0.3})
+
+
+def test_an_unknown_flange_is_answered_with_those_behind_the_last_joint(tiny, load):
+    with pytest.raises(UnknownName, match="'lower' is no frame behind the last joint; those are wrist, hand"):
+        load(tiny["revolute"], flange="lower")
+
+
+def test_gravity_must_be_a_vector(tiny, load):
+    with pytest.raises(InvalidRobot, match="gravity_base must be three finite numbers"):
+        load(tiny["revolute"], gravity_base=9.81)
+
+
+# --- what is understood ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "types", "axes"),
+    [
+        ("revolute", ("revolute",) * 3, [[0, 0, 1], [0, 1, 0], [1, 0, 0]]),
+        (
+            "prismatic",
+            ("prismatic", "revolute", "prismatic"),
+            [[0, 0, 1], [1 / 3, 2 / 3, -2 / 3], [0, -1, 0]],
+        ),
+        (
+            "continuous",
+            ("continuous", "revolute", "continuous"),
+            [[0, 0, 1], [0, 0, -1], [2 / 3, 1 / 3, 2 / 3]],
+        ),
+        ("fixed", ("revolute", "revolute"), [[0, 0, 1], [0, 0.6, 0.8]]),
+    ],
+)
+def test_types_and_axes(tiny, load, kind, types, axes):
+    robot = load(tiny[kind])
+    assert robot.joint_types == types
+    np.testing.assert_allclose(robot.joint_axes, axes)
+    assert robot.dh is None
+
+
+def test_a_continuous_joint_is_one_number_without_end(tiny, load):
+    robot = load(tiny["continuous"])
+    assert robot.n == 3
+    np.testing.assert_array_equal(robot.limits.q_min, [-np.inf, -2.5, -np.inf])
+    np.testing.assert_array_equal(robot.limits.q_max, [np.inf, 2.5, np.inf])
+    np.testing.assert_array_equal(robot.limits.v_max, [3.0, 3.0, 3.0])
+    turn = robot.forward_kinematics([[0.3, 0.2, 0.5], [0.3 + 2 * np.pi, 0.2, 0.5 - 4 * np.pi]])
+    np.testing.assert_allclose(turn[0], turn[1], atol=1e-12)
+
+
+def test_a_continuous_joint_needs_no_limit(two_links, load):
+    robot = load(two_links("continuous", inside=""))
+    assert robot.joint_types == ("continuous",)
+    np.testing.assert_array_equal(robot.limits.v_max, [np.inf])
+    np.testing.assert_array_equal(robot.limits.tau_max, [np.inf])
+
+
+def test_limits_are_read(two_links, load):
+    limits = load(two_links("prismatic", inside=limit(lower="0.1", upper="0.4"))).limits
+    read = (limits.q_min[0], limits.q_max[0], limits.v_max[0], limits.tau_max[0], limits.a_max[0])
+    assert read == (0.1, 0.4, 2.0, 3.0, np.inf)
+
+
+def test_zero_speed_and_effort_mean_that_none_is_known(two_links, load):
+    limits = load(two_links(inside=limit(velocity="0", effort="0"))).limits
+    assert (limits.v_max[0], limits.tau_max[0]) == (np.inf, np.inf)
+
+
+def test_fixed_joints_are_merged(tiny, load):
+    robot = load(tiny["fixed"])
+    assert robot.joint_names == ("shoulder", "wrist")
+    assert robot.link_names == ("upper", "hand")
+    assert [body.mass for body in robot.links] == pytest.approx([7.0, 1.5])
+    assert {"base", "upper", "lower", "hand"} <= set(robot.frames)
+
+
+def test_a_link_without_inertial_has_no_mass(two_links, load):
+    beside = '<link name="tip"/><joint name="wrist" type="continuous"><parent link="arm"/>'
+    beside += '<child link="tip"/></joint>'
+    robot = load(two_links(beside=beside))
+    np.testing.assert_array_equal(robot.links[1].vector, np.zeros(10))
+    np.testing.assert_array_equal(robot.joint_axes[1], [1, 0, 0])
+
+
+def test_joints_inside_other_elements_are_not_joints(two_links, load):
+    beside = '<gazebo><joint name="shoulder" type="revolute"/><joint name="spring" type="revolute"/></gazebo>'
+    beside += '<transmission name="t"><joint name="shoulder"/></transmission>'
+    assert load(two_links(beside=beside)).joint_names == ("shoulder",)
+
+
+@pytest.mark.parametrize(
+    ("names", "flange"), [(("tool0", "flange"), "tool0"), (("flange", "zz"), "flange"), (("zz",), "zz")]
+)
+def test_the_flange_is_the_usual_one_or_the_last_link(two_links, load, names, flange):
+    beside, parent = "", "arm"
+    for name in names:
+        beside += f'<link name="{name}"/><joint name="to_{name}" type="fixed"><parent link="{parent}"/>'
+        beside += f'<child link="{name}"/><origin xyz="0 0 0.1"/></joint>'
+        parent = name
+    robot = load(two_links(beside=beside))
+    assert robot.flange == flange
+    assert load(two_links(beside=beside), flange="arm").flange == "arm"
+
+
+def test_a_flange_in_front_of_the_last_joint_is_not_taken(tiny, load):
+    """Here 'tool0' is fixed to the hand, but a finger still moves behind it."""
+    robot = load(tiny["gripper"], locked={"finger_left": 0.1})
+    assert robot.flange == "right"
+    assert load(tiny["gripper"], locked={"finger_left": 0.1, "finger_right": 0.1}).flange == "tool0"
+
+
+def test_a_joint_may_have_the_name_of_its_link(two_links, load):
+    beside = '<link name="tool0"/><joint name="tool0" type="fixed"><parent link="arm"/><child link="tool0"/>'
+    beside += '<origin xyz="0.1 0.2 0.3"/></joint>'
+    robot = load(two_links(beside=beside))
+    assert robot.flange == "tool0"
+    offset = np.linalg.inv(robot.forward_kinematics([0.4], "arm")) @ robot.forward_kinematics([0.4])
+    np.testing.assert_allclose(offset[:3, 3], [0.1, 0.2, 0.3], atol=1e-12)
+
+
+def test_locked_joints_vanish(tiny, load):
+    robot = load(tiny["revolute"], locked={"elbow": 0.7})
+    assert robot.joint_names == ("shoulder", "wrist")
+    assert robot.link_names == ("upper", "hand")
+    assert len(robot.limits) == len(robot.drive) == robot.n == 2
