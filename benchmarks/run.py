@@ -1,7 +1,7 @@
 """Runs every benchmark: one table on the screen, the same figures in benchmarks/results.json.
 
-Each file `bench_<room>.py` has a function `figures()` that yields `Figure`s. Times are medians of several runs,
-taken beside a reference in the same run, because machines are noisy; judge the ratios.
+Each file `bench_<room>.py` has a function `figures()` that yields `Figure`s. Times are medians of several
+runs, taken beside a reference in the same run, because machines are noisy; judge the ratios.
 Usage: python benchmarks/run.py [ROOM ...]
 """
 

@@ -31,7 +31,7 @@ _HOME = {
     "write_recording": "io",
 }
 
-__all__ = sorted(_HOME)  # noqa: PLE0605 - one list of names, not two
+__all__ = sorted(_HOME)
 __version__ = "0.1.0"
 
 

@@ -26,22 +26,26 @@ def print_json(result: dict[str, Any]) -> None:
     print(json.dumps(_plain(result), indent=2, allow_nan=False))
 
 
-def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table: the first column to the left, the others to the right.
+def print_table(
+    title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,)
+) -> None:
+    """Prints a table: words to the left, numbers to the right.
 
     Args:
         title: above it
         headers: of the columns
         rows: the cells
+        words: which columns hold words
     """
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
     for i, header in enumerate(headers):
-        table.add_column(header, justify="left" if i == 0 else "right", header_style="dim")
+        table.add_column(header, justify="left" if i in words else "right", header_style="dim")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) for cell in row))
     Console(soft_wrap=not sys.stdout.isatty()).print(table)
 
 

@@ -39,7 +39,9 @@ def command(
         for j, (joint, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True))
     ]
     headers = ("joint", "type", "q min", "q max", "v max", "a max", "tau max")
-    print_table("Joints [rad, rad/s, rad/s^2, Nm; m, m/s, m/s^2, N where prismatic]", headers, rows)
+    print_table(
+        "Joints [rad, rad/s, rad/s^2, Nm; m, m/s, m/s^2, N where prismatic]", headers, rows, words=(0, 1)
+    )
     print(f"\n{len(basis)} base parameters out of {basis.K.shape[1] if not rigid else 10 * robot.n}:")
     print("\n".join(formulas))
 

@@ -13,5 +13,6 @@ def command(as_json: JsonFlag = False) -> None:
     if as_json:
         print_json({"robots": [{"name": a.name, "joints": a.n, "source": a.source} for a in arms]})
         return
-    rows = [(arm.name, str(arm.n), arm.source.split(". ")[0].rstrip(".")) for arm in arms]
-    print_table("Bundled arms (a .urdf or .toml file will do as well)", ("name", "joints", "source"), rows)
+    rows = [(arm.name, str(arm.n), arm.source.split(". ")[0]) for arm in arms]
+    title = "Bundled arms (a .urdf or .toml file will do as well)"
+    print_table(title, ("name", "joints", "arm"), rows, words=(0, 2))

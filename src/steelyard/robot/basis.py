@@ -8,9 +8,9 @@ the dependent ones D, Y_D = Y_B beta, the torque depends on phi only through
 Columns are tried one after the other, in an order that prefers those which Gautier and Khalil (1990) keep:
 Ixx, Ixy, Ixz, Iyz, Izz, mx, my of each link, then the drives, then Iyy, mz, m. A column is independent when
 its distance from the span of those kept so far exceeds a share of its own length (both scaled to unit
-length, so that units do not matter; a column that is as short as that beside the longest is zero). URDF
-angles are rounded to 1e-6 or so; the share must lie above that and below the true smallest distance:
-`weakest_kept` and `strongest_dropped` show the gap.
+length, so that units do not matter; a column that is as short as that beside the longest of its unit is
+zero). URDF angles are rounded to 1e-6 or so; the share must lie above that and below the true smallest
+distance: `weakest_kept` and `strongest_dropped` show the gap.
 
 For an arm in modified DH frames this gives the base parameters that the papers print, in their order. The
 columns of the last link in K say how a payload shows in them (`payload_jacobian`; gaz2017 eq. (27),
@@ -29,8 +29,9 @@ from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, frame_change_matrix
 from steelyard.robot.drive import DRIVE_NAMES
 from steelyard.robot.model import RobotModel
+from steelyard.robot.triangle import triangle_with
 
-__all__ = ["ParameterBasis"]
+__all__ = ["ParameterBasis", "column_order"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -93,14 +94,14 @@ class ParameterBasis:
         """
         if not 0 < tolerance < 1:
             raise InvalidRobot(f"tolerance must lie between 0 and 1, got {tolerance}")
-        order = _column_order(robot.n, drive)
+        order = column_order(robot.n, drive)
         k = 14 * robot.n
         if np.shape(Y)[-1:] != (k,) or not np.isfinite(Y).all():
             raise InvalidRobot(f"Y must be finite with {k} columns, got shape {np.shape(Y)}")
         columns = np.asarray(Y, dtype=float).reshape(-1, k)[:, order]
-        R = np.linalg.qr(columns, mode="r") if len(columns) > len(order) else columns
+        R = triangle_with(np.zeros((len(order), len(order))), columns)
         length = np.linalg.norm(R, axis=0)
-        length[length < tolerance * length.max()] = 0.0
+        length[length < tolerance * _longest_alike(length, order, robot.n)] = 0.0
         R = np.where(length > 0, R / np.where(length > 0, length, 1.0), 0.0)
         kept, distance = _independent(R, tolerance)
         beta = np.linalg.lstsq(R[:, kept], R, rcond=None)[0]
@@ -152,13 +153,24 @@ class ParameterBasis:
         return list(zip(self.K, self.independent.tolist(), strict=True))
 
 
-def _column_order(n: int, drive: bool) -> Indices:
-    """The columns of the regressor, preferred ones first."""
+def column_order(n: int, drive: bool) -> Indices:
+    """The columns of the regressor of n joints, preferred ones first.
+
+    Args:
+        n: number of joints
+        drive: with those of the drives, or the links only
+    """
     at = {name: i for i, name in enumerate(PARAMETER_NAMES)}
     first = [10 * j + at[name] for j in range(n) for name in _PREFERRED]
     drives = list(range(10 * n, (10 + len(DRIVE_NAMES)) * n)) if drive else []
     last = [10 * j + at[name] for j in range(n) for name in _GROUPED]
     return np.array([*first, *drives, *last], dtype=np.intp)
+
+
+def _longest_alike(length: Array, order: Indices, n: int) -> Array:
+    """For each column the longest one of the same unit (m; mx..mz; Ixx..Izz; each drive term)."""
+    kind = np.where(order < 10 * n, np.minimum((order % 10 + 2) // 3, 2), 3 + (order - 10 * n) // n)
+    return np.array([length[kind == k].max() for k in kind])
 
 
 def _independent(R: Array, tolerance: float) -> tuple[Indices, Array]:

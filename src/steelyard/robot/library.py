@@ -106,7 +106,8 @@ def _robot(content: dict[str, Any], name: str) -> RobotModel:
     )
     robot = robot.with_gravity(content.get("gravity_base", robot.gravity_base))
     home = _numbers(content.get("home", robot.home), robot.n, "home")
-    source = " ".join(content[key] for key in ("source", "link_source") if key in content)
+    told = [content[key].rstrip(".") for key in ("title", "source", "link_source") if key in content]
+    source = "".join(f"{sentence}. " for sentence in told).strip()
     return replace(robot, home=home, source=source or f"robot file '{name}'")
 
 

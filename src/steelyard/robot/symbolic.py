@@ -41,7 +41,7 @@ from scipy.linalg import block_diag
 
 from steelyard.errors import InvalidRobot, MissingExtra
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.robot.basis import _column_order
+from steelyard.robot.basis import column_order
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import DRIVE_NAMES
 from steelyard.robot.model import RobotModel
@@ -135,7 +135,7 @@ def symbolic_base_parameters(
     C = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
     rows = _base_rows(chain, _rationals(C / np.diag(C)[:, None]) if drive else np.zeros((0, robot.n), object))
     rows = rows if on_axes else _in_table_frames(rows, chain)
-    reduced, kept = chain.letters.echelon(rows, _column_order(robot.n, drive).tolist())
+    reduced, kept = chain.letters.echelon(rows, column_order(robot.n, drive).tolist())
     reduced = _in_table_frames(reduced, chain) if on_axes else reduced
     symbols = tuple(sp.Symbol(name) for name in robot.parameter_names)
     written = [chain.letters.written(row) for row in reduced]
