@@ -52,7 +52,7 @@ def test_a_robot_file_is_read_in_full(write):
             "coupling = [[30.0, 0.0], [5.0, 40.0]]\n"
         )
     )
-    assert (robot.name, robot.source, robot.dh.convention) == ("mine", "My bench. Weighed.", "classic")
+    assert (robot.name, robot.source, robot.dh.convention) == ("mine", "Mine. My bench. Weighed.", "classic")
     assert robot.joint_names == ("lift", "joint2")
     assert robot.joint_types == ("prismatic", "continuous")
     np.testing.assert_array_equal(robot.gravity_base, [0, 9.81, 0])
