@@ -5,7 +5,9 @@ import pytest
 
 from steelyard.errors import InvalidSamples
 from steelyard.identification import RegressionFactor, identify
-from steelyard.identification.least_squares import correlation_inflation, covariance, solve_weighted
+from steelyard.identification.covariance import autoregression, correlated_information, correlation_inflation
+from steelyard.identification.least_squares import solve_weighted
+from steelyard.identification.problem import Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.trajectory import load_trajectory
@@ -72,14 +74,39 @@ def test_solution_is_numpys_least_squares_and_residuals_are_theirs():
     residuals = ((tau - Y @ solution.value) ** 2).sum(axis=0)
     np.testing.assert_allclose(factor.squared_residuals(solution.value), residuals, rtol=1e-10)
     np.testing.assert_allclose(solution.noise**2, residuals / (40 - 5 / 3), rtol=1e-6)
+    np.testing.assert_allclose(solution.weights, 1 / solution.noise, rtol=1e-9)
 
 
-def test_covariance_grows_with_the_inflation():
-    Y, tau, _ = random_rows(3)
-    factor = RegressionFactor.empty(3, 5).add(Y, tau)
-    solution = solve_weighted(factor)
-    np.testing.assert_allclose(covariance(factor, solution, np.ones(3)), solution.inverse, rtol=1e-12)
-    np.testing.assert_allclose(covariance(factor, solution, 4 * np.ones(3)), 4 * solution.inverse, rtol=1e-9)
+def test_information_of_correlated_residuals_is_that_of_their_covariance_matrix():
+    rng, N, rho = np.random.default_rng(4), 3000, 0.8
+    x = np.zeros((N, 1))
+    for i in range(1, N):
+        x[i] = rho * x[i - 1] + np.sqrt(1 - rho**2) * rng.normal()
+    k = np.arange(N)
+    Y = np.column_stack([np.sin(0.01 * k), np.sign(np.cos(0.05 * k)), np.ones(N)])[:, None]
+    rows = Rows(Y, x, np.ones((N, 1), bool))
+    M, inflation = correlated_information(rows, np.zeros(3), np.array([2.0]), np.array([1.0]))
+    exact = 16 * Y[:, 0].T @ rho ** np.abs(np.subtract.outer(k, k)) @ Y[:, 0]
+    np.testing.assert_allclose(np.diag(M), np.diag(exact), rtol=0.15)
+    assert inflation[0] == pytest.approx((1 + rho) / (1 - rho), rel=0.2)
+
+
+def test_information_of_white_residuals_is_the_ordinary_one():
+    rng = np.random.default_rng(5)
+    Y, e = rng.normal(size=(2000, 2, 4)), rng.normal(size=(2000, 2))
+    M, _ = correlated_information(Rows(Y, e, np.ones((2000, 2), bool)), np.zeros(4), np.ones(2), np.ones(2))
+    np.testing.assert_allclose(M, np.einsum("tja,tjb->ab", Y, Y), rtol=0.05, atol=60)
+
+
+def test_autoregression_recovers_its_coefficients_and_order():
+    rng = np.random.default_rng(6)
+    x = np.zeros(20_000)
+    for i in range(2, len(x)):
+        x[i] = 1.2 * x[i - 1] - 0.5 * x[i - 2] + 0.3 * rng.normal()
+    a, variance = autoregression(x)
+    np.testing.assert_allclose(a[:2], [1.2, -0.5], atol=0.03)
+    assert len(a) <= 3
+    assert variance == pytest.approx(0.09, rel=0.05)
 
 
 def test_inflation_of_an_autoregressive_process_is_known():
@@ -100,7 +127,7 @@ def test_identified_parameters_lie_within_their_intervals(robot):
         inside.append((low < truth) & (truth < high))
     assert 0.90 < np.mean(inside) < 0.99
     np.testing.assert_allclose(estimate.noise, NOISE, rtol=0.1)
-    assert "all 58 base parameters were excited" in estimate.status
+    assert "all 58 parameters were excited" in estimate.status
 
 
 def test_without_noise_the_prediction_is_exact_on_another_motion(robot):

@@ -8,7 +8,7 @@ factor of its own, so that weights can be chosen, and changed, after the rows ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,15 @@ class RegressionFactor:
             for piece, Y in robot.regressor_chunks(part.q, part.v, part.a, _CHUNK):
                 factor = factor.add(basis.reduce(Y), part.tau[piece], part.mask[piece])
         return factor
+
+    @classmethod
+    def stacked(cls, factors: Sequence[RegressionFactor]) -> RegressionFactor:
+        """The factors of several recordings beside each other, each joint of each with a weight of its own.
+
+        Args:
+            factors: of the same unknowns
+        """
+        return cls(np.concatenate([f.R for f in factors]), np.concatenate([f.rows for f in factors]))
 
     @property
     def p(self) -> int:

@@ -1,9 +1,10 @@
-"""The identified arm: base parameters with covariance, able to predict torque."""
+"""The identified arm: base parameters and friction with covariance, able to predict torque."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,96 +12,140 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard.errors import InvalidSamples
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.least_squares import correlation_inflation, covariance, solve_weighted
+from steelyard.identification.fit import Estimator, Fit, fit
+from steelyard.identification.friction import FrictionLaw, friction_law
+from steelyard.identification.problem import RowMaker, Rows, require_same_joints
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 
-__all__ = ["DynamicModel", "identify", "require_same_joints"]
+__all__ = ["DynamicModel", "identify"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class DynamicModel:
-    """An arm whose base parameters are known from measurements.
+    """An arm whose base parameters and friction are known from measurements.
 
     Attributes:
-        robot: kinematics, and the shape of its friction laws
-        basis: which combinations of parameters are identified
-        estimate: their values and covariance
+        robot: kinematics and coupling of its drives
+        law: of friction, with the shapes that were found
+        estimate: values and covariance of the base parameters and friction coefficients
+        shape_std: standard deviation of the logarithm of each free shape, (len(law.free_shapes), n)
         kinematics: whether it was fitted to 'measured' or 'commanded' motion
+        made_from: what it was fitted to, a sentence each
+        factor: triangular factors of the rows it was fitted to, one for each joint of each recording
     """
 
     robot: RobotModel
-    basis: ParameterBasis
+    law: FrictionLaw
     estimate: Estimate
-    kinematics: str
+    shape_std: Array
+    kinematics: Literal["measured", "commanded"]
+    made_from: Sequence[str]
+    factor: RegressionFactor = field(repr=False)
+    basis: ParameterBasis = field(init=False, repr=False)
+    _maker: RowMaker = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        basis = ParameterBasis.of(self.robot)
+        object.__setattr__(self, "basis", basis)
+        object.__setattr__(self, "_maker", RowMaker(self.robot, basis, most_kept_samples=0))
+
+    def rows(self, samples: Samples, theta: Array | None = None) -> Rows:
+        """The rows of a regression in the parameters of the model, with its friction law.
+
+        Args:
+            samples: in the order of time
+            theta: parameters that say what torque the gears carry, (p,); those of the model by default
+        """
+        return self._maker.rows(samples, self.law, self.estimate.value if theta is None else theta)
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The torque that the drives apply, predicted, (N, n) [Nm or N].
+        """The torque that the drives apply along a motion in the order of time, predicted, (N, n) [Nm or N].
 
         Args:
             q: joint positions, (N, n) [rad or m]
             v: joint velocities, (N, n) [rad/s or m/s]
             a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
         """
-        chunks = self.robot.regressor_chunks(q, v, a)
-        return np.concatenate([self.basis.reduce(Y) @ self.estimate.value for _, Y in chunks])
+        motion = Samples(
+            q=np.asarray(q),
+            v=np.asarray(v),
+            a=np.asarray(a),
+            tau=np.zeros(np.shape(q)),
+            rate_hz=1.0,
+            joint_names=self.robot.joint_names,
+            kinematics=self.kinematics,
+        )
+        return np.asarray(self.rows(motion).Y @ self.estimate.value)
 
 
-def identify(robot: RobotModel, samples: Samples | Iterable[Samples]) -> DynamicModel:
+def identify(
+    robot: RobotModel,
+    samples: Samples | Iterable[Samples],
+    *,
+    friction: str | FrictionLaw | None = None,
+    estimator: Estimator = "weighted",
+    progress: Callable[[float], None] | None = None,
+) -> DynamicModel:
     """The arm as its motion and torques show it: base parameters of links, rotors and friction.
 
-    Friction exponents and the width of the smoothed sign are taken from `robot.drive`.
-
     Args:
-        robot: kinematics and friction laws
-        samples: one or many
+        robot: kinematics and coupling of its drives
+        samples: one or many, each in the order of time, each weighted by its own noise
+        friction: the name of a law, a law with shapes to start from, or None for the exponents and the width
+            of the sign of `robot.drive` as they are
+        estimator: 'weighted', 'ordinary' or 'huber'
+        progress: called with the share that is done
     """
-    parts: Sequence[Samples] = [samples] if isinstance(samples, Samples) else list(samples)
+    parts = _checked(robot, samples)
+    law = friction_law(friction, robot.n) if isinstance(friction, str) else friction or _law_of(robot)
+    maker = RowMaker(robot, ParameterBasis.of(robot))
+    found = fit(maker, parts, law, estimator=estimator, progress=progress)
+    return _model(robot, maker, parts, found)
+
+
+def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequence[Samples]:
+    parts = [samples] if isinstance(samples, Samples) else list(samples)
     if not parts:
         raise InvalidSamples("there are no samples to identify from")
     for part in parts:
         require_same_joints(robot, part)
-    kinds = {part.kinematics for part in parts}
-    if len(kinds) > 1:
+    if len({part.kinematics for part in parts}) > 1:
         raise InvalidSamples("some samples hold measured motion, others commanded; use one kind")
-    basis = ParameterBasis.of(robot)
-    factor = RegressionFactor.of(robot, basis, parts)
-    solution = solve_weighted(factor)
-    draft = Estimate(
-        solution.value, np.eye(len(basis)), basis.short_names, solution.noise, np.ones(robot.n), 1.0, ""
-    )
-    model = DynamicModel(robot, basis, draft, kinds.pop())
-    inflation = correlation_inflation([part.tau - model.torque(part.q, part.v, part.a) for part in parts])
+    return parts
+
+
+def _law_of(robot: RobotModel) -> FrictionLaw:
+    """The law with fixed shapes that the robot's own drive model has."""
+    drive = robot.drive
+    direction: Literal["exact", "smooth"] = "smooth" if drive.sign_width > 0 else "exact"
+    width = np.full(robot.n, drive.sign_width or 1.0)
+    curved = bool((drive.exponent != 1.0).any())
+    shapes = (drive.exponent, width, drive.stribeck_speed)
+    return FrictionLaw("given", direction, curved, False, False, *shapes, fixed=True)
+
+
+def _model(robot: RobotModel, maker: RowMaker, parts: Sequence[Samples], found: Fit) -> DynamicModel:
+    p = len(found.theta)
+    names = maker.names(found.law)
     estimate = Estimate(
-        solution.value,
-        covariance(factor, solution, inflation),
-        basis.short_names,
-        solution.noise,
-        inflation,
-        solution.condition,
-        _status(solution.unknown, basis, solution.condition),
+        found.theta,
+        found.covariance[:p, :p],
+        names,
+        np.sqrt(np.mean(found.noise**2, axis=0)),
+        found.inflation,
+        found.condition,
+        _status(found, names),
     )
-    return DynamicModel(robot, basis, estimate, model.kinematics)
+    shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
+    told = tuple(f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts)
+    return DynamicModel(robot, found.law, estimate, shape_std, parts[0].kinematics, told, found.factor)
 
 
-def require_same_joints(robot: RobotModel, samples: Samples) -> None:
-    """Refuses samples of another number of joints.
-
-    Args:
-        robot: the arm
-        samples: said to be its
-    """
-    if samples.n != robot.n:
-        raise InvalidSamples(
-            f"{robot.name} has {robot.n} joints, the samples have {samples.n}:"
-            f" {', '.join(samples.joint_names)}"
-        )
-
-
-def _status(unknown: NDArray[np.bool_], basis: ParameterBasis, condition: float) -> str:
-    if unknown.any():
-        names = ", ".join(np.array(basis.short_names)[unknown])
-        return f"the motion says nothing about {unknown.sum()} of {len(basis)} base parameters: {names}"
-    return f"all {len(basis)} base parameters were excited (condition number {condition:.3g})"
+def _status(found: Fit, names: Sequence[str]) -> str:
+    if found.unknown.any():
+        missing = ", ".join(np.array(names)[found.unknown])
+        return f"the motion says nothing about {found.unknown.sum()} of {len(names)} parameters: {missing}"
+    return f"all {len(names)} parameters were excited (condition number {found.condition:.3g})"

@@ -4,7 +4,8 @@ A payload phi_L changes the base parameters by J phi_L, J the payload Jacobian (
 torques follow tau = Y (pi + J phi_L) with the same regressor as the empty arm's. Both pi and phi_L are
 estimated, weighted by the noise of each joint, with what the empty runs told about pi as a prior: its
 uncertainty is carried into the payload. Friction changes with the load and from day to day, so the prior says
-nothing about Fc, Fv and B: they are estimated anew (nuisance).
+nothing about Fc, Fv, B and Fs: they are estimated anew (nuisance). Where the friction law knows that friction
+grows with the carried torque (Fl), that share is taken from the empty arm.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, RegressionFactor
-from steelyard.identification.least_squares import correlation_inflation, covariance, solve_weighted
-from steelyard.identification.model import require_same_joints
+from steelyard.identification.covariance import correlated_information
+from steelyard.identification.least_squares import solve_weighted
+from steelyard.identification.problem import kinds, require_same_joints
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
@@ -26,7 +28,8 @@ __all__ = ["Payload", "weigh"]
 
 Array = NDArray[np.float64]
 
-_FRICTION = ("Fc", "Fv", "B")
+_FRICTION = ("Fc", "Fv", "B", "Fs")
+_LOAD_ROUNDS = 4
 _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
 
 
@@ -73,30 +76,36 @@ def weigh(model: DynamicModel, samples: Samples) -> Payload:
             f"the model was fitted to {model.kinematics} motion,"
             f" these samples hold {samples.kinematics} motion"
         )
-    basis = model.basis
-    factor = RegressionFactor.of(model.robot, basis, [samples])
-    mixing = np.column_stack([np.eye(len(basis)), basis.payload_jacobian])
-    solution = solve_weighted(factor, _prior(model), mixing)
-    predicted = np.concatenate(
-        [
-            basis.reduce(Y) @ (mixing @ solution.value)
-            for _, Y in model.robot.regressor_chunks(samples.q, samples.v, samples.a)
-        ]
-    )
-    inflation = correlation_inflation([samples.tau - predicted])
-    spread = covariance(factor, solution, inflation, mixing)
+    mixing = np.column_stack([np.eye(len(model.estimate.value)), _payload_columns(model)])
+    prior = _prior(model)
+    theta = model.estimate.value
+    for _ in range(_LOAD_ROUNDS if model.law.load else 1):
+        rows = model.rows(samples, theta)
+        factor = RegressionFactor.empty(samples.n, len(theta)).add(rows.Y, rows.tau, rows.usable)
+        solution = solve_weighted(factor, prior, mixing)
+        theta = mixing @ solution.value
+    M, _ = correlated_information(rows, theta, solution.weights, solution.noise)
+    Z = prior[:, :-1]
+    spread = solution.inverse @ (mixing.T @ M @ mixing + Z.T @ Z) @ solution.inverse
+    spread[solution.unknown, solution.unknown] = np.inf
     plain = InertialParameters.from_vector(solution.value[-10:], model.robot.flange)
     body, status = _judged(plain, spread[-10:, -10:], solution.unknown[-10:])
     return Payload(body, plain, spread[-10:, -10:], solution.noise, status)
 
 
+def _payload_columns(model: DynamicModel) -> Array:
+    """How the parameters of the model change with a payload, (p, 10)."""
+    columns = np.zeros((len(model.estimate.value), 10))
+    columns[: len(model.basis)] = model.basis.payload_jacobian
+    return columns
+
+
 def _prior(model: DynamicModel) -> Array:
-    """Rows [Z z] of what the empty arm tells about all base parameters but friction."""
-    names = np.array([name.rstrip("0123456789r") for name in model.basis.short_names])
-    kept = ~np.isin(names, _FRICTION) & np.isfinite(np.diag(model.estimate.covariance))
+    """Rows [Z z] of what the empty arm tells about all parameters but friction."""
+    kept = ~np.isin(kinds(model.estimate.names), _FRICTION) & np.isfinite(np.diag(model.estimate.covariance))
     value = model.estimate.value[kept]
     whitening = np.linalg.inv(np.linalg.cholesky(model.estimate.covariance[np.ix_(kept, kept)]))
-    Z = np.zeros((len(value), len(model.basis) + 10))
+    Z = np.zeros((len(value), len(kept) + 10))
     Z[:, np.flatnonzero(kept)] = whitening
     return np.column_stack([Z, whitening @ value])
 
