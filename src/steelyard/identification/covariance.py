@@ -1,78 +1,157 @@
 """A covariance that holds when residuals are correlated in time, as those of real arms are.
 
-With weights w_g and residuals of covariance Gamma_g in group g (a joint of a recording), the estimate
+With weights w_g and noise of covariance Gamma_g in group g (a joint of a recording), the estimate
 A^-1 sum_g w_g^2 Y_g'tau_g has the covariance
 
-    A^-1 M A^-1,    M = sum_g w_g^4 Y_g' Gamma_g Y_g.
+    C = A^-1 M A^-1,    M = sum_g w_g^4 Y_g' Gamma_g Y_g   (and Z'Z of a prior with rows Z).
 
-Gamma_g is that of a stationary process, an autoregression fitted to the residuals (its order chosen by the
-Bayesian information criterion): a few numbers, where a free estimate of M would need as many independent
-stretches of data as there are unknowns. With the spectrum S of the autoregression and the discrete Fourier
-transform F of the rows, padded to twice their length, Y' Gamma Y is the mean of S |F|^2.
+Gamma_g is that of a stationary process with the spectrum S, a smoothed periodogram: few numbers, where a free
+estimate of M would need as many independent stretches of data as there are unknowns. With the discrete
+Fourier transform F of the rows, Y' Gamma Y is the mean of F* S F (stretches are long beside the memory of the
+noise, so their ends do not matter).
+
+S is taken from residuals, which show less than the noise: a fit swallows part of it, most of it where the
+motion is, at low frequencies. Of the fit that is weighted by 1 / S (generalised least squares, of covariance
+G) it is known exactly how much: the noise has the spectrum of the residuals plus F G F*. So S, this fit and G
+are found in turns. (For white noise this is the usual N - p.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_toeplitz
+from scipy.fft import next_fast_len, rfft
 
+from steelyard.identification.least_squares import Solution
 from steelyard.identification.problem import Rows
 
-__all__ = ["autoregression", "correlated_information", "correlation_inflation"]
+__all__ = ["correlated_covariance", "correlation_inflation"]
 
 Array = NDArray[np.float64]
 
-_HIGHEST_ORDER = 24
+_FEWEST_NEIGHBOURS = 8
+_SHARE_OF_FREQUENCY = 0.15
+_ROUNDS = 3
 
 
-def correlated_information(rows: Rows, theta: Array, weights: Array, noise: Array) -> tuple[Array, Array]:
-    """M of one set of samples, (p, p), and how much correlation widens it for slow columns, (n,).
+def correlated_covariance(
+    rows: Sequence[Rows], solution: Solution, *, prior: Array | None = None, mixing: Array | None = None
+) -> tuple[Array, Array]:
+    """The covariance of a solution, (m, m), infinite where unknown; and how correlation widens it, (n,).
 
     Args:
-        rows: in the order of time
-        theta: the unknowns, (p,)
-        weights: of the joints' rows, (n,)
-        noise: standard deviation of the joints' residuals, (n,) [Nm]
+        rows: of each recording, in the order of time, in p columns
+        solution: of them all, with one group for each joint of each recording
+        prior: rows [Z z] of what was known before with unit noise, (r, m + 1)
+        mixing: the p combinations of the m unknowns, (p, m); the identity by default
     """
-    p = rows.Y.shape[2]
-    M, inflation = np.zeros((p, p)), np.ones(len(weights))
-    residuals = np.where(rows.usable, rows.tau - rows.Y @ theta, 0.0)
-    for j, (w, std) in enumerate(zip(weights, noise, strict=True)):
+    p = rows[0].Y.shape[2]
+    mixed = np.eye(p) if mixing is None else mixing
+    known = np.zeros((0, mixed.shape[1] + 1)) if prior is None else prior
+    groups = [_Group.of(part, j, p) for part in rows for j in range(part.tau.shape[1])]
+    spectra = [group.spectrum(mixed @ solution.value, np.zeros((p, p))) for group in groups]
+    for _ in range(_ROUNDS):
+        theta, G = _generalised(groups, spectra, known, mixed)
+        spectra = [group.spectrum(theta, G) for group in groups]
+    Z = known[:, :-1]
+    parts = zip(groups, spectra, solution.weights, strict=True)
+    M = mixed.T @ sum(w**4 * group.quadratic(S) for group, S, w in parts) @ mixed + Z.T @ Z
+    spread = solution.inverse @ M @ solution.inverse
+    spread[solution.unknown, solution.unknown] = np.inf
+    widening = np.array([S[0] / max(float(np.mean(S)), 1e-300) for S in spectra])
+    return np.asarray(spread), widening.reshape(len(rows), -1).mean(axis=0)
+
+
+def _generalised(
+    groups: Sequence[_Group], spectra: Sequence[Array], known: Array, mixed: Array
+) -> tuple[Array, Array]:
+    """Generalised least squares with given spectra: the p parameters and their covariance."""
+    p = len(mixed)
+    A, b = np.zeros((p, p)), np.zeros(p)
+    for group, S in zip(groups, spectra, strict=True):
+        inverse = 1.0 / np.maximum(S, 1e-12 * S.max(initial=1e-300) + 1e-300)
+        A += group.quadratic(inverse)
+        b[group.columns] += group.product(inverse)
+    Z, z = known[:, :-1], known[:, -1]
+    G = np.linalg.pinv(mixed.T @ A @ mixed + Z.T @ Z, rcond=1e-14, hermitian=True)
+    return mixed @ (G @ (mixed.T @ b + Z.T @ z)), mixed @ G @ mixed.T
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The rows of one joint of one recording as Fourier transforms.
+
+    Attributes:
+        F: of the columns that are not zero, (frequencies, columns)
+        T: of the torque, (frequencies,)
+        columns: which ones they are
+        p: how many there are in all
+        size: length of the transformed signals
+        count: how many rows count
+    """
+
+    F: NDArray[np.complex128]
+    T: NDArray[np.complex128]
+    columns: NDArray[np.intp]
+    p: int
+    size: int
+    count: int
+
+    @classmethod
+    def of(cls, rows: Rows, j: int, p: int) -> _Group:
+        """The group of a joint; rows that do not count are zero."""
+        usable = rows.usable[:, j]
         columns = np.flatnonzero(rows.Y[:, j].any(axis=0))
-        Y = np.where(rows.usable[:, j, None], rows.Y[:, j][:, columns], 0.0)
-        spectrum = _unit_spectrum(residuals[:, j], 2 * len(Y))
-        F = np.fft.rfft(Y, 2 * len(Y), axis=0) * (w**2 * std * np.sqrt(spectrum))[:, None]
-        halves = np.vstack([F.real, F.imag])
-        once = np.vstack([F[[0, -1]].real, F[[0, -1]].imag])
-        M[np.ix_(columns, columns)] += (2 * halves.T @ halves - once.T @ once) / (2 * len(Y))
-        inflation[j] = spectrum[0]
-    return M, inflation
+        Y = rows.Y[:, j][:, columns]
+        if not usable.all():
+            Y = np.where(usable[:, None], Y, 0.0)
+        size = next_fast_len(len(Y), real=True)
+        tau = np.where(usable, rows.tau[:, j], 0.0)
+        return cls(rfft(Y, size, axis=0), rfft(tau, size), columns, p, size, int(usable.sum()))
+
+    @property
+    def _twice(self) -> Array:
+        """How often each frequency of a one-sided transform counts, over the length."""
+        twice = np.full(len(self.T), 2.0 / self.size)
+        twice[0] /= 2
+        if self.size % 2 == 0:
+            twice[-1] /= 2
+        return twice
+
+    def quadratic(self, S: Array) -> Array:
+        """The mean of F* S F, (p, p)."""
+        weighted = self.F * np.sqrt(S * self._twice)[:, None]
+        out = np.zeros((self.p, self.p))
+        out[np.ix_(self.columns, self.columns)] = (
+            weighted.real.T @ weighted.real + weighted.imag.T @ weighted.imag
+        )
+        return out
+
+    def product(self, S: Array) -> Array:
+        """The mean of F* S T, (columns,)."""
+        return np.asarray((self.F.conj() * (S * self._twice * self.T)[:, None]).sum(axis=0).real)
+
+    def spectrum(self, theta: Array, G: Array) -> Array:
+        """The spectrum of the noise, from the residuals and what a fit of covariance G has swallowed."""
+        if self.count == 0:
+            return np.zeros(len(self.T))
+        swallowed = np.einsum("fa,fa->f", self.F @ G[np.ix_(self.columns, self.columns)], self.F.conj()).real
+        power = np.abs(self.T - self.F @ theta[self.columns]) ** 2 + np.maximum(swallowed, 0.0)
+        return _smoothed(power / self.count)
 
 
-def autoregression(x: Array) -> tuple[Array, float]:
-    """The coefficients of the autoregression of a signal, (order,), and the variance of its innovations.
-
-    Args:
-        x: in the order of time, (N,)
-    """
-    N = len(x)
-    centred = x - x.mean()
-    highest = min(_HIGHEST_ORDER, N // 10)
-    size = 2 ** int(np.ceil(np.log2(2 * N)))
-    gamma = np.fft.irfft(np.abs(np.fft.rfft(centred, size)) ** 2)[: highest + 1] / N
-    best, best_score = (np.zeros(0), float(gamma[0])), np.inf
-    for order in range(highest + 1):
-        a = solve_toeplitz(gamma[:order], gamma[1 : order + 1]) if order else np.zeros(0)
-        variance = float(gamma[0] - a @ gamma[1 : order + 1])
-        if variance <= 0:
-            break
-        score = N * np.log(variance) + order * np.log(N)
-        if score < best_score:
-            best, best_score = (a, variance), score
-    return best
+def _smoothed(power: Array) -> Array:
+    """The mean of each frequency and its neighbours, more of them at high frequencies, (frequencies,)."""
+    last = len(power) - 1
+    k = np.arange(last + 1)
+    half = np.minimum(np.maximum(_FEWEST_NEIGHBOURS, (_SHARE_OF_FREQUENCY * k).astype(int)), last)
+    mirrored = np.concatenate([power[:0:-1], power, power[-2::-1]])
+    total = np.concatenate([[0.0], np.cumsum(mirrored)])
+    centre = last + k
+    return np.asarray((total[centre + half + 1] - total[centre - half]) / (2 * half + 1))
 
 
 def correlation_inflation(residuals: Sequence[Array]) -> Array:
@@ -81,17 +160,10 @@ def correlation_inflation(residuals: Sequence[Array]) -> Array:
     Args:
         residuals: of one or many recordings, each in the order of time, (N, n)
     """
-    lengths = [len(part) for part in residuals]
-    kappa = [[_unit_spectrum(column, 64)[0] for column in part.T] for part in residuals]
-    return np.asarray(np.average(kappa, axis=0, weights=lengths))
+    kappa = [[_widening(column) for column in part.T] for part in residuals]
+    return np.asarray(np.average(kappa, axis=0, weights=[len(part) for part in residuals]))
 
 
-def _unit_spectrum(x: Array, size: int) -> Array:
-    """The spectrum of a signal at the frequencies of `rfft(size)`, for unit variance, (size // 2 + 1,)."""
-    if len(x) < 64 or not x.any():
-        return np.ones(size // 2 + 1)
-    a, _ = autoregression(x)
-    shape = 1.0 / np.abs(np.fft.rfft(np.concatenate([[1.0], -a]), size)) ** 2
-    fine = 1.0 / np.abs(np.fft.rfft(np.concatenate([[1.0], -a]), 8192)) ** 2
-    whole = (2 * fine.sum() - fine[0] - fine[-1]) / 8192
-    return np.asarray(shape / whole)
+def _widening(x: Array) -> float:
+    spectrum = _smoothed(np.abs(rfft(x - x.mean())) ** 2)
+    return float(spectrum[0] / np.mean(spectrum)) if spectrum.any() else 1.0

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples
-from steelyard.identification.covariance import correlated_information
+from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.friction import FrictionLaw
 from steelyard.identification.least_squares import Solution, solve_weighted
@@ -142,23 +142,15 @@ class _Pass:
     def finish(self, law: FrictionLaw, solution: Solution, factor: RegressionFactor, p: int) -> Fit:
         """The fit with its covariance."""
         theta = solution.value[:p]
-        groups = (len(self.parts), -1)
-        noise, weights = solution.noise.reshape(groups), solution.weights.reshape(groups)
-        prior = _prior(len(solution.value), p)[:, :-1]
-        M, inflation = prior.T @ prior, []
-        for part, w, std in zip(self.parts, weights, noise, strict=True):
-            rows = self.rows(part, law, theta)
-            information, kappa = correlated_information(rows, solution.value, w, std)
-            M = M + information
-            inflation.append(kappa)
-        spread = solution.inverse @ M @ solution.inverse
-        spread[solution.unknown, solution.unknown] = np.inf
+        rows = [self.rows(part, law, theta) for part in self.parts]
+        prior = _prior(len(solution.value), p)
+        spread, inflation = correlated_covariance(rows, solution, prior=prior)
         return Fit(
             law,
             theta,
             spread,
-            noise,
-            np.mean(inflation, axis=0),
+            solution.noise.reshape(len(self.parts), -1),
+            inflation,
             solution.condition,
             solution.unknown[:p],
             _only(factor, p),

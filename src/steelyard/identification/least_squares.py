@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.identification.covariance import correlation_inflation
 from steelyard.identification.factor import RegressionFactor
 
-__all__ = ["Solution", "correlation_inflation", "solve_weighted"]
+__all__ = ["Solution", "solve_weighted"]
 
 Array = NDArray[np.float64]
 

@@ -107,7 +107,7 @@ class RowMaker:
 
     def _friction(self, law: FrictionLaw, theta: Array, u: Array, v: Array, load: Array) -> Array:
         coulomb, viscous, extra = law.columns(u, v, load)
-        coefficients = theta[len(self.basis) :].reshape(len(extra), -1)
+        coefficients = theta[len(self.basis) :].reshape(len(extra), u.shape[1])
         total = theta[self._columns("Fc")] * coulomb + theta[self._columns("Fv")] * viscous
         return np.asarray(total + sum(c * column for c, column in zip(coefficients, extra, strict=True)))
 

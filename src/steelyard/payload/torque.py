@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, RegressionFactor
-from steelyard.identification.covariance import correlated_information
+from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import kinds, require_same_joints
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
@@ -84,10 +84,7 @@ def weigh(model: DynamicModel, samples: Samples) -> Payload:
         factor = RegressionFactor.empty(samples.n, len(theta)).add(rows.Y, rows.tau, rows.usable)
         solution = solve_weighted(factor, prior, mixing)
         theta = mixing @ solution.value
-    M, _ = correlated_information(rows, theta, solution.weights, solution.noise)
-    Z = prior[:, :-1]
-    spread = solution.inverse @ (mixing.T @ M @ mixing + Z.T @ Z) @ solution.inverse
-    spread[solution.unknown, solution.unknown] = np.inf
+    spread, _ = correlated_covariance([rows], solution, prior=prior, mixing=mixing)
     plain = InertialParameters.from_vector(solution.value[-10:], model.robot.flange)
     body, status = _judged(plain, spread[-10:, -10:], solution.unknown[-10:])
     return Payload(body, plain, spread[-10:, -10:], solution.noise, status)
