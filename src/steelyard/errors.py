@@ -5,6 +5,7 @@ Each message says what is wrong, where, and what to do next.
 """
 
 __all__ = [
+    "InfeasibleDesign",
     "InvalidInertia",
     "InvalidRecording",
     "InvalidRobot",
@@ -12,6 +13,7 @@ __all__ = [
     "InvalidTrajectory",
     "MissingExtra",
     "SimulationFailed",
+    "SolverFailed",
     "SteelyardError",
     "UnknownName",
     "UnreadableFile",
@@ -42,6 +44,10 @@ class InvalidTrajectory(SteelyardError, ValueError):
     """A trajectory that is not one."""
 
 
+class InfeasibleDesign(SteelyardError, ValueError):
+    """Limits that contradict each other or the arm; the message names the one in the way, and by how much."""
+
+
 class UnknownName(SteelyardError, LookupError):
     """A robot, frame, joint or column that does not exist; the message lists those that do."""
 
@@ -52,6 +58,10 @@ class UnreadableFile(SteelyardError, ValueError):
 
 class SimulationFailed(SteelyardError, RuntimeError):
     """A simulated arm that left the region where its numbers mean anything."""
+
+
+class SolverFailed(SteelyardError, RuntimeError):
+    """A numerical solver that ended without an answer; the message carries its status."""
 
 
 class MissingExtra(SteelyardError, ImportError):

@@ -2,6 +2,20 @@
 
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.model import DynamicModel, identify
+from steelyard.identification.friction import FRICTION_MODELS, FrictionLaw, friction_law
+from steelyard.identification.model import DynamicModel, essential, identify, scatter
+from steelyard.identification.validation import Validation, choose_friction
 
-__all__ = ["DynamicModel", "Estimate", "RegressionFactor", "identify"]
+__all__ = [
+    "FRICTION_MODELS",
+    "DynamicModel",
+    "Estimate",
+    "FrictionLaw",
+    "RegressionFactor",
+    "Validation",
+    "choose_friction",
+    "essential",
+    "friction_law",
+    "identify",
+    "scatter",
+]

@@ -47,6 +47,20 @@ class Estimate:
         """Standard deviation of each parameter, (p,) [SI]."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
+    @property
+    def relative_std(self) -> Array:
+        """Standard deviation of each parameter over its size, (p,)."""
+        return np.asarray(self.std / np.maximum(np.abs(self.value), 1e-300))
+
+    def weak(self, largest_relative_std: float = 0.3) -> tuple[str, ...]:
+        """Names of the parameters that the data hardly tell.
+
+        Args:
+            largest_relative_std: beyond it a parameter is weak
+        """
+        flags = zip(self.names, self.relative_std, strict=True)
+        return tuple(name for name, relative in flags if relative > largest_relative_std)
+
     def interval(self, level: float = 0.95) -> Array:
         """Lower and upper end of the interval of each parameter, (p, 2) [SI].
 

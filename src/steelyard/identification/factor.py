@@ -104,6 +104,16 @@ class RegressionFactor:
         R = np.array([triangle_with(a, b) for a, b in zip(self.R, other.R, strict=True)])
         return RegressionFactor(R, self.rows + other.rows)
 
+    def columns(self, kept: NDArray[np.intp]) -> RegressionFactor:
+        """The factor of the same rows with some of the unknowns only, the others taken as zero.
+
+        Args:
+            kept: which ones, in ascending order
+        """
+        chosen = [*kept.tolist(), self.p]
+        none = np.zeros((len(chosen), len(chosen)))
+        return RegressionFactor(np.array([triangle_with(none, R[:, chosen]) for R in self.R]), self.rows)
+
     def weighted(self, weights: Array) -> Array:
         """One triangular factor of all joints' rows, each joint multiplied by its weight, (p + 1, p + 1).
 

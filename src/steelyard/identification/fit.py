@@ -28,7 +28,6 @@ from steelyard.identification.friction import FrictionLaw
 from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import RowMaker, Rows
 from steelyard.recording import Samples
-from steelyard.robot.triangle import triangle_with
 
 __all__ = ["Estimator", "Fit", "fit"]
 
@@ -153,7 +152,7 @@ class _Pass:
             inflation,
             solution.condition,
             solution.unknown[:p],
-            _only(factor, p),
+            factor if factor.p == p else factor.columns(np.arange(p)),
         )
 
 
@@ -173,14 +172,3 @@ def _small(change: Array, inverse: Array) -> bool:
     """Whether a change of theta is far below its own uncertainty."""
     std = np.sqrt(np.maximum(np.diag(inverse), 0.0))
     return bool((np.abs(change) <= 0.01 * std + 1e-9).all())
-
-
-def _only(factor: RegressionFactor, p: int) -> RegressionFactor:
-    """The factor of the first p unknowns alone."""
-    if factor.p == p:
-        return factor
-    kept = [*range(p), factor.p]
-    parts = np.zeros((len(factor.R), p + 1, p + 1))
-    for g, R in enumerate(factor.R):
-        parts[g] = triangle_with(parts[g], R[:, kept])
-    return RegressionFactor(parts, factor.rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -14,11 +14,13 @@ from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.fit import Estimator, Fit, fit
 from steelyard.identification.friction import FrictionLaw, friction_law
-from steelyard.identification.problem import RowMaker, Rows, require_same_joints
+from steelyard.identification.least_squares import solve_weighted
+from steelyard.identification.problem import RowMaker, Rows, kinds, require_same_joints
+from steelyard.identification.validation import FrictionChoice, Validation, choose_friction, validation_of
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 
-__all__ = ["DynamicModel", "identify"]
+__all__ = ["DynamicModel", "essential", "identify", "scatter"]
 
 Array = NDArray[np.float64]
 
@@ -35,6 +37,7 @@ class DynamicModel:
         kinematics: whether it was fitted to 'measured' or 'commanded' motion
         made_from: what it was fitted to, a sentence each
         factor: triangular factors of the rows it was fitted to, one for each joint of each recording
+        choice: how the friction law was chosen; None when it was given
     """
 
     robot: RobotModel
@@ -44,6 +47,7 @@ class DynamicModel:
     kinematics: Literal["measured", "commanded"]
     made_from: Sequence[str]
     factor: RegressionFactor = field(repr=False)
+    choice: FrictionChoice | None = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -80,6 +84,26 @@ class DynamicModel:
         )
         return np.asarray(self.rows(motion).Y @ self.estimate.value)
 
+    def validate(self, samples: Samples) -> Validation:
+        """How well the model predicts the torques of samples, at rest too.
+
+        Args:
+            samples: in the order of time, best of a recording it was not fitted to
+        """
+        require_same_joints(self.robot, samples)
+        return validation_of(samples.tau, self.rows(samples).Y @ self.estimate.value)
+
+    def friction_torque(self, samples: Samples) -> tuple[Array, Array]:
+        """Friction and offset as measured (torque less links and rotors) and as modelled, (N, n) each.
+
+        Args:
+            samples: in the order of time
+        """
+        rows = self.rows(samples)
+        rest = np.isin(kinds(self.estimate.names), ("Fc", "Fv", "B", "Fs", "Fl"))
+        rigid = rows.Y[:, :, ~rest] @ self.estimate.value[~rest]
+        return rows.tau - rigid, np.asarray(rows.Y[:, :, rest] @ self.estimate.value[rest])
+
 
 def identify(
     robot: RobotModel,
@@ -94,16 +118,60 @@ def identify(
     Args:
         robot: kinematics and coupling of its drives
         samples: one or many, each in the order of time, each weighted by its own noise
-        friction: the name of a law, a law with shapes to start from, or None for the exponents and the width
-            of the sign of `robot.drive` as they are
+        friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to start from;
+            or None for the exponents and the width of the sign of `robot.drive` as they are
         estimator: 'weighted', 'ordinary' or 'huber'
         progress: called with the share that is done
     """
     parts = _checked(robot, samples)
-    law = friction_law(friction, robot.n) if isinstance(friction, str) else friction or _law_of(robot)
+    choice = choose_friction(robot, parts, progress=progress) if friction == "auto" else None
+    name = friction if choice is None else choice.law
+    law = friction_law(name, robot.n) if isinstance(name, str) else name or _law_of(robot)
     maker = RowMaker(robot, ParameterBasis.of(robot))
     found = fit(maker, parts, law, estimator=estimator, progress=progress)
-    return _model(robot, maker, parts, found)
+    return _model(robot, maker, parts, found, choice)
+
+
+def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> DynamicModel:
+    """The same model without the parameters that the data hardly tell, the others estimated anew.
+
+    The parameter with the largest relative standard deviation is dropped (set to zero), again and again,
+    until all that are left lie below the limit.
+
+    Args:
+        model: with all parameters
+        largest_relative_std: the limit
+    """
+    if not largest_relative_std > 0:
+        raise InvalidSamples(f"largest_relative_std must be positive, got {largest_relative_std}")
+    p = len(model.estimate.value)
+    naive = np.sqrt(np.diag(solve_weighted(model.factor).inverse))
+    widening = np.where(naive > 0, model.estimate.std / np.maximum(naive, 1e-300), 1.0)
+    kept = np.flatnonzero(np.isfinite(model.estimate.std))
+    while True:
+        solution = solve_weighted(model.factor.columns(kept))
+        std = np.sqrt(np.diag(solution.inverse)) * widening[kept]
+        relative = std / np.maximum(np.abs(solution.value), 1e-300)
+        if relative.max(initial=0.0) <= largest_relative_std:
+            break
+        kept = np.delete(kept, relative.argmax())
+    value, covariance = np.zeros(p), np.zeros((p, p))
+    value[kept] = solution.value
+    covariance[np.ix_(kept, kept)] = solution.inverse * np.outer(widening[kept], widening[kept])
+    status = f"{len(kept)} essential parameters of {p}; the others are below their own uncertainty"
+    return replace(model, estimate=replace(model.estimate, value=value, covariance=covariance, status=status))
+
+
+def scatter(models: Sequence[DynamicModel]) -> tuple[Array, Array]:
+    """Mean and standard deviation of each parameter over repeated runs (ding2019 eq. (14), (15)), each (p,).
+
+    Args:
+        models: of the same arm and friction law, one for each run
+    """
+    if len(models) < 2 or len({tuple(model.estimate.names) for model in models}) > 1:
+        raise InvalidSamples("scatter needs two or more models with the same parameters")
+    values = np.array([model.estimate.value for model in models])
+    return values.mean(axis=0), values.std(axis=0, ddof=1)
 
 
 def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequence[Samples]:
@@ -127,7 +195,9 @@ def _law_of(robot: RobotModel) -> FrictionLaw:
     return FrictionLaw("given", direction, curved, False, False, *shapes, fixed=True)
 
 
-def _model(robot: RobotModel, maker: RowMaker, parts: Sequence[Samples], found: Fit) -> DynamicModel:
+def _model(
+    robot: RobotModel, maker: RowMaker, parts: Sequence[Samples], found: Fit, choice: FrictionChoice | None
+) -> DynamicModel:
     p = len(found.theta)
     names = maker.names(found.law)
     estimate = Estimate(
@@ -141,7 +211,9 @@ def _model(robot: RobotModel, maker: RowMaker, parts: Sequence[Samples], found: 
     )
     shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
     told = tuple(f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts)
-    return DynamicModel(robot, found.law, estimate, shape_std, parts[0].kinematics, told, found.factor)
+    return DynamicModel(
+        robot, found.law, estimate, shape_std, parts[0].kinematics, told, found.factor, choice
+    )
 
 
 def _status(found: Fit, names: Sequence[str]) -> str:

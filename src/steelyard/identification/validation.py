@@ -1,0 +1,141 @@
+"""How well a model predicts what it was not fitted to, and the choice of a friction law by it.
+
+On a recording that the model has not seen: root mean square of the residuals (ding2019 eq. (12)), correlation
+of measured and predicted torque (eq. (13)), and the relative residual |tau - predicted| / |tau|, joint by
+joint, over all samples, at rest too. A law is chosen by prediction, not by fit: each recording in turn (or
+each of four stretches of a single one) is left out, predicted from the others, and the mean over the joints
+of the relative residual decides. A simpler law wins against one that is better by less than 2 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification.fit import fit
+from steelyard.identification.friction import FrictionLaw, friction_law
+from steelyard.identification.problem import RowMaker
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, RobotModel
+
+__all__ = ["FrictionChoice", "Validation", "choose_friction", "predicted_residual", "validation_of"]
+
+Array = NDArray[np.float64]
+
+_STRETCHES = 4
+_MOST_FOLDS = 4
+_WORTH = 0.02
+_SIMPLE_FIRST = ("band", "smooth", "power", "smooth-power", "stribeck", "load")
+_WITH_MEMORY = ("presliding", "presliding-power", "presliding-load")
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """How well torques were predicted, joint by joint.
+
+    Attributes:
+        rms: root mean square of the residuals, (n,) [Nm or N]
+        relative: norm of the residuals over that of the torques, (n,)
+        correlation: of measured and predicted torque, (n,)
+    """
+
+    rms: Array
+    relative: Array
+    correlation: Array
+
+
+def validation_of(measured: Array, predicted: Array) -> Validation:
+    """How well torques were predicted.
+
+    Args:
+        measured: torques, (N, n) [Nm or N]
+        predicted: torques, (N, n) [Nm or N]
+    """
+    error = measured - predicted
+    centred = measured - measured.mean(axis=0), predicted - predicted.mean(axis=0)
+    lengths = np.linalg.norm(centred[0], axis=0) * np.linalg.norm(centred[1], axis=0)
+    return Validation(
+        np.sqrt(np.mean(error**2, axis=0)),
+        np.linalg.norm(error, axis=0) / np.maximum(np.linalg.norm(measured, axis=0), 1e-12),
+        (centred[0] * centred[1]).sum(axis=0) / np.maximum(lengths, 1e-12),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionChoice:
+    """Which friction law predicts best.
+
+    Attributes:
+        law: the name of the chosen one
+        scores: relative residual of unseen stretches, mean over the joints, by name of the law
+        folds: what was left out in turn, in words
+    """
+
+    law: str
+    scores: dict[str, float]
+    folds: str
+
+
+def choose_friction(
+    robot: RobotModel,
+    parts: Sequence[Samples],
+    *,
+    laws: Sequence[str] = (*_SIMPLE_FIRST, *_WITH_MEMORY),
+    progress: Callable[[float], None] | None = None,
+) -> FrictionChoice:
+    """The friction law that predicts unseen recordings best.
+
+    Args:
+        robot: the arm
+        parts: sets of samples, each in the order of time
+        laws: names to choose from, simple ones first
+        progress: called with the share that is done
+    """
+    folds, words = _folds(parts)
+    maker = RowMaker(robot, ParameterBasis.of(robot))
+    scores: dict[str, float] = {}
+    for i, name in enumerate(laws):
+        scores[name] = predicted_residual(maker, folds, friction_law(name, robot.n))
+        if progress is not None:
+            progress((i + 1) / len(laws))
+    best = min(scores.values())
+    chosen = next(name for name in laws if scores[name] <= best * (1 + _WORTH))
+    return FrictionChoice(chosen, scores, words)
+
+
+def predicted_residual(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> float:
+    """The relative residual of every fold, predicted from the others, mean over the joints.
+
+    Args:
+        maker: of rows
+        folds: sets of samples that are left out together
+        law: of friction, with shapes to start from
+    """
+    squares = np.zeros((2, maker.robot.n))
+    for k, fold in enumerate(folds):
+        others = [part for i, other in enumerate(folds) if i != k for part in other]
+        found = fit(maker, others, law)
+        law = found.law  # the next fold starts where this one ended
+        for part in fold:
+            predicted = maker.rows(part, found.law, found.theta).Y @ found.theta
+            squares += [((part.tau - predicted) ** 2).sum(axis=0), (part.tau**2).sum(axis=0)]
+    return float(np.sqrt(squares[0] / np.maximum(squares[1], 1e-12)).mean())
+
+
+def _folds(parts: Sequence[Samples]) -> tuple[list[list[Samples]], str]:
+    if len(parts) > 1:
+        count = min(len(parts), _MOST_FOLDS)
+        folds = [list(parts[k::count]) for k in range(count)]
+        return folds, f"{len(parts)} recordings in {count} folds"
+    (part,) = parts
+    length = len(part) // _STRETCHES
+    if length < 100:
+        raise InvalidSamples(
+            f"{len(part)} samples are too few to choose a friction law by prediction; name one"
+        )
+    stretches = [[part.rows(slice(k * length, (k + 1) * length))] for k in range(_STRETCHES)]
+    return stretches, f"{_STRETCHES} stretches of one recording"

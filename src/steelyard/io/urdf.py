@@ -1,0 +1,214 @@
+"""An arm as a URDF, for every program that reads one.
+
+In a URDF a link's frame is its joint's frame, so each link's inertia is brought there, about the centre of
+mass and along the axes of that frame. Where the arm's own link frame sits elsewhere (classic DH), it is
+written as a fixed link without mass, and so is the flange. Numbers are written with as many digits as it
+takes to read the same ones back.
+
+Roll, pitch and yaw are those of R = RotZ(yaw) RotY(pitch) RotX(roll). The yaw is taken first, and roll and
+pitch from what RotZ(-yaw) leaves of R: that keeps all digits where the pitch is a right angle and the yaw
+is arbitrary.
+
+What a URDF has no place for is told in comments: gravity, rotor inertia, offsets, friction laws other than
+Coulomb and linear, limits of acceleration, gains and coupling of the drives.
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidRobot, UnreadableFile
+from steelyard.inertia import InertialParameters
+from steelyard.io.files import replacing
+from steelyard.robot import RobotModel
+from steelyard.robot.model import STANDARD_GRAVITY
+
+__all__ = ["write_urdf"]
+
+Array = NDArray[np.float64]
+
+_SUFFIXES = (".urdf", ".xml")
+_UNLIMITED = 1e9
+_UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of the link"
+
+
+def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = False) -> None:
+    """Write an arm as a URDF.
+
+    Links, joints, limits, the flange, Coulomb friction and linear viscous friction are kept; what a URDF
+    cannot hold is told in comments. It is written beside its place and moved there when complete.
+
+    Args:
+        robot: the arm, from any source
+        path: the file, made or replaced; .urdf or .xml
+        allow_unphysical: write links, too, that no real body can be; many programs refuse them
+    """
+    path = Path(path)
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UnreadableFile(f"{path}: a URDF is written to {' or '.join(_SUFFIXES)}, not '{path.suffix}'")
+    if not allow_unphysical:
+        _require_physical(robot)
+    root = _robot(robot)
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode", xml_declaration=False)
+    with replacing(path) as part:
+        part.write_text(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8")
+
+
+def _require_physical(robot: RobotModel) -> None:
+    for body in robot.links:
+        if body.vector.any() and not body.is_physical:
+            raise InvalidRobot(
+                f"link '{body.frame}' of {robot.name} is no real body: {body.why_not_physical};"
+                " identify feasible parameters, or write it all the same with allow_unphysical=True"
+            )
+
+
+def _robot(robot: RobotModel) -> ET.Element:
+    root = ET.Element("robot", name=robot.name)
+    for words in _told(robot):
+        _remark(root, words)
+    base = _new_name("base_link", {*robot.link_names, robot.flange})
+    ET.SubElement(root, "link", name=base)
+    parents = (base, *robot.link_names)
+    for j, name in enumerate(robot.link_names):
+        _append_link(root, robot.links[j], robot.T_joint_link[j])
+        _append_joint(root, robot, j, parents[j])
+        if not np.array_equal(robot.T_joint_link[j], np.eye(4)):
+            _remark(root, f"the frame that the arm's own description gives {name}")
+            frame = _new_name(f"{name}_frame", {*robot.link_names, robot.flange})
+            _append_fixed(root, frame, name, robot.T_joint_link[j])
+    if robot.flange not in robot.link_names:
+        _remark(root, "the flange: payloads are fixed to it and expressed in it")
+        _append_fixed(root, robot.flange, robot.link_names[-1], robot.T_joint_flange)
+    return root
+
+
+def _told(robot: RobotModel) -> list[str]:
+    """What stands at the head: where it comes from, its units, and what a URDF has no place for."""
+    told = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
+    if not np.array_equal(robot.gravity_base, STANDARD_GRAVITY):
+        told.append(
+            f"Not held by a URDF: gravity is ({_text(robot.gravity_base)}) m/s^2 in the base frame;"
+            " give it again when this file is read"
+        )
+    if robot.drive.gain is not None:
+        told.append(f"Not held by a URDF: gains of the drives ({_text(robot.drive.gain)}) Nm/A")
+    if robot.drive.coupling is not None:
+        rows = "; ".join(_text(row) for row in robot.drive.coupling)
+        told.append(
+            f"Not held by a URDF: coupled drives, motor positions = C joint positions with C = [{rows}];"
+            " rotor inertia and friction below are those of the drives"
+        )
+    if robot.drive.sign_width > 0:
+        told.append(f"Not held by a URDF: Coulomb friction is Fc tanh(v / {robot.drive.sign_width!r} rad/s)")
+    return told
+
+
+def _append_link(root: ET.Element, body: InertialParameters, T_joint_link: Array) -> None:
+    link = ET.SubElement(root, "link", name=body.frame)
+    if not body.vector.any():
+        _remark(link, "no mass is known")
+        return
+    there = body.in_frame(body.frame, T_joint_link)
+    com, inertia = (there.com, there.inertia_com) if there.mass else (np.zeros(3), there.inertia)
+    if not body.is_physical:
+        _remark(link, f"no real body has these numbers: {body.why_not_physical}")
+    inertial = ET.SubElement(link, "inertial")
+    ET.SubElement(inertial, "origin", xyz=_text(com), rpy="0 0 0")
+    ET.SubElement(inertial, "mass", value=_text(there.mass))
+    entries = {f"i{'xyz'[i]}{'xyz'[k]}": _text(inertia[i, k]) for i in range(3) for k in range(i, 3)}
+    inertial.append(ET.Element("inertia", entries))
+
+
+def _append_joint(root: ET.Element, robot: RobotModel, j: int, parent: str) -> None:
+    kind = robot.joint_types[j]
+    free = kind != "prismatic" and np.isinf([robot.limits.q_min[j], robot.limits.q_max[j]]).all()
+    written = "continuous" if free else "revolute" if kind == "continuous" else kind
+    joint = ET.SubElement(root, "joint", name=robot.joint_names[j], type=written)
+    _append_ends(joint, parent, robot.link_names[j], robot.joint_placements[j])
+    ET.SubElement(joint, "axis", xyz=_text(robot.joint_axes[j]))
+    _append_limit(joint, robot, j, free=bool(free))
+    _append_dynamics(joint, robot, j)
+
+
+def _append_limit(joint: ET.Element, robot: RobotModel, j: int, *, free: bool) -> None:
+    limits = robot.limits
+    values = {"velocity": limits.v_max[j], "effort": limits.tau_max[j]}
+    if not free:
+        values |= {"lower": limits.q_min[j], "upper": limits.q_max[j]}
+    open_ends = [name for name, value in values.items() if np.isinf(value)]
+    if open_ends:
+        _remark(joint, f"no limit of {', '.join(open_ends)} is known: {_UNLIMITED:g} stands for none")
+    if np.isfinite(limits.a_max[j]):
+        _remark(joint, f"not held by a URDF: acceleration up to {_text(limits.a_max[j])} (rad or m)/s^2")
+    finite = {name: _text(np.clip(value, -_UNLIMITED, _UNLIMITED)) for name, value in values.items()}
+    joint.append(ET.Element("limit", finite))
+
+
+def _append_dynamics(joint: ET.Element, robot: RobotModel, j: int) -> None:
+    drive = robot.drive
+    linear = drive.exponent[j] == 1.0
+    damping, friction = (drive.viscous[j] if linear else 0.0), drive.coulomb[j]
+    others = {
+        "rotor inertia Ia [kg m^2]": drive.rotor_inertia[j],
+        "offset B [Nm]": drive.offset[j],
+        "load-dependent friction [Nm/Nm]": drive.load_coulomb[j],
+        "Stribeck friction Fs [Nm]": drive.stribeck[j],
+        "Stribeck speed vs [rad/s]": drive.stribeck_speed[j] if drive.stribeck[j] else 0.0,
+        "viscous friction Fv [Nm (s/rad)^alpha]": 0.0 if linear else drive.viscous[j],
+        "exponent alpha": 0.0 if linear else drive.exponent[j],
+    }
+    words = ", ".join(f"{name} {_text(value)}" for name, value in others.items() if value)
+    if words:
+        _remark(joint, f"not held by a URDF: {words}")
+    if friction < 0 or damping < 0:
+        words = f"Fc {_text(friction)} Nm, Fv {_text(damping)} Nm s/rad"
+        _remark(joint, f"a URDF has no negative friction; 0 stands for what is below it in {words}")
+    if damping or friction:
+        kept = {"damping": _text(max(damping, 0.0)), "friction": _text(max(friction, 0.0))}
+        joint.append(ET.Element("dynamics", kept))
+
+
+def _append_fixed(root: ET.Element, frame: str, parent: str, T_parent_frame: Array) -> None:
+    ET.SubElement(root, "link", name=frame)
+    taken = {joint.get("name", "") for joint in root.findall("joint")}
+    joint = ET.SubElement(root, "joint", name=_new_name(f"{frame}_fixed", taken), type="fixed")
+    _append_ends(joint, parent, frame, T_parent_frame)
+
+
+def _append_ends(joint: ET.Element, parent: str, child: str, T_parent_child: Array) -> None:
+    ET.SubElement(joint, "parent", link=parent)
+    ET.SubElement(joint, "child", link=child)
+    rpy = _roll_pitch_yaw(T_parent_child[:3, :3])
+    ET.SubElement(joint, "origin", xyz=_text(T_parent_child[:3, 3]), rpy=_text(rpy))
+
+
+def _roll_pitch_yaw(R: Array) -> Array:
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    rest = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ R
+    return np.array([math.atan2(-rest[1, 2], rest[1, 1]), math.atan2(-rest[2, 0], rest[0, 0]), yaw])
+
+
+def _text(values: Array | float) -> str:
+    """The shortest digits that are read back as the same numbers."""
+    return " ".join(repr(float(value) + 0.0) for value in np.atleast_1d(values))
+
+
+def _remark(parent: ET.Element, words: str) -> None:
+    """Appends a comment; two hyphens in a row would end it."""
+    while "--" in words:
+        words = words.replace("--", "- -")
+    parent.append(ET.Comment(f" {words} "))
+
+
+def _new_name(wish: str, taken: set[str]) -> str:
+    while wish in taken:
+        wish += "_"
+    return wish

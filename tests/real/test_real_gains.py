@@ -1,0 +1,85 @@
+"""Gains of a real UR10e: its controller's own, and those that a weighed payload shows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.identification.gains import gains_from_known_mass, gains_from_targets
+from steelyard.io import read_recording
+from steelyard.robot import load_robot
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "ur10e"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recordings in {DATA}")
+
+TRIAL = np.array([12.0, 12.0, 9.83, 10.8, 10.6, 10.5])
+"""From an earlier trial with linear friction (DESIGN.md, 5), [Nm/A]."""
+FOURIER = (
+    "unloaded/ur-19_12_23_free",
+    "unloaded/ur-20_01_17-ptp_10_points",
+    "unloaded/ur-20_02_05-20sec_8harm",
+    "unloaded/ur-20_02_12-40sec_12harm",
+    "unloaded/ur-20_02_12-50sec_12harm",
+    "unloaded/ur-20_02_19_14harm50sec",
+    "loaded/ur-19_12_23_load",
+    "loaded/ur-20_02_19_14harm50secLoad",
+)
+SWEEPS = tuple(f"unloaded/ur-20_01_22-joint_{j}" for j in (1, 2, 3))
+
+
+def read(name):
+    return read_recording(DATA / f"{name}.npz")
+
+
+@pytest.fixture(scope="module")
+def from_targets():
+    return {name: gains_from_targets(read(name)) for name in (*FOURIER, *SWEEPS)}
+
+
+@pytest.mark.parametrize("name", FOURIER)
+def test_each_motion_of_all_joints_tells_all_gains(name, from_targets):
+    gains = from_targets[name]
+    assert gains.known.all()
+    np.testing.assert_allclose(gains.value, TRIAL, rtol=0.03)
+    assert (gains.std < 0.005 * gains.value).all()
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_a_sweep_of_one_joint_tells_those_that_it_shakes(name, from_targets):
+    gains = from_targets[name]
+    np.testing.assert_array_equal(gains.known, [True] * 5 + [False])
+    np.testing.assert_allclose(gains.value[:5], TRIAL[:5], rtol=0.03)
+    assert gains.status.startswith("nothing is known about joint6: ")
+
+
+def test_recordings_agree_within_what_they_claim(from_targets):
+    value, std = (np.array([getattr(g, name) for g in from_targets.values()]) for name in ("value", "std"))
+    precision = 1 / std**2
+    mean = np.nansum(value * precision, axis=0) / precision.sum(axis=0)
+    z = ((value - mean) / std)[np.isfinite(value)]
+    assert np.mean(np.abs(z) < 1.96) > 0.85
+    assert np.nanmax(np.abs(value / mean - 1)) < 0.01
+    np.testing.assert_allclose(mean[3:], mean[3], rtol=0.003)  # the three wrists are one size
+    np.testing.assert_allclose(mean[:2], mean[0], rtol=0.003)  # and so are base and shoulder
+
+
+def test_at_rest_with_a_push_the_wrist_stays_unknown():
+    gains = gains_from_targets(read_recording(DATA / "contact" / "ur-20_01_22-push_pose_1.npz"))
+    np.testing.assert_array_equal(gains.known, [False, True, True, False, False, False])
+    np.testing.assert_allclose(gains.value[1:3], TRIAL[1:3], rtol=0.03)
+
+
+@pytest.mark.parametrize("offset", [-0.15, 0.15])
+def test_a_weighed_payload_agrees_with_the_controller(offset, from_targets):
+    reference = from_targets["unloaded/ur-20_02_19_14harm50sec"]
+    gains = gains_from_known_mass(
+        load_robot("ur10e"),
+        [read("unloaded/ur-20_02_19_14harm50sec")],
+        [read("loaded/ur-20_02_19_14harm50secLoad")],
+        2.805,
+        guess=reference.value * (1 + offset),
+    )
+    far = np.abs(np.log(gains.value / reference.value)) / (gains.std / gains.value)
+    assert (far < 4).all()
+    assert "payload of 2.805 kg" in gains.status
+    assert "shoulder_pan_joint" in gains.status

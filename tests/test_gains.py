@@ -1,0 +1,356 @@
+"""Drive gains: a controller's own are found in its targets, those of an arm with a payload of known mass."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
+from steelyard.identification.gains import DriveGains, gains_from_known_mass, gains_from_targets, known_mass
+from steelyard.identification.gains.correlation import widening
+from steelyard.inertia import InertialParameters
+from steelyard.recording import Recording
+from steelyard.robot import load_robot
+from steelyard.signals import Preparation, prepare
+from steelyard.simulation import SensorModel, simulate
+from steelyard.trajectory import FourierTrajectory, load_trajectory
+
+GAIN = np.array([13.1, 12.2, 9.7, 10.9, 10.2, 11.3])
+ROTOR = np.array([0.9, 1.1, 0.5, 0.2, 0.3, 0.15])
+NOISE = np.array([1.31, 2.52, 1.14, 0.39, 0.28, 0.33])
+"""Torque residuals of a UR10, xu2024 Table VIII, [Nm]."""
+LOAD = InertialParameters.from_com(3.5256, [0.01, -0.02, 0.0296], np.diag([0.0064, 0.0064, 0.0045]))
+
+TOOL = InertialParameters.from_com(5.0, [0.08, -0.05, 0.1], np.diag([0.03, 0.03, 0.02]))
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("ur10")
+
+
+def correlated(rng, shape, rho=0.9):
+    """Noise of unit standard deviation that forgets in about ten rows."""
+    return lfilter([np.sqrt(1 - rho**2)], [1, -rho], rng.normal(size=shape), axis=0)
+
+
+def compensation(v):
+    """What a controller may add for friction, [Nm]: it jumps at rest and bends at 0.4 rad/s."""
+    size = np.array([18.0, 16.0, 7.0, 3.0, 3.3, 3.1])
+    speed = np.abs(v)
+    return (
+        np.clip(v / 0.008, -1, 1)
+        * size
+        * (1 + 1.2 * np.minimum(speed, 0.4) + 0.4 * np.maximum(speed - 0.4, 0))
+    )
+
+
+def targets(robot, seed=0, *, still=(), lag_s=0.0, gain=GAIN, noise=0.0, commanded=False, friction=1.0):
+    """A log of 20 s as a controller writes it: 4 decimals, a rest before and after the motion."""
+    motion = FourierTrajectory.random(
+        np.array([0.2, -1.3, 0.9, -1.1, 0.4, 0.3]),
+        reach=[0.9] * 6,
+        speed=[1.2, 0.9, 1.1, 1.0, 1.2, 1.4],
+        period_s=16.0,
+        harmonics=5,
+        seed=seed,
+    )
+    clock = np.cumsum(np.random.default_rng(seed).choice([0.010, 0.012], 1850))
+
+    def at(t):
+        phase = np.clip(t - 2.0, 0.0, 16.0)
+        q, v, a = motion.at(phase)
+        moving = ((t > 2.0) & (t < 18.0))[:, None] & ~np.isin(np.arange(6), still)
+        q = np.where(np.isin(np.arange(6), still), motion.at(np.zeros(1))[0], q)
+        return q, np.where(moving, v, 0.0), np.where(moving, a, 0.0)
+
+    q, v, a = at(clock)
+    moment = robot.with_payload(TOOL).inverse_dynamics(q, v, a)
+    extra = ROTOR * a + friction * compensation(v)
+    scatter = noise * correlated(np.random.default_rng(seed + 1000), moment.shape)
+    measured = np.round(at(clock - lag_s)[0], 4)
+    return Recording(
+        clock,
+        measured,
+        current_target=np.round((moment + extra + scatter) / gain, 4),
+        tau_target=np.round(moment, 4),
+        q_commanded=q if commanded else None,
+        source=f"log {seed}",
+    )
+
+
+# --- the value ----------------------------------------------------------------------------------------------
+
+
+def test_given_gains_say_so():
+    values = np.array([12.0, -3.0])
+    gains = DriveGains.given(values)
+    values[:] = 0
+    np.testing.assert_array_equal(gains.value, [12.0, -3.0])
+    np.testing.assert_array_equal(gains.std, [0, 0])
+    assert (gains.how, len(gains), gains.known.all()) == ("given", 2, True)
+    assert gains.status == "gains as given, taken as exact"
+    stated = DriveGains.given([10.0, 11.0], std=0.5)
+    assert stated.status == "gains as given, with the uncertainty that was stated"
+    np.testing.assert_allclose(stated.interval(0.95), [[9.02, 10.98], [10.02, 11.98]], atol=1e-4)
+    with pytest.raises(ValueError, match="read-only"):
+        gains.value[0] = 1.0
+
+
+@pytest.mark.parametrize("values", [[1.0, np.nan], [1.0, 0.0], [[1.0]], [], 3.0])
+def test_given_gains_that_are_none_are_refused(values):
+    with pytest.raises(InvalidRobot, match="gains must be one finite number other than 0 for each joint"):
+        DriveGains.given(values)
+
+
+def test_contradictions_are_refused():
+    with pytest.raises(InvalidRobot, match=r"one for each joint, got \(2,\), \(1,\) and 2"):
+        DriveGains([1.0, 2.0], [0.1], "given", "", ("", ""))
+    with pytest.raises(
+        InvalidRobot, match="gains come from 'given', 'targets', 'known mass', not from 'air'"
+    ):
+        DriveGains([1.0], [0.1], "air", "", ("",))
+    for value, std in ((np.nan, 0.1), (1.0, np.inf), (1.0, -0.1)):
+        with pytest.raises(InvalidRobot, match="infinite exactly where the gain is unknown"):
+            DriveGains([value], [std], "given", "", ("",))
+
+
+@pytest.mark.parametrize(("rho", "kappa"), [(0.0, 1.0), (0.6, 4.0), (0.9, 19.0), (-0.5, 1.0)])
+def test_correlation_widens_as_theory_says(rng, rho, kappa):
+    parts = [correlated(rng, N, rho) for N in (20000, 10000)]
+    assert widening(parts) == pytest.approx(kappa, rel=0.15)
+    assert widening([np.zeros(100)]) == 1.0
+
+
+# --- from the controller's targets --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("commanded", [True, False])
+def test_the_controllers_gains_are_seen_through_friction_and_rotors(robot, commanded):
+    gains = gains_from_targets(targets(robot, seed=1, commanded=commanded))
+    np.testing.assert_allclose(gains.value, GAIN, rtol=0.02)
+    assert (np.abs(gains.value - GAIN) < 4 * gains.std).all()
+    assert (gains.std < 0.02 * GAIN).all()
+    assert gains.how == "targets"
+    assert gains.status.startswith("all gains from the controller's targets; least certain: joint")
+    assert len(gains.notes) == 6
+    assert "Nm/A from 1 slopes" in gains.notes[0]
+
+
+@pytest.mark.parametrize("lag_s", [-0.012, 0.02])
+def test_a_lag_of_the_measured_motion_is_found(robot, lag_s):
+    gains = gains_from_targets([targets(robot, seed, lag_s=lag_s) for seed in (2, 3)])
+    np.testing.assert_allclose(gains.value, GAIN, rtol=0.02)
+    assert (np.abs(gains.value - GAIN) < 4 * gains.std).all()
+
+
+def test_intervals_hold_with_correlated_noise(robot):
+    z = []
+    for seed in range(12):
+        gains = gains_from_targets(targets(robot, seed, noise=0.3, commanded=True))
+        z.append((gains.value - GAIN) / gains.std)
+    assert 0.85 < np.mean(np.abs(z) < 1.96) <= 1.0
+    assert np.abs(np.mean(z, axis=0)).max() < 4 / np.sqrt(12)
+
+
+def test_joints_at_rest_tell_their_gain_where_others_shake_them(robot):
+    gains = gains_from_targets(targets(robot, seed=4, still=(1, 2, 4)))
+    for j in (1, 2, 4):
+        assert gains.value[j] == pytest.approx(GAIN[j], rel=1e-3)
+
+
+def test_a_moment_that_hardly_varies_gives_no_number(robot):
+    still = targets(robot, seed=5, still=range(6))
+    gains = gains_from_targets(still)
+    assert np.isnan(gains.value).all()
+    assert np.isinf(gains.std).all()
+    assert np.isnan(gains.interval()).all()
+    assert not gains.known.any()
+    assert gains.status.startswith(
+        "nothing is known about joint1, joint2, joint3, joint4, joint5, joint6: their"
+    )
+    assert gains.notes[0] == "unknown: its target moment varies too little to tell"
+    with pytest.raises(InvalidSamples, match="gain must be 6 finite numbers"):
+        prepare(replace(still, current=still.t[:, None] * np.ones(6)), gain=gains.value)
+    together = gains_from_targets([still, targets(robot, seed=5, still=(5,))])
+    np.testing.assert_array_equal(together.known, [True] * 5 + [together.known[5]])
+
+
+def test_a_current_that_has_nothing_to_do_with_the_moment_gives_no_number(robot, rng):
+    recording = targets(robot, seed=6)
+    noise = replace(recording, current_target=rng.normal(size=recording.q.shape))
+    gains = gains_from_targets(noise)
+    assert gains.notes[5].startswith("unknown: 1/gain is ")
+    assert np.isnan(gains.value[5])
+
+
+def test_friction_may_change_between_recordings_but_gains_may_not(robot):
+    runs = [targets(robot, 7), targets(robot, 8, friction=1.4)]
+    agreed = gains_from_targets(runs)
+    np.testing.assert_allclose(agreed.value, GAIN, rtol=0.02)
+    disagreed = gains_from_targets([runs[0], targets(robot, 8, gain=1.1 * GAIN)])
+    assert (disagreed.std > 3 * agreed.std).all()
+    assert "times more than they should" in disagreed.notes[1]
+
+
+def test_broken_rows_gaps_and_outliers_do_not_matter(robot, rng):
+    recording = targets(robot, 9)
+    current, moment, q = (np.array(x) for x in (recording.current_target, recording.tau_target, recording.q))
+    rows = rng.choice(len(q), 40, replace=False)
+    current[rows[:20]] += 5.0
+    moment[rows[20:30], 2] = np.nan
+    q[rows[30:]] = np.nan
+    t = recording.t + np.where(recording.t > 9.0, 1.5, 0.0)
+    t[501] = t[500]
+    broken = Recording(t, q, current_target=current, tau_target=moment)
+    clean = gains_from_targets(recording)
+    gains = gains_from_targets(broken)
+    np.testing.assert_allclose(gains.value, GAIN, rtol=0.03)
+    assert (np.abs(gains.value - clean.value) < 4 * np.hypot(gains.std, clean.std)).all()
+
+
+def test_signs_that_disagree_are_told(robot):
+    gains = gains_from_targets(targets(robot, 10, gain=-GAIN))
+    np.testing.assert_allclose(gains.value, -GAIN, rtol=0.02)
+    assert gains.notes[0].endswith("negative: current and moment are counted in opposite directions")
+
+
+def test_targets_that_are_missing_are_refused(robot):
+    whole = targets(robot, 11)
+    with pytest.raises(InvalidSamples, match="there are no recordings to find gains in"):
+        gains_from_targets([])
+    with pytest.raises(
+        InvalidRecording, match=r"'log 11' lacks target currents or target moments .*known mass"
+    ):
+        gains_from_targets(replace(whole, tau_target=None))
+    with pytest.raises(InvalidRecording, match=r"of different joints: joint1, .* and a, b, c, d, e, f"):
+        gains_from_targets([whole, replace(whole, joint_names=tuple("abcdef"))])
+    q = np.full(whole.q.shape, np.nan)
+    q[3] = 0.0
+    with pytest.raises(InvalidRecording, match="'log 11' has less than two whole rows"):
+        gains_from_targets(replace(whole, q=q))
+
+
+# --- from a known mass --------------------------------------------------------------------------------------
+
+
+def currents(robot, payload=None, *, seed=0, noise=NOISE, duration_s=10.0):
+    """Motor currents along the published trajectory, with correlated noise."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(0, duration_s, 1 / 125)
+    q, v, a = load_trajectory("xu2024").at(t)
+    carrying = robot if payload is None else robot.with_payload(payload)
+    tau = carrying.torque(q, v, a) + noise * correlated(rng, q.shape, rho=0.6)
+    return Recording(
+        t,
+        q,
+        robot.joint_names,
+        current=tau / robot.drive.gain,
+        q_commanded=q,
+        v_commanded=v,
+        a_commanded=a,
+    )
+
+
+COMMANDED = Preparation(cutoff_hz=None, kinematics="commanded")
+
+
+def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
+    sensors = SensorModel(torque_std=NOISE)
+    runs = [
+        simulate(robot, load_trajectory("xu2024"), payload=load, sensors=sensors, seed=k).recording
+        for k, load in enumerate((None, LOAD))
+    ]
+    guess = robot.drive.gain * np.exp(rng.normal(0, 0.2, 6))
+    gains = gains_from_known_mass(robot, runs[:1], runs[1:], LOAD.mass, guess=DriveGains.given(guess))
+    assert (np.abs(gains.value - robot.drive.gain) < 3 * gains.std).all()
+    np.testing.assert_allclose(gains.value[:4], robot.drive.gain[:4], rtol=0.03)
+    assert gains.how == "known mass"
+    assert gains.status.startswith("gains from a payload of 3.5256 kg, known to 0.2")
+    assert gains.notes[1].endswith("Nm/A; 0% of the information is the guess's")
+
+
+def test_intervals_of_a_known_mass_hold(robot, rng):
+    z = []
+    for seed in range(10):
+        guess = robot.drive.gain * np.exp(rng.normal(0, 0.2, 6))
+        gains = gains_from_known_mass(
+            robot,
+            [currents(robot, seed=2 * seed)],
+            [currents(robot, LOAD, seed=2 * seed + 1)],
+            LOAD.mass,
+            guess=guess,
+            preparation=COMMANDED,
+        )
+        z.append(np.log(gains.value / robot.drive.gain) / (gains.std / gains.value))
+    assert 0.85 < np.mean(np.abs(z) < 1.96) <= 1.0
+    assert np.abs(np.mean(z, axis=0)).max() < 4 / np.sqrt(10)
+
+
+def test_noise_of_the_current_does_not_shrink_the_gains(robot):
+    runs = [
+        [currents(robot, load, seed=10 * s + k, noise=8 * NOISE) for s in range(3)]
+        for k, load in enumerate((None, LOAD))
+    ]
+    gains = gains_from_known_mass(
+        robot, *runs, LOAD.mass, guess=1.1 * robot.drive.gain, preparation=COMMANDED
+    )
+    assert (np.abs(gains.value - robot.drive.gain) < 3 * gains.std).all()
+
+
+def test_a_feather_leaves_the_scale_to_the_guess_and_says_so(robot):
+    feather = InertialParameters.from_com(0.02, [0.01, 0.0, 0.03], 1e-5 * np.eye(3))
+    gains = gains_from_known_mass(
+        robot,
+        [currents(robot)],
+        [currents(robot, feather, seed=1)],
+        feather.mass,
+        guess=1.3 * robot.drive.gain,
+        spread=0.1,
+        preparation=COMMANDED,
+    )
+    assert "the payload hardly shows in shoulder_pan_joint" in gains.status
+    assert (gains.std > 0.02 * gains.value).all()
+    shares = [int(note.split("; ")[1].split("%")[0]) for note in gains.notes]
+    np.testing.assert_allclose(shares, 100 * (gains.std / gains.value / 0.1) ** 2, atol=0.51)
+    assert (gains.value > 0).all()
+
+
+def test_a_wrong_mass_scales_every_gain(robot):
+    runs = [currents(robot, noise=0.05 * NOISE)], [currents(robot, LOAD, seed=1, noise=0.05 * NOISE)]
+    found = [
+        gains_from_known_mass(robot, *runs, mass, guess=robot.drive.gain, spread=2.0, preparation=COMMANDED)
+        for mass in (LOAD.mass, 1.2 * LOAD.mass)
+    ]
+    np.testing.assert_allclose(found[1].value / found[0].value, 1.2, rtol=1e-3)
+
+
+def test_gains_that_do_not_come_to_rest_are_unknown(robot, monkeypatch):
+    monkeypatch.setattr(known_mass, "_ROUNDS", 1)
+    gains = gains_from_known_mass(
+        robot, [currents(robot)], [currents(robot, LOAD)], LOAD.mass, guess=robot.drive.gain
+    )
+    assert gains.status.startswith(
+        "do not use this: gains and base parameters did not come to rest in 1 rounds"
+    )
+    assert np.isnan(gains.value).all()
+    assert gains.notes[0] == "unknown: the iteration did not come to rest"
+
+
+def test_what_a_known_mass_needs(robot):
+    run, gain = currents(robot), robot.drive.gain
+    with pytest.raises(InvalidRobot, match=r"guess must be 6 positive gains .* a larger spread"):
+        gains_from_known_mass(robot, [run], [run], 1.0, guess=-gain)
+    with pytest.raises(InvalidRobot, match="guess must be 6 positive gains"):
+        gains_from_known_mass(robot, [run], [run], 1.0, guess=[10.0])
+    for mass, spread in ((0.0, 0.2), (1.0, 0.0), (np.nan, 0.2), (1.0, np.inf)):
+        with pytest.raises(InvalidRobot, match=r"mass \[kg\] and spread must be positive, got"):
+            gains_from_known_mass(robot, [run], [run], mass, guess=gain, spread=spread)
+    with pytest.raises(InvalidSamples, match="at least one recording without it and one with it"):
+        gains_from_known_mass(robot, [run], [], 1.0, guess=gain)
+    with pytest.raises(InvalidRecording, match="no motor currents"):
+        gains_from_known_mass(robot, [replace(run, current=None, tau=run.q)], [run], 1.0, guess=gain)
+    coupled = robot.with_drive(replace(robot.drive, coupling=np.eye(6) + 0.1 * np.eye(6, k=-1)))
+    with pytest.raises(InvalidRobot, match="ur10 has coupled drives; gains from a known mass need one motor"):
+        gains_from_known_mass(coupled, [run], [run], 1.0, guess=gain)

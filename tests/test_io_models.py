@@ -1,0 +1,120 @@
+import json
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidRobot, UnreadableFile
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.io.models import load_model, load_payload, save_model, save_payload
+from steelyard.payload import weigh
+from steelyard.recording import Samples
+from steelyard.robot import RobotModel, load_robot, robot_names
+from steelyard.robot.saving import robot_from_dict, robot_to_dict
+from steelyard.trajectory import load_trajectory
+
+LOAD = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], 0.01 * np.eye(3))
+
+
+def samples(robot, seed=0):
+    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.01))
+    tau = robot.torque(q, v, a) + 0.3 * np.random.default_rng(seed).normal(size=q.shape)
+    return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured", made_by=("made up",))
+
+
+@pytest.fixture(scope="module")
+def model():
+    robot = load_robot("ur10")
+    return identify(robot, samples(robot), friction="load")
+
+
+def same_robot(first, second):
+    q, v, a = np.random.default_rng(0).normal(size=(3, 5, first.n))
+    np.testing.assert_allclose(second.torque(q, v, a), first.torque(q, v, a), rtol=1e-10)
+    np.testing.assert_allclose(second.forward_kinematics(q), first.forward_kinematics(q), atol=1e-12)
+    np.testing.assert_allclose(second.regressor(q, v, a), first.regressor(q, v, a), atol=1e-10)
+    assert json.dumps(robot_to_dict(second)) is not None
+    for name, value in robot_to_dict(first).items():
+        again = robot_to_dict(second)[name]
+        if name == "links":
+            np.testing.assert_allclose(again, value, rtol=1e-9, atol=1e-15)
+        elif name in ("joint_axes", "joint_placements", "T_joint_link", "T_joint_flange"):
+            np.testing.assert_allclose(again, value, atol=1e-15)
+        else:
+            assert again == value, name
+
+
+@pytest.mark.parametrize("name", robot_names())
+def test_bundled_robots_survive_a_round_trip(name):
+    robot = load_robot(name)
+    same_robot(robot, robot_from_dict(json.loads(json.dumps(robot_to_dict(robot)))))
+
+
+def test_a_urdf_robot_survives_a_round_trip(tmp_path):
+    text = """<robot name="two"><link name="base"/><link name="a"><inertial><origin xyz="0.1 0 0.2"/>
+    <mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <link name="b"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
+    </inertial></link>
+    <joint name="j1" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0.6 0.8"/>
+    <origin xyz="0 0 0.3" rpy="0.1 0.2 0.3"/></joint>
+    <joint name="j2" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
+    <limit lower="0" upper="1" velocity="1" effort="50"/><origin xyz="0.2 0 0"/></joint></robot>"""
+    robot = RobotModel.from_urdf_text(text)
+    same_robot(robot, robot_from_dict(robot_to_dict(robot)))
+
+
+def test_models_survive_a_round_trip(model, tmp_path):
+    save_model(model, tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    part = samples(model.robot, 3)
+    np.testing.assert_allclose(
+        again.torque(part.q, part.v, part.a), model.torque(part.q, part.v, part.a), rtol=1e-9
+    )
+    np.testing.assert_array_equal(again.estimate.covariance, model.estimate.covariance)
+    np.testing.assert_array_equal(again.factor.R, model.factor.R)
+    assert (again.estimate.names, again.estimate.status) == (model.estimate.names, model.estimate.status)
+    assert (again.kinematics, again.made_from, again.choice) == (model.kinematics, model.made_from, None)
+    assert again.law.free_shapes == model.law.free_shapes
+    loaded = samples(model.robot.with_payload(LOAD), 5)
+    np.testing.assert_allclose(
+        weigh(again, loaded).unconstrained.vector, weigh(model, loaded).unconstrained.vector, rtol=1e-6
+    )
+
+
+def test_payloads_survive_a_round_trip(model, tmp_path):
+    payload = weigh(model, samples(model.robot.with_payload(LOAD), 5))
+    save_payload(payload, tmp_path / "payload.json")
+    again = load_payload(tmp_path / "payload.json")
+    assert again.body == payload.body
+    assert again.unconstrained == payload.unconstrained
+    np.testing.assert_array_equal(again.covariance, payload.covariance)
+    assert again.status == payload.status
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nonsense", "is not JSON"),
+        ("[1]", "is not a model file of steelyard"),
+        ('{"steelyard": "payload"}', r"is not a model file of steelyard \(it says 'payload'\)"),
+        ('{"steelyard": "model", "version": 99}', "has version 99; this steelyard reads 1"),
+        ('{"steelyard": "model", "version": 1}', "is not a whole model file: KeyError"),
+    ],
+)
+def test_other_files_are_refused(text, words, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(UnreadableFile, match=words):
+        load_model(path)
+
+
+def test_missing_files_and_folders_are_named(model, tmp_path):
+    with pytest.raises(UnreadableFile, match=r"cannot read .*none.json"):
+        load_payload(tmp_path / "none.json")
+    with pytest.raises(UnreadableFile, match="there is no folder"):
+        save_model(model, tmp_path / "no" / "model.json")
+    (tmp_path / "half.json").write_text('{"steelyard": "payload", "version": 1, "frame": "flange"}')
+    with pytest.raises(UnreadableFile, match="not a whole payload file: KeyError 'body'"):
+        load_payload(tmp_path / "half.json")
+    with pytest.raises(InvalidRobot, match="a saved robot is incomplete"):
+        robot_from_dict({"name": "x"})
