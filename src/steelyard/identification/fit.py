@@ -86,23 +86,9 @@ def fit(
     if estimator not in ("weighted", "ordinary", "huber"):
         raise InvalidSamples(f"estimator must be 'weighted', 'ordinary' or 'huber', got '{estimator}'")
     pass_ = _Pass(maker, parts, estimator)
-    repeats = bool(law.free_shapes) or law.load or estimator == "huber"
-    p = len(maker.names(law))
-    factor = pass_.factor(law, None, None)
-    solution = pass_.solve(factor, p)
-    for i in range(_ROUNDS if repeats else 0):
-        before = solution
-        factor = pass_.factor(law, before.value[:p], before.noise.reshape(len(parts), -1))
-        solution = pass_.solve(factor, p)
-        step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(law.log_shapes.shape)
-        moved = law.with_log_shapes(law.log_shapes + step)
-        still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _SETTLED
-        if progress is not None:
-            progress((i + 1) / _ROUNDS)
-        if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
-            break
-        law = moved
-    return pass_.finish(law, solution, factor, p)
+    ends = [pass_.settled(start, progress) for start in law.starts]
+    found, solution, factor = min(ends, key=lambda end: float(end[2].rows @ np.log(end[1].noise + 1e-12)))
+    return pass_.finish(found, solution, factor, len(maker.names(law)))
 
 
 @dataclass(frozen=True)
@@ -137,6 +123,28 @@ class _Pass:
     def solve(self, factor: RegressionFactor, p: int) -> Solution:
         """The solution, with a weak prior on the step of the shapes."""
         return solve_weighted(factor, _prior(factor.p, p), equal_weights=self.estimator == "ordinary")
+
+    def settled(
+        self, law: FrictionLaw, progress: Callable[[float], None] | None
+    ) -> tuple[FrictionLaw, Solution, RegressionFactor]:
+        """The law whose shapes no longer move, its solution and the factor that this was found from."""
+        p = len(self.maker.names(law))
+        factor = self.factor(law, None, None)
+        solution = self.solve(factor, p)
+        repeats = bool(law.free_shapes) or law.load or self.estimator == "huber"
+        for i in range(_ROUNDS if repeats else 0):
+            before = solution
+            factor = self.factor(law, before.value[:p], before.noise.reshape(len(self.parts), -1))
+            solution = self.solve(factor, p)
+            step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(law.log_shapes.shape)
+            moved = law.with_log_shapes(law.log_shapes + step)
+            still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _SETTLED
+            if progress is not None:
+                progress((i + 1) / _ROUNDS)
+            if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
+                break
+            law = moved
+        return law, solution, factor
 
     def finish(self, law: FrictionLaw, solution: Solution, factor: RegressionFactor, p: int) -> Fit:
         """The fit with its covariance."""

@@ -39,6 +39,7 @@ _BOUNDS = {
     "presliding": (1e-5, 0.1),
     "stribeck_speed": (5e-3, 2.0),
 }
+_FIRST_STRIBECK = (0.05, 0.15, 0.5)  # [rad/s]
 _FIRST_WIDTH = {"exact": 1.0, "band": 0.02, "smooth": 0.02, "presliding": 1e-3}
 
 
@@ -81,6 +82,13 @@ class FrictionLaw:
             return ()
         names = [*(["exponent"] if self.curved else []), *(["stribeck_speed"] if self.stribeck else [])]
         return (*names, *(["width"] if self.direction in ("smooth", "presliding") else []))
+
+    @property
+    def starts(self) -> tuple[FrictionLaw, ...]:
+        """Where to start looking for the shapes; a Stribeck curve has several valleys, the others one."""
+        if not self.stribeck or self.fixed:
+            return (self,)
+        return tuple(replace(self, stribeck_speed=np.full(len(self.exponent), v)) for v in _FIRST_STRIBECK)
 
     def with_log_shapes(self, values: Array) -> FrictionLaw:
         """The same law with other shapes, held within their bounds.

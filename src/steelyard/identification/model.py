@@ -24,6 +24,10 @@ __all__ = ["DynamicModel", "essential", "identify", "scatter"]
 
 Array = NDArray[np.float64]
 
+_FAST = 0.2  # of the rate: central differences are off by a quarter there
+_MOST_FAST_POWER = 0.05
+_RESTING = 0.01  # [rad/s]
+
 
 @dataclass(frozen=True, eq=False)
 class DynamicModel:
@@ -180,9 +184,25 @@ def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequenc
         raise InvalidSamples("there are no samples to identify from")
     for part in parts:
         require_same_joints(robot, part)
+        _require_quick_sampling(part)
     if len({part.kinematics for part in parts}) > 1:
         raise InvalidSamples("some samples hold measured motion, others commanded; use one kind")
     return parts
+
+
+def _require_quick_sampling(samples: Samples) -> None:
+    """Refuses samples that are too far apart for the motion they hold: derivatives would be wrong."""
+    power = np.abs(np.fft.rfft(samples.v - samples.v.mean(axis=0), axis=0)) ** 2
+    fast = np.fft.rfftfreq(len(samples)) > _FAST
+    share = power[fast].sum(axis=0) / np.maximum(power.sum(axis=0), 1e-300)
+    moving = np.abs(samples.v).max(axis=0) > _RESTING
+    if (share * moving).max() > _MOST_FAST_POWER:
+        j = int((share * moving).argmax())
+        raise InvalidSamples(
+            f"{samples.joint_names[j]} moves too quickly for {samples.rate_hz:.4g} Hz:"
+            f" {100 * share[j]:.0f} % of its motion lies above {_FAST * samples.rate_hz:.3g} Hz;"
+            " record faster, move more slowly, or filter more"
+        )
 
 
 def _law_of(robot: RobotModel) -> FrictionLaw:
@@ -207,7 +227,7 @@ def _model(
         np.sqrt(np.mean(found.noise**2, axis=0)),
         found.inflation,
         found.condition,
-        _status(found, names),
+        _status(found, names, parts),
     )
     shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
     told = tuple(f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts)
@@ -216,8 +236,11 @@ def _model(
     )
 
 
-def _status(found: Fit, names: Sequence[str]) -> str:
-    if found.unknown.any():
-        missing = ", ".join(np.array(names)[found.unknown])
-        return f"the motion says nothing about {found.unknown.sum()} of {len(names)} parameters: {missing}"
-    return f"all {len(names)} parameters were excited (condition number {found.condition:.3g})"
+def _status(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> str:
+    if not found.unknown.any():
+        return f"all {len(names)} parameters were excited (condition number {found.condition:.3g})"
+    missing = ", ".join(np.array(names)[found.unknown])
+    speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
+    still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
+    why = f"; {', '.join(still)} never moved" if still else ""
+    return f"the motion says nothing about {found.unknown.sum()} of {len(names)} parameters: {missing}{why}"

@@ -18,11 +18,11 @@ from steelyard.recording import Samples
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["payload_picture"]
+__all__ = ["EMPTY", "INK", "LOADED", "MUTED", "TRUTH", "matplotlib_pyplot", "payload_picture", "plain"]
 
 Array = NDArray[np.float64]
 
-_INK, _MUTED, _EMPTY, _LOADED, _TRUTH = "#1f2933", "#b8c1cc", "#d9822b", "#2266aa", "#c23030"
+INK, MUTED, EMPTY, LOADED, TRUTH = "#1f2933", "#b8c1cc", "#d9822b", "#2266aa", "#c23030"
 _CHI_95 = 2.4477  # radius of the 95 % ellipse of two normal variables, in standard deviations
 
 
@@ -38,7 +38,7 @@ def payload_picture(
         samples: of the loaded arm
         truth: the payload where it is known, in the flange frame
     """
-    plt = _matplotlib()
+    plt = matplotlib_pyplot()
     empty = model.torque(samples.q, samples.v, samples.a)
     load = model.robot.payload_regressor(samples.q, samples.v, samples.a) @ payload.body.vector
     figure = plt.figure(figsize=(13, 7.6), layout="constrained")
@@ -62,14 +62,14 @@ def payload_picture(
 
 
 def _torque_panel(ax: Axes, samples: Samples, j: int, empty: Array, loaded: Array) -> None:
-    ax.plot(samples.t, samples.tau[:, j], color=_MUTED, lw=2.5, label="measured")
-    ax.plot(samples.t, empty, color=_EMPTY, lw=1, label="empty arm")
-    ax.plot(samples.t, loaded, color=_LOADED, lw=1, label="with payload")
-    ax.set_title(samples.joint_names[j], fontsize=9, loc="left", color=_INK)
+    ax.plot(samples.t, samples.tau[:, j], color=MUTED, lw=2.5, label="measured")
+    ax.plot(samples.t, empty, color=EMPTY, lw=1, label="empty arm")
+    ax.plot(samples.t, loaded, color=LOADED, lw=1, label="with payload")
+    ax.set_title(samples.joint_names[j], fontsize=9, loc="left", color=INK)
     ax.margins(x=0)
     low, high = ax.get_ylim()
     ax.set_ylim(low, high + 0.18 * (high - low))
-    _plain(ax)
+    plain(ax)
 
 
 def _payload_panels(figure: Any, payload: Payload, truth: InertialParameters | None) -> None:
@@ -78,7 +78,7 @@ def _payload_panels(figure: Any, payload: Payload, truth: InertialParameters | N
     top, side = figure.subplots(2, 1)
     for ax, (i, k) in ((top, (0, 1)), (side, (0, 2))):
         _com_panel(ax, payload, truth, (i, k))
-    figure.supxlabel("\n".join(textwrap.wrap(payload.status, 62)), fontsize=8, color=_INK)
+    figure.supxlabel("\n".join(textwrap.wrap(payload.status, 62)), fontsize=8, color=INK)
 
 
 def _com_panel(ax: Axes, payload: Payload, truth: InertialParameters | None, plane: tuple[int, int]) -> None:
@@ -91,27 +91,33 @@ def _com_panel(ax: Axes, payload: Payload, truth: InertialParameters | None, pla
     if np.isfinite(spread).all():
         values, axes = np.linalg.eigh(spread)
         ellipse = com[:, None] + _CHI_95 * axes @ (np.sqrt(values)[:, None] * [np.cos(angle), np.sin(angle)])
-    ax.fill(*(scale * ellipse), color=_LOADED, alpha=0.2, label="95 % region")
-    ax.plot(*(scale * com), "o", color=_LOADED, label="centre of mass")
+    ax.fill(*(scale * ellipse), color=LOADED, alpha=0.2, label="95 % region")
+    ax.plot(*(scale * com), "o", color=LOADED, label="centre of mass")
     if truth is not None:
-        ax.plot(*(scale * truth.com[[i, k]]), "x", color=_TRUTH, ms=9, mew=2, label="truth")
-    ax.plot(0, 0, "+", color=_INK, ms=12, label="flange")
+        ax.plot(*(scale * truth.com[[i, k]]), "x", color=TRUTH, ms=9, mew=2, label="truth")
+    ax.plot(0, 0, "+", color=INK, ms=12, label="flange")
     ax.set_xlabel(f"{'xyz'[i]} [mm]")
     ax.set_ylabel(f"{'xyz'[k]} [mm]")
     ax.set_title(f"Centre of mass in the flange frame, {'xyz'[i]}-{'xyz'[k]} plane", fontsize=9, loc="left")
     ax.axis("equal")
     ax.margins(0.3)
     ax.legend(fontsize=8, frameon=False)
-    _plain(ax)
+    plain(ax)
 
 
-def _plain(ax: Axes) -> None:
+def plain(ax: Axes) -> None:
+    """Takes away what does not speak.
+
+    Args:
+        ax: to tidy up
+    """
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25, lw=0.5)
     ax.tick_params(labelsize=8)
 
 
-def _matplotlib() -> Any:
+def matplotlib_pyplot() -> Any:
+    """The plotting module, set to write files only."""
     try:
         import matplotlib
     except ModuleNotFoundError as error:

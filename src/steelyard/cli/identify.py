@@ -1,0 +1,236 @@
+"""`steelyard identify ROBOT RECORDING... -o MODEL`: the empty arm, from its own motion and torques."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from steelyard.cli.output import JsonFlag, number, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from steelyard.identification import DynamicModel, Validation
+    from steelyard.identification.feasible import FeasibleArm
+    from steelyard.recording import Recording, Samples
+    from steelyard.robot import RobotModel
+    from steelyard.signals import Preparation
+
+__all__ = ["command", "drive_gain"]
+
+
+def command(
+    robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes (.json).")],
+    validate: Annotated[
+        list[Path] | None, typer.Option(help="A recording to predict, not to fit; may be repeated.")
+    ] = None,
+    friction: Annotated[
+        str,
+        typer.Option(
+            help="auto (chosen by prediction), linear, band, power, smooth, smooth-power, stribeck, load, "
+            "presliding, presliding-power, presliding-load."
+        ),
+    ] = "auto",
+    gains: Annotated[
+        str, typer.Option(help="Torque for each ampere: auto, robot, targets, or numbers k1,k2,... [Nm/A].")
+    ] = "auto",
+    cutoff: Annotated[float, typer.Option(help="Of the filter on the motion [Hz].")] = 10.0,
+    torque_cutoff: Annotated[
+        float | None,
+        typer.Option(help="Of a filter on the torques [Hz]; none by default (it blurs friction)."),
+    ] = None,
+    feasible: Annotated[
+        bool, typer.Option("--feasible", help="Also the nearest parameters that real bodies can have.")
+    ] = False,
+    urdf: Annotated[Path | None, typer.Option(help="Write these into a URDF.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Identifies the empty arm: base parameters, friction, and how well they predict other motions."""
+    from steelyard.identification import identify
+    from steelyard.io import read_recording
+    from steelyard.io.models import save_model
+    from steelyard.robot import load_robot
+    from steelyard.signals import Preparation
+
+    arm = load_robot(robot)
+    how = Preparation(cutoff_hz=cutoff, torque_cutoff_hz=torque_cutoff)
+    raw = {path: read_recording(path) for path in [*recordings, *(validate or [])]}
+    gain, gain_words = drive_gain(arm, [raw[path] for path in recordings], gains)
+    prepared = {path: _prepared(path, recording, how, gain) for path, recording in raw.items()}
+    training = [prepared[path] for path in recordings]
+    warnings = [f"{p}: {words}" for p, part in prepared.items() for words in part.warnings]
+    warnings += [
+        f"{p} is a training recording too: it validates nothing" for p in validate or [] if p in recordings
+    ]
+    with progress(f"identifying {arm.name}", quiet=as_json) as done:
+        model = identify(arm, training, friction=friction, progress=done)
+    save_model(model, output)
+    bodies = _feasible(model) if feasible or urdf else None
+    if urdf is not None and bodies is not None:
+        from steelyard.io.urdf import write_urdf
+
+        write_urdf(bodies.robot, urdf)
+    checks = {str(path): model.validate(prepared[path]) for path in [*recordings, *(validate or [])]}
+    if picture is not None:
+        from steelyard.report import identification_picture
+
+        shown = (validate or recordings)[0]
+        identification_picture(picture, model, prepared[shown], words=shown.name)
+    told = _Told(model, checks, gain, gain_words, warnings, bodies, output)
+    if as_json:
+        print_json(told.facts())
+    else:
+        told.speak(len(recordings))
+
+
+def drive_gain(
+    robot: RobotModel, recordings: Sequence[Recording], wanted: str
+) -> tuple[np.ndarray | None, str]:
+    """The drive gains to use, and where they come from in words; None where torques were measured.
+
+    Args:
+        robot: the arm
+        recordings: of it
+        wanted: 'auto', 'robot', 'targets', or numbers with commas
+    """
+    from steelyard.errors import InvalidSamples
+    from steelyard.identification.gains import gains_from_targets
+
+    if wanted == "auto" and all(r.tau is not None for r in recordings):
+        return None, "torques were measured"
+    if wanted == "robot" or (wanted == "auto" and robot.drive.gain is not None):
+        if robot.drive.gain is None:
+            raise InvalidSamples(f"{robot.name} has no drive gains; use --gains targets or give numbers")
+        return robot.drive.gain, "gains of the robot file"
+    if wanted in ("targets", "auto"):
+        if any(r.current_target is None or r.tau_target is None for r in recordings):
+            raise InvalidSamples(
+                "the recordings hold motor currents without the controller's targets:"
+                " give the drive gains as --gains k1,k2,... [Nm/A]"
+            )
+        found = gains_from_targets(recordings)
+        if not found.known.all():
+            raise InvalidSamples(f"gains from targets: {found.status}")
+        words = ", ".join(f"{k:.4g} +- {1.96 * s:.2g}" for k, s in zip(found.value, found.std, strict=True))
+        return found.value, f"gains from the controller's targets: {words} Nm/A"
+    try:
+        numbers = np.array([float(x) for x in wanted.split(",")])
+    except ValueError:
+        raise InvalidSamples(
+            f"--gains is auto, robot, targets, or numbers with commas; got '{wanted}'"
+        ) from None
+    return numbers, "gains as given"
+
+
+def _prepared(path: Path, recording: Recording, how: Preparation, gain: np.ndarray | None) -> Samples:
+    from steelyard.errors import SteelyardError
+    from steelyard.signals import prepare
+
+    try:
+        return prepare(recording, how, gain=gain)
+    except SteelyardError as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _feasible(model: DynamicModel) -> FeasibleArm:
+    from steelyard.identification.feasible import feasible_parameters
+    from steelyard.identification.least_squares import solve_weighted
+
+    R = model.factor.weighted(solve_weighted(model.factor).weights)
+    return feasible_parameters(model.robot, model.basis, R)
+
+
+class _Told:
+    """What the verb says, as words or as one JSON object."""
+
+    def __init__(
+        self,
+        model: DynamicModel,
+        checks: dict[str, Validation],
+        gain: np.ndarray | None,
+        gain_words: str,
+        warnings: list[str],
+        bodies: FeasibleArm | None,
+        output: Path,
+    ) -> None:
+        self.model, self.checks, self.gain, self.gain_words = model, checks, gain, gain_words
+        self.warnings, self.bodies, self.output = warnings, bodies, output
+
+    def facts(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        model, estimate = self.model, self.model.estimate
+        weak = estimate.weak()
+        return {
+            "model": str(self.output),
+            "base_parameters": len(model.basis),
+            "parameters": dict(zip(estimate.names, estimate.value.tolist(), strict=True)),
+            "std": dict(zip(estimate.names, estimate.std.tolist(), strict=True)),
+            "weak": list(weak),
+            "friction": model.law.name,
+            "friction_scores": None if model.choice is None else model.choice.scores,
+            "shapes": {name: getattr(model.law, name) for name in model.law.free_shapes},
+            "alpha": model.law.exponent,
+            "gains": self.gain,
+            "gains_from": self.gain_words,
+            "condition": estimate.condition,
+            "noise": estimate.noise,
+            "recordings": {
+                path: {"rms": v.rms, "relative": v.relative, "correlation": v.correlation}
+                for path, v in self.checks.items()
+            },
+            "feasible": None
+            if self.bodies is None
+            else {"rms_ratio": self.bodies.rms_ratio, "status": self.bodies.status},
+            "status": estimate.status,
+            "warnings": self.warnings,
+        }
+
+    def speak(self, training: int) -> None:
+        """The same at a glance, for people."""
+        model, estimate = self.model, self.model.estimate
+        print(f"{model.robot.name}: {estimate.status}.")
+        law = model.law.name
+        if model.choice is not None:
+            scores = ", ".join(f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items())
+            law += f", chosen by predicting {model.choice.folds} ({scores})"
+        print(f"Friction law: {law}.\nDrives: {self.gain_words}.\n")
+        title = "Relative residual of the torque of each joint [%]"
+        print_table(title, self._headers(), self._rows(training), words=(0, 1))
+        print()
+        rows = [(joint, *cells) for joint, cells in zip(model.robot.joint_names, self._drives(), strict=True)]
+        names = ("", "Fc [Nm]", "Fv", "exponent", "noise [Nm]")
+        print_table("Friction of each joint, with standard deviations", names, rows)
+        if self.bodies is not None:
+            print(f"\nReal bodies: {self.bodies.status}")
+        for words in self.warnings:
+            print(f"warning: {words}")
+        print(f"\n{len(estimate.weak())} of {len(estimate.names)} parameters are weak (std above 30 %).")
+        print(f"Model: {self.output}")
+
+    def _headers(self) -> tuple[str, ...]:
+        return ("recording", "", *(f"{j + 1}" for j in range(self.model.robot.n)), "mean")
+
+    def _rows(self, training: int) -> list[tuple[str, ...]]:
+        rows = []
+        for i, (path, v) in enumerate(self.checks.items()):
+            role = "fitted" if i < training else "predicted"
+            cells = (f"{100 * x:.1f}" for x in (*v.relative, v.relative.mean()))
+            rows.append((Path(path).stem[-22:], role, *cells))
+        return rows
+
+    def _drives(self) -> list[tuple[str, ...]]:
+        estimate = self.model.estimate
+        at = {name: i for i, name in enumerate(estimate.names)}
+        rows = []
+        for j in range(self.model.robot.n):
+            cells = []
+            for kind in ("Fc", "Fv"):
+                i = at[f"{kind}{j + 1}"]
+                cells.append(f"{number(estimate.value[i])} +- {number(estimate.std[i], 2)}")
+            rows.append((*cells, number(self.model.law.exponent[j], 3), number(estimate.noise[j], 3)))
+        return rows
