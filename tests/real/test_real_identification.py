@@ -56,10 +56,11 @@ def test_ur10e_presliding_and_load_predict_a_quarter_better_than_a_dead_band(ur1
 )
 def test_ur10e_weighs_what_the_authors_weighed(ur10e, empty, loaded, mass):
     samples, _ = ur10e
-    model = identify(load_robot("ur10e"), samples(empty), friction="smooth")
+    model = identify(load_robot("ur10e"), samples(empty), friction="presliding-load")
     payload = weigh(model, samples(loaded))
     assert abs(payload.body.mass - mass) < 1.96 * payload.std[0]
-    assert 1.96 * payload.std[0] < 0.1 * mass
+    assert 1.96 * payload.std[0] < 0.08 * mass
+    assert payload.body.is_physical
 
 
 def test_panda_predicts_the_second_half_from_the_first(shared_data):

@@ -1,0 +1,70 @@
+"""Identification of real arms, on recordings beside the repository; nothing where they are absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from figure import Figure
+
+from steelyard.identification import DynamicModel, identify
+from steelyard.identification.feasible import ParameterBounds, feasible_parameters
+from steelyard.identification.gains import gains_from_targets
+from steelyard.identification.least_squares import solve_weighted
+from steelyard.io import read_recording
+from steelyard.robot import load_robot
+from steelyard.signals import Preparation, prepare
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+TRAINING = ("ur-20_02_19_14harm50sec", "ur-20_02_12-50sec_12harm")
+UNSEEN = ("ur-20_02_12-40sec_12harm", "ur-20_01_17-ptp_10_points")
+
+
+def cost(model: DynamicModel, bounds: ParameterBounds | None = None) -> float:
+    R = model.factor.weighted(solve_weighted(model.factor).weights)
+    return 100 * (feasible_parameters(model.robot, model.basis, R, bounds=bounds).rms_ratio - 1)
+
+
+def ur10e() -> Iterator[Figure]:
+    folder = DATA / "ur10e" / "unloaded"
+    raw = {name: read_recording(folder / f"{name}.npz") for name in (*TRAINING, *UNSEEN)}
+    gains = gains_from_targets([raw[name] for name in TRAINING])
+    known = np.array([12.0, 12.0, 9.83, 10.8, 10.6, 10.5])
+    worst = 100 * np.abs(gains.value / known - 1).max()
+    yield Figure(
+        "ur10e_gains", "UR10e gains from targets, worst distance from the trial's", worst, "%", goal=3
+    )
+    samples = {name: prepare(r, Preparation(cutoff_hz=10.0), gain=gains.value) for name, r in raw.items()}
+    parts = [samples[name] for name in TRAINING]
+    robot = load_robot("ur10e")
+    ours, plain = (identify(robot, parts, friction=law) for law in ("auto", "band"))
+    for name, goal in zip(UNSEEN, (0.75, 1.0), strict=True):
+        mine, theirs = (100 * m.validate(samples[name]).relative.mean() for m in (ours, plain))
+        words = f"UR10e {name[9:]}: residual, {ours.law.name} / dead band"
+        yield Figure(f"ur10e_{name[9:]}", words, mine, "%", goal=goal, reference=theirs)
+    yield Figure("ur10e_feasible", "UR10e: RMS that real bodies cost", cost(ours), "%", goal=3)
+
+
+def panda() -> Iterator[Figure]:
+    recording = read_recording(DATA / "panda" / "exciting_traj1.npz")
+    how = Preparation(cutoff_hz=5.0, torque_cutoff_hz=5.0, rate_hz=500.0, lowest_speed=0.0)
+    middle = recording.duration_s / 2
+    first, second = (prepare(recording.between(*span), how) for span in ((0, middle), (middle, 2 * middle)))
+    model = identify(load_robot("panda"), first, friction="auto")
+    goals = np.array([0.14, 0.20, 0.14, 0.13, 0.075, 0.06, 0.055])
+    rms = model.validate(second).rms
+    words = (
+        f"Panda second half, {model.law.name}: worst RMS over its goal ({' '.join(f'{x:.3f}' for x in rms)})"
+    )
+    yield Figure("panda", words, float((rms / goals).max()), "", goal=1)
+    free = ParameterBounds({f"Ia{j}": (-np.inf, np.inf) for j in range(1, 8)})
+    yield Figure(
+        "panda_feasible", "Panda: RMS that real bodies cost (rotors free)", cost(model, free), "%", goal=3
+    )
+
+
+def figures() -> Iterator[Figure]:
+    if DATA.is_dir():
+        yield from ur10e()
+        yield from panda()
