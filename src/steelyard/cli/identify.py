@@ -50,7 +50,10 @@ def command(
     picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Identifies the empty arm: base parameters, friction, and how well they predict other motions."""
+    """Identifies the empty arm: base parameters, friction, and how well they predict other motions.
+
+    Exit code 1 when the motion says nothing about some of them.
+    """
     from steelyard.identification import identify
     from steelyard.io import read_recording
     from steelyard.io.models import save_model
@@ -86,6 +89,8 @@ def command(
         print_json(told.facts())
     else:
         told.speak(len(recordings))
+    if np.isinf(model.estimate.std).any():
+        raise typer.Exit(1)
 
 
 def drive_gain(

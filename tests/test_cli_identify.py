@@ -1,0 +1,93 @@
+"""`steelyard identify`, from recordings to a model file."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from steelyard.io import read_recording, write_recording
+from steelyard.io.models import load_model
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel
+
+
+def steelyard(*arguments, cwd):
+    words = [sys.executable, "-m", "steelyard", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, cwd=cwd, timeout=200)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("identify")
+    for name, seed in (("a", 1), ("b", 2), ("c", 3)):
+        done = steelyard("simulate", "planar2r", "-o", f"{name}.parquet", "--seed", seed, cwd=path)
+        assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_words_model_picture_and_urdf(folder):
+    done = steelyard(
+        *("identify", "planar2r", "a.parquet", "b.parquet", "-o", "model.json", "--validate", "c.parquet"),
+        *("--friction", "smooth", "--feasible", "--urdf", "arm.urdf", "--picture", "arm.png"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ("Friction law: smooth", "c  ", "predicted", "fitted", "Real bodies", "Model: model.json"):
+        assert words in done.stdout
+    model = load_model(folder / "model.json")
+    assert len(model.basis) == 13
+    assert RobotModel.from_urdf(folder / "arm.urdf").n == 2
+    assert (folder / "arm.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_has_what_programs_need(folder):
+    done = steelyard(
+        *("identify", "planar2r", "a.parquet", "b.parquet", "-o", "auto.json", "--validate", "a.parquet"),
+        "--json",
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["base_parameters"] == 13
+    assert facts["friction"] in facts["friction_scores"]
+    assert len(facts["recordings"]["a.parquet"]["relative"]) == 2
+    assert len(facts["alpha"]) == 2
+    assert facts["condition"] > 1
+    assert any("a.parquet is a training recording too" in words for words in facts["warnings"])
+
+
+def test_currents_without_gains_are_refused_and_given_gains_used(folder):
+    recording = read_recording(folder / "a.parquet")
+    only_current = Recording(
+        t=recording.t, q=recording.q, current=recording.tau / [10.0, 5.0], joint_names=recording.joint_names
+    )
+    write_recording(only_current, folder / "current.parquet")
+    arguments = ("identify", "planar2r", "current.parquet", "-o", "gains.json", "--friction", "smooth")
+    done = steelyard(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert "give the drive gains as --gains" in done.stderr
+    assert not (folder / "gains.json").exists()
+    done = steelyard(*arguments, "--gains", "10,5", "--json", cwd=folder)
+    assert json.loads(done.stdout)["gains"] == [10, 5]
+    assert "auto, robot, targets, or numbers" in steelyard(*arguments, "--gains", "much", cwd=folder).stderr
+    assert "planar2r has no drive gains" in steelyard(*arguments, "--gains", "robot", cwd=folder).stderr
+
+
+def test_a_recording_of_another_robot_is_refused(folder):
+    done = steelyard("identify", "ur10", "a.parquet", "-o", "x.json", cwd=folder)
+    assert done.returncode == 2
+    assert "ur10 has 6 joints, the samples have 2" in done.stderr
+
+
+def test_a_joint_that_never_moved_is_said(folder):
+    recording = read_recording(folder / "a.parquet")
+    q = np.column_stack([recording.q[:, 0], np.full(len(recording), 0.3)])
+    still = Recording(t=recording.t, q=q, tau=recording.tau, joint_names=recording.joint_names)
+    write_recording(still, folder / "still.parquet")
+    done = steelyard(
+        "identify", "planar2r", "still.parquet", "-o", "s.json", "--friction", "linear", cwd=folder
+    )
+    assert done.returncode == 1, done.stderr
+    assert "joint_2 never moved" in done.stdout
