@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.errors import InvalidSamples
+from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import weigh
@@ -113,3 +113,30 @@ def test_refusals():
         weigh(model, replace(samples(robot, 1), kinematics="commanded"))
     with pytest.raises(InvalidSamples, match="ur10 has 6 joints, the samples have 2"):
         weigh(model, samples(load_robot("planar2r"), 0))
+
+
+def test_known_numbers_stay_and_help_the_others():
+    robot = load_robot("ur10")
+    model = identify(robot, samples(robot, 0, 0.5))
+    loaded = samples(robot.with_payload(LOAD), 1, 0.5, 2)
+    free, weighed = weigh(model, loaded), weigh(model, loaded, fixed={"m": 3.5})
+    assert weighed.body.mass == pytest.approx(3.5, abs=1e-6)
+    assert weighed.std[0] < 1e-4
+    assert (weighed.com_std <= free.com_std).all()
+    assert weighed.com_std[2] < 0.9 * free.com_std[2]
+    assert "m as given" in weighed.status
+    with pytest.raises(UnknownName, match="'weight' cannot be fixed; the numbers are m, mx"):
+        weigh(model, loaded, fixed={"weight": 3.5})
+    with pytest.raises(InvalidSamples, match="'m' cannot be fixed at -1"):
+        weigh(model, loaded, fixed={"m": -1.0})
+
+
+def test_several_loaded_runs_narrow_the_intervals():
+    robot = load_robot("ur10")
+    model = identify(robot, [samples(robot, seed, 0.5, seed) for seed in range(4)])
+    runs = [samples(robot.with_payload(LOAD), 10 + k, 0.5, 2) for k in range(4)]
+    one, four = weigh(model, runs[0]), weigh(model, runs)
+    assert four.std[0] < 0.75 * one.std[0]
+    assert abs(four.unconstrained.mass - LOAD.mass) < 3 * four.std[0]
+    with pytest.raises(InvalidSamples, match="no samples to weigh from"):
+        weigh(model, [])

@@ -7,7 +7,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from steelyard.cli import check, demo, identify, robot, robots, simulate
+from steelyard.cli import check, demo, identify, robot, robots, simulate, weigh
 from steelyard.cli.output import complain
 from steelyard.errors import SteelyardError
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for verb in (demo, robots, robot, check, simulate, identify):
+for verb in (demo, robots, robot, check, simulate, identify, weigh):
     app.command(name=verb.__name__.rsplit(".", 1)[-1])(verb.command)
 
 

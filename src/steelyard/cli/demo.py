@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json, print_table, progress
+from steelyard.cli.weigh import payload_rows
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -69,26 +70,18 @@ def command(
         print_json(_facts(payload, truth, picture, seconds))
         return
     print_table(
-        "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)", _HEADERS, _rows(payload, truth)
+        "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)",
+        ("", "weighed", "+-", "truth", "unit"),
+        _rows(payload, truth),
     )
     print(f"\n{payload.status[0].upper()}{payload.status[1:]}.")
     print(f"Picture: {picture} ({seconds:.1f} s in all)")
 
 
-_HEADERS = ("", "weighed", "+-", "truth", "unit")
-
-
 def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
-    from steelyard.inertia import PARAMETER_NAMES
-
-    rows = [("mass", payload.body.mass, payload.std[0], truth.mass, "kg")]
-    for i, axis in enumerate("xyz"):
-        com = 1e3 * np.array([payload.body.com[i], payload.com_std[i], truth.com[i]])
-        rows.append((f"centre of mass {axis}", *com, "mm"))
-    for i in range(4, 10):
-        numbers = (payload.body.vector[i], payload.std[i], truth.vector[i])
-        rows.append((f"{PARAMETER_NAMES[i]} about the flange", *numbers, "kg m^2"))
-    return [(name, f"{x:.4f}", f"{1.96 * std:.4f}", f"{t:.4f}", unit) for name, x, std, t, unit in rows]
+    known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
+    cells = zip(payload_rows(payload), known, strict=True)
+    return [(name, x, half, f"{t:.4f}", unit) for (name, x, half, unit), t in cells]
 
 
 def _facts(payload: Payload, truth: InertialParameters, picture: Path, seconds: float) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
     from steelyard.signals import Preparation
 
-__all__ = ["command", "drive_gain"]
+__all__ = ["command", "drive_gain", "prepared_from"]
 
 
 def command(
@@ -64,7 +65,9 @@ def command(
     how = Preparation(cutoff_hz=cutoff, torque_cutoff_hz=torque_cutoff)
     raw = {path: read_recording(path) for path in [*recordings, *(validate or [])]}
     gain, gain_words = drive_gain(arm, [raw[path] for path in recordings], gains)
-    prepared = {path: _prepared(path, recording, how, gain) for path, recording in raw.items()}
+    if gain is not None:
+        arm = arm.with_drive(replace(arm.drive, gain=gain))
+    prepared = {path: prepared_from(path, recording, how, gain) for path, recording in raw.items()}
     training = [prepared[path] for path in recordings]
     warnings = [f"{p}: {words}" for p, part in prepared.items() for words in part.warnings]
     warnings += [
@@ -132,7 +135,15 @@ def drive_gain(
     return numbers, "gains as given"
 
 
-def _prepared(path: Path, recording: Recording, how: Preparation, gain: np.ndarray | None) -> Samples:
+def prepared_from(path: Path, recording: Recording, how: Preparation, gain: np.ndarray | None) -> Samples:
+    """The samples of a recording; what is wrong with it is said with its file.
+
+    Args:
+        path: of the recording's file
+        recording: as measured
+        how: to prepare it
+        gain: torque for each ampere, (n,) [Nm/A]; None where torques were measured
+    """
     from steelyard.errors import SteelyardError
     from steelyard.signals import prepare
 

@@ -10,12 +10,13 @@ grows with the carried torque (Fl), that share is taken from the empty arm.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.errors import InvalidSamples
+from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 
 _FRICTION = ("Fc", "Fv", "B", "Fs")
 _LOAD_ROUNDS = 4
+_CERTAIN = 1e5  # one over the standard deviation of a number that is given, [1/SI]
 _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
 
 
@@ -63,31 +65,58 @@ class Payload:
         return np.asarray(np.sqrt(np.diag(slope @ self.covariance[:4, :4] @ slope.T)))
 
 
-def weigh(model: DynamicModel, samples: Samples) -> Payload:
+def weigh(
+    model: DynamicModel, samples: Samples | Iterable[Samples], *, fixed: Mapping[str, float] | None = None
+) -> Payload:
     """What the arm carries, beyond what it carried when the model was identified.
 
     Args:
         model: of the empty arm
-        samples: of the loaded arm
+        samples: of the loaded arm, one or many
+        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"m": 2.8}
     """
-    require_same_joints(model.robot, samples)
-    if samples.kinematics != model.kinematics:
-        raise InvalidSamples(
-            f"the model was fitted to {model.kinematics} motion,"
-            f" these samples hold {samples.kinematics} motion"
-        )
+    parts = _checked(model, samples)
     mixing = np.column_stack([np.eye(len(model.estimate.value)), _payload_columns(model)])
-    prior = _prior(model)
+    prior = np.vstack([_prior(model), _fixed_rows(fixed or {}, mixing.shape[1])])
     theta = model.estimate.value
     for _ in range(_LOAD_ROUNDS if model.law.load else 1):
-        rows = model.rows(samples, theta)
-        factor = RegressionFactor.empty(samples.n, len(theta)).add(rows.Y, rows.tau, rows.usable)
+        rows = [model.rows(part, theta) for part in parts]
+        empty = RegressionFactor.empty(model.robot.n, len(theta))
+        factor = RegressionFactor.stacked([empty.add(part.Y, part.tau, part.usable) for part in rows])
         solution = solve_weighted(factor, prior, mixing)
         theta = mixing @ solution.value
-    spread, _ = correlated_covariance([rows], solution, prior=prior, mixing=mixing)
+    spread, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
     plain = InertialParameters.from_vector(solution.value[-10:], model.robot.flange)
-    body, status = _judged(plain, spread[-10:, -10:], solution.unknown[-10:])
-    return Payload(body, plain, spread[-10:, -10:], solution.noise, status)
+    body, status = _judged(plain, spread[-10:, -10:], solution.unknown[-10:], tuple(fixed or ()))
+    noise = np.sqrt(np.mean(solution.noise.reshape(len(parts), -1) ** 2, axis=0))
+    return Payload(body, plain, spread[-10:, -10:], noise, status)
+
+
+def _checked(model: DynamicModel, samples: Samples | Iterable[Samples]) -> Sequence[Samples]:
+    parts = [samples] if isinstance(samples, Samples) else list(samples)
+    if not parts:
+        raise InvalidSamples("there are no samples to weigh from")
+    for part in parts:
+        require_same_joints(model.robot, part)
+        if part.kinematics != model.kinematics:
+            raise InvalidSamples(
+                f"the model was fitted to {model.kinematics} motion,"
+                f" these samples hold {part.kinematics} motion"
+            )
+    return parts
+
+
+def _fixed_rows(fixed: Mapping[str, float], unknowns: int) -> Array:
+    """Rows [Z z] that hold known numbers of the payload where they are."""
+    rows = np.zeros((len(fixed), unknowns + 1))
+    for row, (name, value) in zip(rows, fixed.items(), strict=True):
+        if name not in PARAMETER_NAMES:
+            raise UnknownName(f"'{name}' cannot be fixed; the numbers are {', '.join(PARAMETER_NAMES)}")
+        if not np.isfinite(value) or (name == "m" and value <= 0):
+            raise InvalidSamples(f"'{name}' cannot be fixed at {value}")
+        row[unknowns - 10 + PARAMETER_NAMES.index(name)] = _CERTAIN
+        row[-1] = _CERTAIN * value
+    return rows
 
 
 def _payload_columns(model: DynamicModel) -> Array:
@@ -108,12 +137,15 @@ def _prior(model: DynamicModel) -> Array:
 
 
 def _judged(
-    plain: InertialParameters, spread: Array, unknown: NDArray[np.bool_]
+    plain: InertialParameters, spread: Array, unknown: NDArray[np.bool_], fixed: tuple[str, ...]
 ) -> tuple[InertialParameters, str]:
     """The body to answer with, and a sentence about it."""
     if unknown.any():
         names = ", ".join(np.array(PARAMETER_NAMES)[unknown])
         return plain, f"the motion says nothing about {names}; do not use these numbers"
+    if fixed:
+        words = plain.why_not_physical or "a real body can have these numbers"
+        return plain, f"{', '.join(fixed)} as given, the others excited; {words}"
     body, distance = nearest_physical(plain, spread)
     if distance == 0.0:
         return body, "all ten parameters were excited, and a real body can have them"
