@@ -47,6 +47,16 @@ def test_robot_tells_joints_and_base_parameters():
     assert data["limits"]["a_max"] == [None] * 6  # not published
 
 
+def test_joints_may_be_locked():
+    done = steelyard("robot", "ur10", "--lock", "wrist_3_joint=0", "--lock", "wrist_2_joint=1.5", "--json")
+    assert len(json.loads(done.stdout)["joints"]) == 4
+    done = steelyard("robot", "ur10", "--lock", "wrist_3_joint")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: --lock is JOINT=NUMBER, say finger=0.02; got 'wrist_3_joint'\n",
+    )
+
+
 def test_robot_symbolic_prints_formulas():
     done = steelyard("robot", "planar2r", "--symbolic")
     assert done.returncode == 0

@@ -85,7 +85,8 @@ def test_joint_signals_must_fit_the_arm(call, shapes):
 @pytest.mark.parametrize("call", [ARM.forward_kinematics, lambda q, f: ARM.frame_motion(q, q, q, f)])
 def test_unknown_frames_are_answered_with_the_known_ones(call):
     with pytest.raises(
-        UnknownName, match="arm has no frame 'gripper'; it has universe, link1, link2, link3, flange"
+        UnknownName,
+        match="arm has no frame 'gripper'; it has universe, joint1, link1, joint2, link2, joint3, link3, flange",
     ):
         call(np.ones((1, 3)), "gripper")
 
@@ -217,3 +218,36 @@ def test_an_arm_can_be_copied_and_pickled(rng, duplicate):
     np.testing.assert_array_equal(again.torque(q, v, a), arm.torque(q, v, a))
     np.testing.assert_array_equal(again.forward_kinematics(q), arm.forward_kinematics(q))
     assert (again.name, again.flange, again.source) == (arm.name, arm.flange, arm.source)
+
+
+@pytest.mark.parametrize("name", ["ur10", "ur10e", "panda"])
+def test_locked_joints_stand_still_and_the_others_feel_the_same(name):
+    robot = load_robot(name)
+    held = {robot.joint_names[1]: 0.4, robot.joint_names[3]: -1.1}
+    part = robot.with_locked(held)
+    rng = np.random.default_rng(5)
+    q, v, a = rng.normal(size=(3, 6, robot.n))
+    free = [i for i, joint in enumerate(robot.joint_names) if joint not in held]
+    q[:, [1, 3]], v[:, [1, 3]], a[:, [1, 3]] = [0.4, -1.1], 0.0, 0.0
+    small = [x[:, free] for x in (q, v, a)]
+    np.testing.assert_allclose(part.torque(*small), robot.torque(q, v, a)[:, free], atol=1e-10)
+    np.testing.assert_allclose(part.forward_kinematics(small[0]), robot.forward_kinematics(q), atol=1e-12)
+    np.testing.assert_allclose(part.regressor(*small) @ part.parameters, part.torque(*small), atol=1e-9)
+    assert part.joint_names == tuple(np.array(robot.joint_names)[free])
+    np.testing.assert_array_equal(part.limits.v_max, robot.limits.v_max[free])
+    assert len(ParameterBasis.of(part)) < len(ParameterBasis.of(robot))
+
+
+def test_impossible_locks_are_refused():
+    robot = load_robot("planar2r")
+    with pytest.raises(UnknownName, match="planar2r has no movable joint 'elbow'; it has joint_1, joint_2"):
+        robot.with_locked({"elbow": 0.0})
+    with pytest.raises(InvalidRobot, match="'joint_1' cannot be locked at nan"):
+        robot.with_locked({"joint_1": float("nan")})
+    with pytest.raises(InvalidRobot, match="with all joints locked there is nothing to identify"):
+        robot.with_locked({"joint_1": 0.0, "joint_2": 0.0})
+    coupled = robot.with_drive(DriveModel(np.zeros(2), coupling=np.array([[10.0, 0], [3.0, 20]])))
+    with pytest.raises(InvalidRobot, match="coupled drives cannot be taken apart"):
+        coupled.with_locked({"joint_1": 0.0})
+    with pytest.raises(UnknownName, match="planar2r has no other flange than 'flange'; got 'tip'"):
+        load_robot("planar2r", flange="tip")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from steelyard.cli.arms import FlangeOption, LockOption, RobotArgument, load_arm
 from steelyard.cli.output import JsonFlag, number, print_json, print_table, progress
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["command", "drive_gain", "prepared_from"]
 
 
 def command(
-    robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    robot: RobotArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes (.json).")],
     validate: Annotated[
@@ -49,6 +50,8 @@ def command(
     ] = False,
     urdf: Annotated[Path | None, typer.Option(help="Write these into a URDF.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    lock: LockOption = None,
+    flange: FlangeOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Identifies the empty arm: base parameters, friction, and how well they predict other motions.
@@ -58,10 +61,9 @@ def command(
     from steelyard.identification import identify
     from steelyard.io import read_recording
     from steelyard.io.models import save_model
-    from steelyard.robot import load_robot
     from steelyard.signals import Preparation
 
-    arm = load_robot(robot)
+    arm = load_arm(robot, lock, flange)
     how = Preparation(cutoff_hz=cutoff, torque_cutoff_hz=torque_cutoff)
     raw = {path: read_recording(path) for path in [*recordings, *(validate or [])]}
     gain, gain_words = drive_gain(arm, [raw[path] for path in recordings], gains)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from steelyard.cli.arms import FlangeOption, LockOption, RobotArgument, load_arm
 from steelyard.cli.output import JsonFlag, number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,17 +18,19 @@ _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    name: RobotArgument,
     symbolic: Annotated[
         bool, typer.Option("--symbolic", help="Base parameters as exact formulas (DH arms only).")
     ] = False,
     rigid: Annotated[bool, typer.Option("--rigid", help="Links only, no rotors and friction.")] = False,
+    lock: LockOption = None,
+    flange: FlangeOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Shows an arm: joints, limits, flange, and what can be identified of it."""
-    from steelyard.robot import ParameterBasis, load_robot
+    from steelyard.robot import ParameterBasis
 
-    robot = load_robot(name)
+    robot = load_arm(name, lock, flange)
     basis = ParameterBasis.of(robot, drive=not rigid)
     formulas = _formulas(robot, basis, symbolic=symbolic, rigid=rigid)
     if as_json:

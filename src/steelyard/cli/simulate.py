@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from steelyard.cli.arms import FlangeOption, LockOption, RobotArgument, load_arm
 from steelyard.cli.output import JsonFlag, print_json, progress
 from steelyard.errors import InvalidInertia
 
@@ -20,7 +21,7 @@ __all__ = ["command"]
 
 
 def command(
-    robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    robot: RobotArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the recording goes (.parquet).")],
     trajectory: Annotated[
         str | None, typer.Option(help="A published one (xu2024); a random one within limits by default.")
@@ -31,15 +32,16 @@ def command(
     rate: Annotated[float, typer.Option(help="Rows for each second [Hz].")] = 125.0,
     ideal: Annotated[bool, typer.Option("--ideal", help="Sensors without noise.")] = False,
     seed: Annotated[int, typer.Option(help="Of noise and random motion.")] = 0,
+    lock: LockOption = None,
+    flange: FlangeOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Records a simulated arm (MuJoCo), empty or with a payload."""
     from steelyard.io import write_recording
-    from steelyard.robot import load_robot
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
     from steelyard.trajectory import load_trajectory
 
-    arm = load_robot(robot)
+    arm = load_arm(robot, lock, flange)
     motion = _random_motion(arm, seed) if trajectory is None else load_trajectory(trajectory)
     load = _cube(mass, com, size, arm.flange) if mass else None
     with progress(f"MuJoCo: {arm.name}, {motion.duration_s:g} s", quiet=as_json) as done:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -20,7 +20,9 @@ __all__ = [
     "frame_id",
     "joint_axis",
     "joint_rows",
+    "locked_chain",
     "pinocchio_inertia",
+    "require_lockable",
     "single_row",
     "slides",
 ]
@@ -44,12 +46,15 @@ def chain_of_table(name: str, joint_names: Sequence[str], dh: DHTable, T_link_fl
     model.name = name
     model.gravity.linear = np.array(STANDARD_GRAVITY)
     rows = zip(joint_names, dh.joint_types, dh.joint_placements, dh.T_joint_link, strict=True)
+    before = 0  # the frame that the next one hangs from: Pinocchio locks joints by way of them
     for i, (joint_name, kind, placement, T_joint_link) in enumerate(rows):
         joint = pin.JointModelPZ() if kind == "prismatic" else pin.JointModelRZ()
         model.addJoint(i, joint, pin.SE3(placement), joint_name)
-        model.addFrame(pin.Frame(f"link{i + 1}", i + 1, 0, pin.SE3(T_joint_link), pin.FrameType.BODY))
+        before = model.addJointFrame(i + 1, before)
+        link = pin.Frame(f"link{i + 1}", i + 1, before, pin.SE3(T_joint_link), pin.FrameType.BODY)
+        before = model.addFrame(link)
     T_joint_flange = pin.SE3(dh.T_joint_link[-1] @ T_link_flange)
-    model.addFrame(pin.Frame("flange", len(dh), 0, T_joint_flange, pin.FrameType.OP_FRAME))
+    model.addFrame(pin.Frame("flange", len(dh), before, T_joint_flange, pin.FrameType.OP_FRAME))
     return model
 
 
@@ -99,6 +104,36 @@ def slides(joint: pin.JointModel) -> bool:
 def _subspace(joint: pin.JointModel) -> Array:
     """Linear and angular velocity of the joint at unit speed, (2, 3)."""
     return np.asarray(joint.createData().S, dtype=float).reshape(2, 3)
+
+
+def require_lockable(locked: Mapping[str, float], joints: Sequence[str], source: str) -> None:
+    """Refuses to lock joints that are not there, or at no position.
+
+    Args:
+        locked: position of each joint that shall not move, by name [rad or m]
+        joints: names of those that can
+        source: of the robot, for messages
+    """
+    for name, position in locked.items():
+        if name not in joints:
+            raise UnknownName(f"{source} has no movable joint '{name}'; it has {', '.join(joints)}")
+        if not np.isfinite(position):
+            raise InvalidRobot(f"joint '{name}' cannot be locked at {position}")
+
+
+def locked_chain(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
+    """The model without some of its joints, which stand still.
+
+    Args:
+        model: the Pinocchio model
+        locked: position of each joint that shall not move, by name [rad or m]
+    """
+    if not locked:
+        return model
+    q = pin.neutral(model)
+    for name, position in locked.items():
+        q[model.joints[model.getJointId(name)].idx_q] = position
+    return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
 
 
 def frame_id(model: pin.Model, frame: str) -> int:

@@ -15,7 +15,7 @@ motion u = U q with U = diag(C)^-1 C: they enter the joints as U' f(U v).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,6 +106,17 @@ class DriveModel:
             n: number of joints
         """
         return cls(np.zeros(n))
+
+    def of_joints(self, which: NDArray[np.bool_]) -> DriveModel:
+        """The drives of some of the joints; coupled drives cannot be taken apart.
+
+        Args:
+            which: of the n joints, (n,)
+        """
+        if self.coupling is not None:
+            raise InvalidRobot("coupled drives cannot be taken apart")
+        gain = None if self.gain is None else self.gain[which]
+        return replace(self, gain=gain, **{name: getattr(self, name)[which] for name in _PER_JOINT})
 
     def __len__(self) -> int:
         return len(self.rotor_inertia)

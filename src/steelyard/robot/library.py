@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -56,18 +57,29 @@ def robot_names() -> tuple[str, ...]:
     return tuple(sorted(p.name.removesuffix(".toml") for p in _ARMS.iterdir() if p.name.endswith(".toml")))
 
 
-def load_robot(name: str | Path) -> RobotModel:
+def load_robot(
+    name: str | Path, *, locked: Mapping[str, float] | None = None, flange: str | None = None
+) -> RobotModel:
     """A bundled arm by name, or the arm in a .urdf or .toml file.
 
     Args:
         name: one of `robot_names()`, or a path
+        locked: position of each joint that shall not move, by name [rad or m]
+        flange: frame for payloads of a URDF; as in `RobotModel.from_urdf` by default
     """
-    text = str(name)
-    if text in robot_names():
-        return _from_toml((_ARMS / f"{text}.toml").read_text(encoding="utf-8"), text)
     path = Path(name)
     if path.suffix in (".urdf", ".xml"):
-        return RobotModel.from_urdf(path)
+        return RobotModel.from_urdf(path, flange=flange, locked=locked)
+    robot = _from_table(name)
+    if flange not in (None, robot.flange):
+        raise UnknownName(f"{robot.name} has no other flange than '{robot.flange}'; got '{flange}'")
+    return robot.with_locked(locked) if locked else robot
+
+
+def _from_table(name: str | Path) -> RobotModel:
+    text, path = str(name), Path(name)
+    if text in robot_names():
+        return _from_toml((_ARMS / f"{text}.toml").read_text(encoding="utf-8"), text)
     if path.suffix == ".toml":
         try:
             return _from_toml(path.read_text(encoding="utf-8"), path.stem)

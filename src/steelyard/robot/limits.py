@@ -69,3 +69,11 @@ class JointLimits:
         """
         inf = np.full(n, np.inf)
         return cls(-inf, inf, inf, inf, inf)
+
+    def of_joints(self, which: NDArray[np.bool_]) -> JointLimits:
+        """The limits of some of the joints.
+
+        Args:
+            which: of the n joints, (n,)
+        """
+        return JointLimits(*(getattr(self, item.name)[which] for item in fields(self)))

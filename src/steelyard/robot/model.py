@@ -28,7 +28,9 @@ from steelyard.robot.chain import (
     checked_gravity,
     fill_rigid_regressor,
     joint_rows,
+    locked_chain,
     pinocchio_inertia,
+    require_lockable,
     single_row,
 )
 from steelyard.robot.dh import DHTable
@@ -222,6 +224,29 @@ class RobotModel(KinematicChain):
         model.gravity.linear = checked_gravity(gravity_base)
         return replace(self, _pin=model, _data=model.createData())
 
+    def with_locked(self, locked: Mapping[str, float]) -> RobotModel:
+        """The same arm with some joints that do not move: identify the others alone.
+
+        Args:
+            locked: position of each joint that shall not move, by name [rad or m]
+        """
+        require_lockable(locked, self.joint_names, self.name)
+        free = np.array([name not in locked for name in self.joint_names])
+        if not free.any():
+            raise InvalidRobot(f"{self.name}: with all joints locked there is nothing to identify")
+        model = locked_chain(self._pin, locked)
+        return replace(
+            self,
+            limits=self.limits.of_joints(free),
+            drive=self.drive.of_joints(free),
+            dh=None,
+            home=_frozen(self.home[free]),
+            _pin=model,
+            _data=model.createData(),
+            _T_joint_link=_frozen(self._T_joint_link[free]),
+            _link_names=tuple(name for name, kept in zip(self._link_names, free, strict=True) if kept),
+        )
+
     # --- its parameters ------------------------------------------------------------------------------------
 
     @property
@@ -358,3 +383,8 @@ class RobotModel(KinematicChain):
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
             W[i] = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)[:, last]
         return np.asarray(W @ frame_change_matrix(self.T_joint_flange))
+
+
+def _frozen(array: Array) -> Array:
+    array.setflags(write=False)
+    return array

@@ -89,14 +89,16 @@ def _chain(content: dict[str, Any]) -> pin.Model:
     """The massless joints in a row, with a frame for each link and one for the flange."""
     model = pin.Model()
     model.name = content["name"]
+    before = 0  # the frame that the next one hangs from
     keys = ("joint_names", "joint_types", "joint_axes", "joint_placements", "T_joint_link", "link_names")
     for i, (name, kind, axis, T, T_link, link) in enumerate(zip(*(content[k] for k in keys), strict=True)):
         make = pin.JointModelPrismaticUnaligned if kind == "prismatic" else pin.JointModelRevoluteUnaligned
         model.addJoint(i, make(np.array(axis)), pin.SE3(np.array(T)), name)
-        model.addFrame(pin.Frame(link, i + 1, 0, pin.SE3(np.array(T_link)), pin.FrameType.BODY))
+        before = model.addJointFrame(i + 1, before)
+        before = model.addFrame(pin.Frame(link, i + 1, before, pin.SE3(np.array(T_link)), pin.FrameType.BODY))
     if not model.existFrame(content["flange"]):
         T_flange = pin.SE3(np.array(content["T_joint_flange"]))
-        model.addFrame(pin.Frame(content["flange"], model.nv, 0, T_flange, pin.FrameType.OP_FRAME))
+        model.addFrame(pin.Frame(content["flange"], model.nv, before, T_flange, pin.FrameType.OP_FRAME))
     return model
 
 

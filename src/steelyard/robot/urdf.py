@@ -13,6 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
+from steelyard.robot.chain import locked_chain, require_lockable
 from steelyard.robot.limits import JointLimits
 
 __all__ = ["ParsedURDF", "choose_flange", "parse_urdf", "read_urdf"]
@@ -68,12 +69,12 @@ def parse_urdf(text: str, source: str, locked: Mapping[str, float]) -> ParsedURD
     _require_readable_inertials(root, source)
     unlimited = _free_continuous_joints(joints)
     limits = {name: _limits(joint, source) for name, joint in joints.items()}
-    _require_known(locked, tuple(joints), source)
+    require_lockable(locked, tuple(joints), source)
     try:
         model = pin.buildModelFromXML(ET.tostring(root, encoding="unicode"))
     except (ValueError, RuntimeError) as error:
         raise InvalidRobot(f"{source} is not a usable URDF: {_one_line(error)}") from error
-    model = _lock(model, locked)
+    model = locked_chain(model, locked)
     if model.nv == 0:
         raise InvalidRobot(f"{source} has no movable joint left")
     _require_chain(model, source)
@@ -180,23 +181,6 @@ def _limits(joint: ET.Element, source: str) -> tuple[float, float, float, float]
             raise InvalidRobot(f"{source}: joint '{name}' has {key} '{limit.get(key)}'; it must be finite")
     lower, upper, speed, effort = values
     return lower, upper, speed or math.inf, effort or math.inf
-
-
-def _require_known(locked: Mapping[str, float], joints: tuple[str, ...], source: str) -> None:
-    for name, position in locked.items():
-        if name not in joints:
-            raise UnknownName(f"{source} has no movable joint '{name}'; it has {', '.join(joints)}")
-        if not math.isfinite(position):
-            raise InvalidRobot(f"joint '{name}' cannot be locked at {position}")
-
-
-def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
-    if not locked:
-        return model
-    q = pin.neutral(model)
-    for name, position in locked.items():
-        q[model.joints[model.getJointId(name)].idx_q] = position
-    return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
 
 
 def _require_chain(model: pin.Model, source: str) -> None:
