@@ -45,13 +45,14 @@ def test_words_model_picture_and_urdf(folder):
 def test_json_has_what_programs_need(folder):
     done = steelyard(
         *("identify", "planar2r", "a.parquet", "b.parquet", "-o", "auto.json", "--validate", "a.parquet"),
-        "--json",
+        *("--friction", "smooth", "--cutoff", "auto", "--json"),
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
+    assert "Hz on the motion" in facts["made_from"][0]
     assert facts["base_parameters"] == 13
-    assert facts["friction"] in facts["friction_scores"]
+    assert facts["friction"] == "smooth"
     assert len(facts["recordings"]["a.parquet"]["relative"]) == 2
     assert len(facts["alpha"]) == 2
     assert facts["condition"] > 1
@@ -73,6 +74,8 @@ def test_currents_without_gains_are_refused_and_given_gains_used(folder):
     assert json.loads(done.stdout)["gains"] == [10, 5]
     assert "auto, robot, targets, or numbers" in steelyard(*arguments, "--gains", "much", cwd=folder).stderr
     assert "planar2r has no drive gains" in steelyard(*arguments, "--gains", "robot", cwd=folder).stderr
+    wrong = steelyard(*arguments, "--gains", "10,5", "--cutoff", "low", cwd=folder)
+    assert "--cutoff is a number [Hz] or auto" in wrong.stderr
 
 
 def test_a_recording_of_another_robot_is_refused(folder):

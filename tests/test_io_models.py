@@ -53,7 +53,8 @@ def test_bundled_robots_survive_a_round_trip(name):
 def test_a_urdf_robot_survives_a_round_trip(tmp_path):
     text = """<robot name="two"><link name="base"/><link name="a"><inertial><origin xyz="0.1 0 0.2"/>
     <mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
-    <link name="b"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
+    <link name="b"><inertial><mass value="1"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
     </inertial></link>
     <joint name="j1" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0.6 0.8"/>
     <origin xyz="0 0 0.3" rpy="0.1 0.2 0.3"/></joint>

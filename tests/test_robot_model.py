@@ -86,7 +86,7 @@ def test_joint_signals_must_fit_the_arm(call, shapes):
 def test_unknown_frames_are_answered_with_the_known_ones(call):
     with pytest.raises(
         UnknownName,
-        match="arm has no frame 'gripper'; it has universe, joint1, link1, joint2, link2, joint3, link3, flange",
+        match=r"arm has no frame 'gripper'; it has universe, joint1, link1, .*, flange",
     ):
         call(np.ones((1, 3)), "gripper")
 

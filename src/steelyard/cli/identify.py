@@ -40,7 +40,9 @@ def command(
     gains: Annotated[
         str, typer.Option(help="Torque for each ampere: auto, robot, targets, or numbers k1,k2,... [Nm/A].")
     ] = "auto",
-    cutoff: Annotated[float, typer.Option(help="Of the filter on the motion [Hz].")] = 10.0,
+    cutoff: Annotated[
+        str, typer.Option(help="Of the filter on the motion [Hz]; auto for the one that predicts best.")
+    ] = "10",
     torque_cutoff: Annotated[
         float | None,
         typer.Option(help="Of a filter on the torques [Hz]; none by default (it blurs friction)."),
@@ -61,12 +63,11 @@ def command(
     from steelyard.identification import identify
     from steelyard.io import read_recording
     from steelyard.io.models import save_model
-    from steelyard.signals import Preparation
 
     arm = load_arm(robot, lock, flange)
-    how = Preparation(cutoff_hz=cutoff, torque_cutoff_hz=torque_cutoff)
     raw = {path: read_recording(path) for path in [*recordings, *(validate or [])]}
     gain, gain_words = drive_gain(arm, [raw[path] for path in recordings], gains)
+    how = _preparation(arm, [raw[path] for path in recordings], cutoff, torque_cutoff, gain)
     if gain is not None:
         arm = arm.with_drive(replace(arm.drive, gain=gain))
     prepared = {path: prepared_from(path, recording, how, gain) for path, recording in raw.items()}
@@ -137,6 +138,26 @@ def drive_gain(
     return numbers, "gains as given"
 
 
+def _preparation(
+    robot: RobotModel,
+    recordings: Sequence[Recording],
+    cutoff: str,
+    torque_cutoff: float | None,
+    gain: np.ndarray | None,
+) -> Preparation:
+    from steelyard.errors import InvalidSamples
+    from steelyard.identification import choose_cutoff
+    from steelyard.signals import Preparation
+
+    how = Preparation(torque_cutoff_hz=torque_cutoff)
+    if cutoff == "auto":
+        return replace(how, cutoff_hz=choose_cutoff(robot, recordings, how, gain=gain)[0])
+    try:
+        return replace(how, cutoff_hz=float(cutoff))
+    except ValueError:
+        raise InvalidSamples(f"--cutoff is a number [Hz] or auto; got '{cutoff}'") from None
+
+
 def prepared_from(path: Path, recording: Recording, how: Preparation, gain: np.ndarray | None) -> Samples:
     """The samples of a recording; what is wrong with it is said with its file.
 
@@ -196,6 +217,7 @@ class _Told:
             "gains": self.gain,
             "gains_from": self.gain_words,
             "condition": estimate.condition,
+            "made_from": list(model.made_from),
             "noise": estimate.noise,
             "recordings": {
                 path: {"rms": v.rms, "relative": v.relative, "correlation": v.correlation}

@@ -10,7 +10,7 @@ of the relative residual decides. A simpler law wins against one that is better 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,18 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification.fit import fit
 from steelyard.identification.friction import FrictionLaw, friction_law
 from steelyard.identification.problem import RowMaker
-from steelyard.recording import Samples
+from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.signals import Preparation, prepare
 
-__all__ = ["FrictionChoice", "Validation", "choose_friction", "predicted_residual", "validation_of"]
+__all__ = [
+    "FrictionChoice",
+    "Validation",
+    "choose_cutoff",
+    "choose_friction",
+    "predicted_residual",
+    "validation_of",
+]
 
 Array = NDArray[np.float64]
 
@@ -105,6 +113,41 @@ def choose_friction(
     best = min(scores.values())
     chosen = next(name for name in laws if scores[name] <= best * (1 + _WORTH))
     return FrictionChoice(chosen, scores, words)
+
+
+def choose_cutoff(
+    robot: RobotModel,
+    recordings: Sequence[Recording],
+    how: Preparation,
+    *,
+    gain: Array | None = None,
+    law: str = "smooth",
+    cutoffs_hz: Sequence[float] = (2.5, 5.0, 10.0, 20.0, 40.0),
+) -> tuple[float, dict[float, float]]:
+    """The cut-off of the filter on the motion whose samples predict torques best [Hz], and all scores.
+
+    Torques are compared as they were measured, so that a filter cannot make its own task easier.
+
+    Args:
+        robot: the arm
+        recordings: as measured
+        how: to prepare them otherwise
+        gain: torque for each ampere, (n,) [Nm/A]; needed for recordings of currents
+        law: name of the friction law to judge with
+        cutoffs_hz: to choose from [Hz]; those that the slowest recording cannot have are left out
+    """
+    slowest = min(recording.rate_hz for recording in recordings)
+    scores = {}
+    for cutoff in cutoffs_hz:
+        if cutoff < 0.45 * slowest:
+            parts = [
+                prepare(recording, replace(how, cutoff_hz=cutoff), gain=gain) for recording in recordings
+            ]
+            maker = RowMaker(robot, ParameterBasis.of(robot))
+            scores[cutoff] = predicted_residual(maker, _folds(parts)[0], friction_law(law, robot.n))
+    if not scores:
+        raise InvalidSamples(f"no cut-off of {list(cutoffs_hz)} Hz suits a recording at {slowest:.4g} Hz")
+    return min(scores, key=lambda cutoff: scores[cutoff]), scores
 
 
 def predicted_residual(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> float:
