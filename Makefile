@@ -17,7 +17,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)  ## speed and accuracy beside a reference, in one table
-	$(BIN)/python benchmarks/run.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

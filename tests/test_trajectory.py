@@ -1,8 +1,14 @@
 import numpy as np
 import pytest
 
-from steelyard.errors import InvalidTrajectory, UnknownName
-from steelyard.trajectory import FourierTrajectory, load_trajectory, trajectory_names
+from steelyard.errors import InvalidTrajectory, UnknownName, UnreadableFile
+from steelyard.trajectory import (
+    ApproachedTrajectory,
+    FourierTrajectory,
+    load_trajectory,
+    save_trajectory,
+    trajectory_names,
+)
 
 
 @pytest.fixture
@@ -67,3 +73,75 @@ def test_coefficients_are_copied_and_read_only():
     assert series.sine[0, 0] == 1
     with pytest.raises(ValueError, match="read-only"):
         series.sine[0] = 9
+
+
+def test_jerk_is_the_derivative_of_acceleration(series):
+    t, h = np.linspace(0.1, 6.5, 40), 1e-5
+    slope = (series.at(t + h)[2] - series.at(t - h)[2]) / (2 * h)
+    np.testing.assert_allclose(slope, series.jerk(t), atol=1e-6)
+
+
+def test_amplitudes_bound_the_signals_whatever_the_phases(series):
+    q, v, a = series.at(np.linspace(0, 7, 7001))
+    for signal, bound in zip((q - series.offset, v, a), series.amplitudes, strict=True):
+        assert (np.abs(signal).max(axis=0) <= bound).all()
+        assert (np.abs(signal).max(axis=0) > 0.3 * bound).all()
+    one = FourierTrajectory(series.sine[:, :1], series.cosine[:, :1], series.offset, 7.0)
+    peak = np.abs(one.at(np.linspace(0, 7, 70001))[1]).max(axis=0)
+    np.testing.assert_allclose(peak, one.amplitudes[1], rtol=1e-6)
+
+
+def test_rest_is_known(series):
+    assert load_trajectory("xu2024").is_at_rest
+    assert not series.is_at_rest
+
+
+def test_save_and_load_give_the_same_series(series, tmp_path):
+    path = tmp_path / "deep" / "motion.json"
+    save_trajectory(series, path)
+    again = load_trajectory(path)
+    for name in ("sine", "cosine", "offset", "period_s"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(series, name))
+
+
+def test_files_that_hold_no_trajectory_are_refused(tmp_path):
+    path = tmp_path / "x.json"
+    with pytest.raises(UnreadableFile, match=r"cannot read trajectory .*: No such file"):
+        load_trajectory(path)
+    path.write_text("{")
+    with pytest.raises(UnreadableFile, match="is not JSON"):
+        load_trajectory(path)
+    path.write_text('{"sine": [[1.0]]}')
+    with pytest.raises(InvalidTrajectory, match="holds no trajectory: a Fourier trajectory needs 'cosine'"):
+        load_trajectory(path)
+    path.write_text("[1]")
+    with pytest.raises(InvalidTrajectory, match="holds no trajectory"):
+        load_trajectory(path)
+
+
+def test_approach_is_smooth_and_keeps_its_limits(series):
+    posture = np.array([0.4, -0.2, 0.1])
+    _, v, a = series.at(np.linspace(0, 7, 2001))
+    v_max, a_max = 1.2 * np.abs(v).max(axis=0), 1.2 * np.abs(a).max(axis=0)
+    whole = ApproachedTrajectory.within(series, posture, v_max=v_max, a_max=a_max, periods=2)
+    assert whole.duration_s == pytest.approx(whole.entry_s + 14.0 + whole.exit_s)
+    t = np.linspace(0, whole.duration_s, 40001)
+    q, v, a = whole.at(t)
+    assert (np.abs(v) <= 1.001 * v_max).all()
+    assert (np.abs(a) <= 1.001 * a_max).all()
+    np.testing.assert_allclose(np.gradient(q, t, axis=0)[5:-5], v[5:-5], atol=1e-3)
+    np.testing.assert_allclose(np.gradient(v, t, axis=0)[5:-5], a[5:-5], atol=2e-2)
+    for end in (0, -1):
+        np.testing.assert_allclose(q[end], posture, atol=1e-12)
+        np.testing.assert_allclose([v[end], a[end]], 0, atol=1e-9)
+    middle = np.array([whole.entry_s + 3.0])
+    np.testing.assert_allclose(whole.at(middle)[0], series.at(np.array([3.0]))[0], atol=1e-12)
+
+
+def test_approach_refusals(series):
+    with pytest.raises(InvalidTrajectory, match="posture must be 3 finite numbers"):
+        ApproachedTrajectory(series, np.zeros(2), 1.0, 1.0)
+    with pytest.raises(InvalidTrajectory, match="entry_s, exit_s and periods must be positive, got 0"):
+        ApproachedTrajectory(series, np.zeros(3), 0.0, 1.0)
+    with pytest.raises(InvalidTrajectory, match="no entry within 120 s keeps the limits"):
+        ApproachedTrajectory.within(series, np.zeros(3), v_max=np.full(3, 1e-3), a_max=np.full(3, 1e-3))

@@ -19,7 +19,10 @@ _HOME = {
     "RobotModel": "robot",
     "Samples": "recording",
     "SteelyardError": "errors",
+    "WrenchRecording": "payload.wrench",
+    "WristSensor": "payload.wrench",
     "check_quality": "quality",
+    "contact_force": "applications.contact_force",
     "identify": "identification",
     "load_robot": "robot",
     "load_trajectory": "trajectory",
@@ -28,6 +31,8 @@ _HOME = {
     "robot_names": "robot",
     "simulate": "simulation",
     "weigh": "payload",
+    "weigh_dynamic": "payload.wrench",
+    "weigh_static": "payload.wrench",
     "write_recording": "io",
 }
 

@@ -7,7 +7,19 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from steelyard.cli import check, demo, identify, robot, robots, simulate, weigh
+from steelyard.cli import (
+    check,
+    contact,
+    demo,
+    design,
+    identify,
+    postures,
+    robot,
+    robots,
+    simulate,
+    weigh,
+    weigh_ft,
+)
 from steelyard.cli.output import complain
 from steelyard.errors import SteelyardError
 
@@ -19,9 +31,11 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # brackets are units
 )
-for verb in (demo, robots, robot, check, simulate, identify, weigh):
-    app.command(name=verb.__name__.rsplit(".", 1)[-1])(verb.command)
+VERBS = (demo, robots, robot, check, simulate, design, postures, identify, weigh, weigh_ft, contact)
+for verb in VERBS:
+    app.command(name=verb.__name__.rsplit(".", 1)[-1].replace("_", "-"))(verb.command)
 
 
 @app.callback()

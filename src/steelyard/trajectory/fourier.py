@@ -6,13 +6,16 @@ With the base frequency w and harmonics l = 1 ... L, joint j moves as
     v_j(t) =        sum_l  a_jl cos(w l t) + b_jl sin(w l t)
     a_j(t) =        sum_l -a_jl w l sin(w l t) + b_jl w l cos(w l t)
 
-so the coefficients are amplitudes of velocity. The same series, fitted to measured positions, gives
-velocities and accelerations of periodic motion without differentiating noise (ding2019 section III.C).
+so the coefficients are amplitudes of velocity. Harmonic l of position, velocity, acceleration has the
+amplitude hypot(a_jl, b_jl) times 1 / (w l), 1 and w l; the sums over l bound the signals, whatever the
+phases (`amplitudes`). The same series, fitted to measured positions, gives velocities and accelerations
+of periodic motion without differentiating noise (ding2019 section III.C).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -111,6 +114,24 @@ class FourierTrajectory:
         )
         return cls(a / stretch[:, None], b / stretch[:, None], q0, period_s)
 
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> FourierTrajectory:
+        """The trajectory from plain values.
+
+        Args:
+            content: as `to_dict` gives it
+        """
+        missing = {"sine", "cosine", "offset", "period_s"} - set(content)
+        if missing:
+            raise InvalidTrajectory(f"a Fourier trajectory needs '{sorted(missing)[0]}'")
+        sine, cosine, offset = (np.array(content[key], dtype=float) for key in ("sine", "cosine", "offset"))
+        return cls(sine, cosine, offset, float(content["period_s"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trajectory as plain values, for JSON."""
+        arrays = {key: getattr(self, key).tolist() for key in ("sine", "cosine", "offset")}
+        return {**arrays, "period_s": self.period_s}
+
     @property
     def n(self) -> int:
         """Number of joints."""
@@ -126,16 +147,44 @@ class FourierTrajectory:
         """Length of one period, [s]."""
         return self.period_s
 
+    @property
+    def frequencies(self) -> Array:
+        """Angular frequency of each harmonic, w l, (L,) [rad/s]."""
+        return np.asarray(2 * np.pi / self.period_s * np.arange(1, self.harmonics + 1))
+
+    @property
+    def amplitudes(self) -> tuple[Array, Array, Array]:
+        """Sums of amplitudes of position (about the offset), velocity and acceleration, each (n,)."""
+        size = np.hypot(self.sine, self.cosine)
+        w = self.frequencies
+        return (size / w).sum(axis=1), size.sum(axis=1), (size * w).sum(axis=1)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether velocity and acceleration are zero at both ends, to three decimals."""
+        _, v, a = self.at(np.zeros(1))
+        return bool(max(np.abs(v).max(), np.abs(a).max()) < 1e-3)
+
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration, each (N, n) [rad, rad/s, rad/s^2 or m, ...].
 
         Args:
             t: times, (N,) [s]
         """
-        w = 2 * np.pi / self.period_s * np.arange(1, self.harmonics + 1)
+        w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
         s, c = np.sin(phase), np.cos(phase)
         q = s @ (self.sine / w).T - c @ (self.cosine / w).T + self.offset
         v = c @ self.sine.T + s @ self.cosine.T
         a = c @ (self.cosine * w).T - s @ (self.sine * w).T
         return q, v, a
+
+    def jerk(self, t: ArrayLike) -> Array:
+        """Change of acceleration, (N, n) [rad/s^3 or m/s^3].
+
+        Args:
+            t: times, (N,) [s]
+        """
+        w = self.frequencies
+        phase = np.asarray(t, dtype=float)[:, None] * w
+        return np.asarray(-np.cos(phase) @ (self.sine * w**2).T - np.sin(phase) @ (self.cosine * w**2).T)

@@ -1,0 +1,1 @@
+"""What a known payload is good for."""

@@ -1,0 +1,209 @@
+"""`steelyard design ROBOT`: a motion that makes parameters visible and keeps every limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.cli.output import JsonFlag, number, print_json, print_table
+from steelyard.errors import InvalidTrajectory
+
+if TYPE_CHECKING:
+    from steelyard.excitation import Design, DesignLimits, Objective
+    from steelyard.robot import RobotModel
+
+__all__ = ["command"]
+
+
+def command(
+    robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    harmonics: Annotated[int, typer.Option(help="Number of harmonics.")] = 5,
+    period: Annotated[float, typer.Option(help="Length of the motion [s].")] = 10.0,
+    objective: Annotated[
+        str, typer.Option(help="condition, dopt, payload, xu2024 or liu2025.")
+    ] = "condition",
+    limits: Annotated[
+        Path | None, typer.Option(help="A TOML file of limits (see docs/excitation.md).")
+    ] = None,
+    envelope: Annotated[
+        str | None, typer.Option(help="Stay within the peaks of another motion: xu2024 or a .json file.")
+    ] = None,
+    joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,
+    start: Annotated[
+        str | None, typer.Option(help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default.")
+    ] = None,
+    periodic: Annotated[bool, typer.Option("--periodic", help="Not at rest at the ends.")] = False,
+    rigid: Annotated[bool, typer.Option("--rigid", help="Links only, no rotors and friction.")] = False,
+    noise: Annotated[
+        str | None, typer.Option(help="Torque noise of each joint for payload designs, as s1,...,sn [Nm].")
+    ] = None,
+    starts: Annotated[int, typer.Option(help="Random starts.")] = 4,
+    seed: Annotated[int, typer.Option(help="Of the starts; the same seed gives the same motion.")] = 0,
+    time_limit: Annotated[float | None, typer.Option(help="Take the best after so long [s].")] = None,
+    approach: Annotated[
+        bool, typer.Option("--approach", help="Enter from home and return to it (not for .json).")
+    ] = False,
+    rate: Annotated[float, typer.Option(help="Of the recording, and of the rows written [Hz].")] = 125.0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=".json, .csv, .script (URScript) or .yaml (ROS 2).")
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="A PNG of the motion against its limits; with a workspace, a second one of the axes."
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Designs a motion: the most telling one found that keeps every limit, with a certificate at 1 kHz."""
+    import numpy as np
+
+    from steelyard.excitation import DesignSettings, design
+    from steelyard.robot import load_robot
+
+    arm = load_robot(robot)
+    bounds = _limits(arm, limits, envelope)
+    with _Progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s", quiet=as_json) as done:
+        found = design(
+            arm,
+            harmonics=harmonics,
+            period_s=period,
+            objective=_objective(objective, rigid, None if noise is None else numbers(noise, "--noise")),
+            limits=bounds,
+            joints=None if joints is None else [int(j) - 1 for j in numbers(joints, "--joints")],
+            start=_posture(arm, start),
+            settings=DesignSettings(
+                starts=starts,
+                seed=seed,
+                at_rest=not periodic,
+                rate_hz=rate,
+                time_limit_s=np.inf if time_limit is None else time_limit,
+                progress=done,
+            ),
+        )
+    if output is not None:
+        _write(arm, bounds, found, output, rate if approach is False else -rate)
+    if picture is not None:
+        from steelyard.report.excitation import design_picture, orientation_picture
+
+        design_picture(picture, arm, bounds, found)
+        if bounds.workspace is not None:
+            t = np.linspace(0, period, 500)
+            R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
+            axes = picture.with_name(f"{picture.stem}_axes{picture.suffix}")
+            orientation_picture(axes, R, bounds.workspace)
+    files = {"file": str(output or ""), "picture": str(picture or "")}
+    if as_json:
+        print_json({"robot": arm.name, **found.to_dict(), **files})
+        return
+    _tell(found, {name: path for name, path in files.items() if path})
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """The numbers in '1,2.5,3'."""
+    try:
+        return [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InvalidTrajectory(f"{option} takes numbers as 1,2,3; got '{text}'") from None
+
+
+def _limits(arm: RobotModel, path: Path | None, envelope: str | None) -> DesignLimits:
+    from steelyard.excitation import DesignLimits, intersection, load_limits
+    from steelyard.excitation import envelope as peaks
+    from steelyard.trajectory import load_trajectory
+
+    bounds = DesignLimits.of(arm) if path is None else load_limits(arm, path)
+    if envelope is None:
+        return bounds
+    other = peaks(load_trajectory(envelope))
+    if len(other) != arm.n:
+        raise InvalidTrajectory(f"trajectory '{envelope}' has {len(other)} joints, {arm.name} has {arm.n}")
+    return bounds.with_joints(intersection(bounds.joints, other))
+
+
+def _objective(name: str, rigid: bool, noise: list[float] | None) -> Objective:
+    from steelyard.excitation import ConditionNumber, DOptimal, PayloadOptimal, objective_named
+
+    if name == "payload" and noise is not None:
+        return PayloadOptimal(noise)
+    if rigid and name in ("condition", "dopt"):
+        return ConditionNumber(drive=False) if name == "condition" else DOptimal(drive=False)
+    return objective_named(name)
+
+
+def _posture(arm: RobotModel, text: str | None) -> Any:
+    if text is None or text == "home":
+        return None if text is None else arm.home
+    return numbers(text, "--start")
+
+
+def _write(arm: RobotModel, bounds: DesignLimits, found: Design, path: Path, rate: float) -> None:
+    from steelyard.excitation import certify, write_motion
+    from steelyard.trajectory import ApproachedTrajectory
+
+    if path.suffix == ".json":
+        found.save(path)
+        return
+    if rate > 0:
+        write_motion(path, found.trajectory, arm.joint_names, rate)
+        return
+    joints = bounds.joints
+    motion = ApproachedTrajectory.within(found.trajectory, arm.home, v_max=joints.v_max, a_max=joints.a_max)
+    whole = certify(arm, bounds, motion)
+    if not whole.holds:
+        raise InvalidTrajectory(f"the way from home to the motion breaks a limit: {whole.worst.sentence}")
+    write_motion(path, motion, arm.joint_names, -rate)
+
+
+def _tell(found: Design, files: dict[str, str]) -> None:
+    print(f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})")
+    print(f"{found.status[0].upper()}{found.status[1:]}; {found.seconds:.1f} s.\n")
+    rows = [
+        (
+            check.limit,
+            check.where,
+            "-" if check.at_s is None else f"{check.at_s:.3f}",
+            number(check.value, 5),
+            number(check.bound, 5),
+            number(check.margin, 3),
+            check.unit,
+        )
+        for check in found.certificate.checks
+    ]
+    headers = ("limit", "closest", "at_s", "value", "bound", "margin", "unit")
+    print_table(f"Certificate ({found.certificate.rate_hz:g} Hz)", headers, rows)
+    if found.std:
+        weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
+        print_table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
+    for name, path in files.items():
+        print(f"{name}: {path}")
+
+
+class _Progress:
+    """A bar on stderr with the best merit so far."""
+
+    def __init__(self, what: str, *, quiet: bool) -> None:
+        self._what, self._quiet = what, quiet
+
+    def __enter__(self) -> Any:
+        import sys
+
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        off = self._quiet or not sys.stderr.isatty()
+        self._bar = Progress(*columns, console=Console(stderr=True), disable=off)
+        self._bar.start()
+        task = self._bar.add_task(self._what, total=1.0)
+
+        def done(share: float, best: float) -> None:
+            words = f"{self._what}, best log merit {best:.3f}" if best < 1e300 else f"{self._what}, compiling"
+            self._bar.update(task, completed=share, description=words)
+
+        return done
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()

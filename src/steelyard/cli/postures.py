@@ -1,0 +1,107 @@
+"""`steelyard postures ROBOT`: where to stop and measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.design import numbers
+from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.errors import InvalidTrajectory, UnknownName
+
+if TYPE_CHECKING:
+    from steelyard.excitation import DesignLimits, PostureSet
+    from steelyard.robot import RobotModel
+
+__all__ = ["command"]
+
+_METHODS = ("liu2025", "dopt", "random", "pick")
+
+
+def command(
+    robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    method: Annotated[
+        str,
+        typer.Option(
+            help="liu2025 (Algorithm 1), dopt (greedy choice from the whole workspace),"
+            " random (gaz2017) or pick (small moves around a posture, gaz2017)."
+        ),
+    ] = "liu2025",
+    count: Annotated[int, typer.Option(help="How many postures.")] = 15,
+    share: Annotated[float, typer.Option("--K", help="K of liu2025's Algorithm 1.")] = -0.2,
+    limits: Annotated[Path | None, typer.Option(help="A TOML file of limits, with the workspace.")] = None,
+    joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,
+    pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
+    seed: Annotated[int, typer.Option(help="Of random candidates.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv file of joint positions.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="A PNG of the sensor axes in the workspace.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Finds static postures: spread by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
+    import numpy as np
+
+    from steelyard.excitation import DesignLimits, load_limits
+    from steelyard.robot import load_robot
+
+    arm = load_robot(robot)
+    bounds = DesignLimits.of(arm) if limits is None else load_limits(arm, limits)
+    moving = None if joints is None else [int(j) - 1 for j in numbers(joints, "--joints")]
+    around = arm.home if pick is None else np.array(numbers(pick, "--pick"))
+    if method in ("random", "pick"):
+        found = _by_joints(arm, method, count, (bounds, around, seed))
+    else:
+        found = _by_orientation(arm, method, count, (bounds, moving, share, seed))
+    if output is not None:
+        _write(output, arm, found)
+    if picture is not None:
+        from steelyard.report.excitation import orientation_picture
+
+        orientation_picture(picture, found.R_base_flange, bounds.workspace)
+    if as_json:
+        print_json(
+            {
+                "robot": arm.name,
+                "method": method,
+                "postures": found.q,
+                "condition_number": found.condition_number,
+                "file": str(output or ""),
+                "picture": str(picture or ""),
+            }
+        )
+        return
+    rows = [(str(k + 1), *(f"{x:.4f}" for x in q)) for k, q in enumerate(found.q)]
+    print_table(f"{len(found)} postures of {arm.name} [rad or m]", ("", *arm.joint_names), rows)
+    print(f"\ncondition number of the static equations: {found.condition_number:.4g}")
+
+
+def _by_joints(arm: RobotModel, method: str, count: int, how: tuple[DesignLimits, object, int]) -> PostureSet:
+    from steelyard.excitation import moves_around, random_postures
+
+    bounds, around, seed = how
+    if method == "random":
+        return random_postures(arm, count, limits=bounds, seed=seed)
+    return moves_around(arm, around, count=count, limits=bounds)  # type: ignore[arg-type]
+
+
+def _by_orientation(
+    arm: RobotModel, method: str, count: int, how: tuple[DesignLimits, list[int] | None, float, int]
+) -> PostureSet:
+    from steelyard.excitation import static_postures
+
+    bounds, moving, share, seed = how
+    if method not in _METHODS:
+        raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")
+    K = share if method == "liu2025" else None
+    return static_postures(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
+
+
+def _write(path: Path, arm: RobotModel, found: PostureSet) -> None:
+    if path.suffix != ".csv":
+        raise InvalidTrajectory(f"postures are written as .csv, not '{path.name}'")
+    rows = [",".join(f"{x:.9g}" for x in q) for q in found.q]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(",".join(arm.joint_names) + "\n" + "\n".join(rows) + "\n", encoding="utf-8")

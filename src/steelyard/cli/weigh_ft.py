@@ -1,0 +1,203 @@
+"""`steelyard weigh-ft`: what an arm carries, from a wrist force/torque sensor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
+
+if TYPE_CHECKING:
+    from steelyard.io.wrench import SensorDescription
+    from steelyard.payload.wrench import StaticWeight, WrenchPayload, WrenchRecording, WrenchSamples
+    from steelyard.robot import RobotModel
+
+__all__ = ["command"]
+
+_BAD = ("do not trust", " postures say nothing about", "too alike", "the zero drift moves")
+
+
+def command(
+    robot: Annotated[str | None, typer.Option(help="The arm, for recordings with joints.")] = None,
+    static: Annotated[Path | None, typer.Option(help="A recording with postures at rest.")] = None,
+    dynamic: Annotated[Path | None, typer.Option(help="A recording in motion.")] = None,
+    sensor: Annotated[Path | None, typer.Option(help="What the sensor is (.toml).")] = None,
+    estimator: Annotated[str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")] = "ml",
+    cutoff: Annotated[float, typer.Option(help="Low-pass on motion and wrench [Hz].")] = 20.0,
+    level: Annotated[bool, typer.Option("--level", help="The base is known to be level.")] = False,
+    drift_again: Annotated[
+        bool, typer.Option("--drift-again", help="The zero drift changed after the static recording.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where it goes (.json).")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
+    from steelyard.io.wrench import SensorDescription, read_sensor, write_wrench_payload
+    from steelyard.payload.wrench import payload_at_rest, weigh_dynamic
+    from steelyard.payload.wrench.estimators import ESTIMATORS
+    from steelyard.robot import load_robot
+
+    if static is None and dynamic is None:
+        raise InvalidSamples("there is nothing to weigh: give --static, --dynamic or both")
+    if estimator not in ESTIMATORS:
+        raise UnknownName(f"no estimator '{estimator}'; there are {', '.join(ESTIMATORS)}")
+    about = SensorDescription() if sensor is None else read_sensor(sensor)
+    arm = None if robot is None else load_robot(robot)
+    gravity = _gravity(arm, about)
+    at_rest, turned = (None, 0.0) if static is None else _at_rest(static, arm, about, gravity, level=level)
+    if dynamic is not None:
+        samples = moving_samples(dynamic, arm, about, yaw=turned, cutoff_hz=cutoff, decimate=True)
+        payload = weigh_dynamic(
+            samples,
+            at_rest,
+            estimator=ESTIMATORS[estimator],
+            gravity_base=gravity,
+            tilt=not level,
+            drift_again=drift_again,
+        )
+    elif at_rest is not None:
+        payload = payload_at_rest(at_rest, turned_frame(about, turned))
+    if output is not None:
+        write_wrench_payload(payload, output)
+    if as_json:
+        print_json(_facts(payload, at_rest, output))
+    else:
+        _show(payload, at_rest, output)
+    if any(words in payload.status for words in _BAD):
+        raise typer.Exit(1)
+
+
+def moving_samples(
+    path: Path,
+    arm: RobotModel | None,
+    about: SensorDescription,
+    *,
+    yaw: float,
+    cutoff_hz: float,
+    decimate: bool,
+) -> WrenchSamples:
+    """The samples of a recording in motion, from joints, an inertial unit or the pose."""
+    from dataclasses import replace
+
+    from steelyard.payload.wrench import samples_from_imu, samples_from_joints, samples_from_pose
+
+    if arm is not None:
+        sensor = replace(about.sensor, T_flange_sensor=turned_frame(about, yaw), yaw_known=True)
+        return samples_from_joints(
+            arm, _recording(path, about), sensor, cutoff_hz=cutoff_hz, decimate=decimate
+        )
+    recording = read(path, None, about).turned(yaw) if yaw else read(path, None, about)
+    if recording.acceleration is not None and recording.angular_velocity is not None:
+        return samples_from_imu(recording, cutoff_hz=cutoff_hz, decimate=decimate)
+    return samples_from_pose(recording)
+
+
+def read(path: Path, arm: RobotModel | None, about: SensorDescription) -> WrenchRecording:
+    """The wrench and pose in a file."""
+    from steelyard.io.wrench import read_wrench_recording
+    from steelyard.payload.wrench import WrenchRecording
+
+    if arm is None:
+        return read_wrench_recording(path, about)
+    return WrenchRecording.of_joints(_recording(path, about), arm, about.sensor)
+
+
+def turned_frame(about: SensorDescription, yaw: float) -> Any:
+    """T_flange_sensor with a yaw that was found."""
+    T = np.eye(4)
+    T[:2, :2] = [[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]]
+    return T @ about.sensor.T_flange_sensor
+
+
+def _recording(path: Path, about: SensorDescription) -> Any:
+    from steelyard.io import read_recording
+
+    recording = read_recording(path)
+    if recording.wrench is None:
+        raise InvalidRecording(f"{path} has no wrench; is a wrist sensor connected and logged?")
+    return recording
+
+
+def _gravity(arm: RobotModel | None, about: SensorDescription) -> Any:
+    if about.gravity_base is not None:
+        return about.gravity_base
+    return np.array([0.0, 0.0, -9.81]) if arm is None else arm.gravity_base
+
+
+def _at_rest(
+    path: Path, arm: RobotModel | None, about: SensorDescription, gravity: Any, *, level: bool
+) -> tuple[StaticWeight, float]:
+    """What the postures tell, and the yaw of the sensor that they showed."""
+    from steelyard.payload.wrench import find_postures, weigh_static
+
+    axis = None if about.sensor.yaw_known else about.sensor.T_flange_sensor[2, :3]
+    postures = find_postures(read(path, arm, about))
+    told = weigh_static(postures, gravity_base=gravity, tilt=not level, yaw_axis=axis)
+    return told, told.yaw
+
+
+def _show(payload: WrenchPayload, static: StaticWeight | None, output: Path | None) -> None:
+    from steelyard.inertia import PARAMETER_NAMES
+
+    rows = [("mass", payload.body.mass, payload.std[0], "kg")]
+    for i, axis in enumerate("xyz"):
+        rows.append((f"centre of mass {axis}", 1e3 * payload.body.com[i], 1e3 * payload.com_std[i], "mm"))
+    for i in range(4, 10):
+        if payload.knows_inertia:
+            rows.append((PARAMETER_NAMES[i], payload.body.vector[i], payload.std[i], "kg m^2"))
+    for i, axis in enumerate(("fx", "fy", "fz", "tx", "ty", "tz")):
+        unit = "N" if i < 3 else "Nm"
+        rows.append((f"zero drift {axis}", payload.drift[i], payload.drift_std[i], unit))
+    for i, name in enumerate("UV"):
+        degrees = np.degrees([payload.inclination[i], payload.inclination_std[i]])
+        rows.append((f"tilt of the base {name}", *degrees, "degree"))
+    cells = [(name, f"{x:.4f}", f"{1.96 * std:.4f}", unit) for name, x, std, unit in rows]
+    print_table(
+        "What the sensor carries, in the sensor frame (95 % intervals)", ("", "value", "+-", "unit"), cells
+    )
+    if static is not None:
+        notes = "".join(f"; {note}" for note in static.postures.notes)
+        print(f"\nAt rest: {len(static.postures)} postures{notes}.")
+        print(f"{static.status[0].upper()}{static.status[1:]}.")
+        if static.yaw_std > 0:
+            turn, std = np.degrees([static.yaw, static.yaw_std])
+            print(f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f} degrees.")
+    print(f"{payload.status[0].upper()}{payload.status[1:]}.")
+    if output is not None:
+        print(f"Payload: {output}")
+
+
+def _facts(payload: WrenchPayload, static: StaticWeight | None, output: Path | None) -> dict[str, Any]:
+    facts = {
+        "mass": payload.body.mass,
+        "mass_std": payload.std[0],
+        "com": payload.body.com,
+        "com_std": payload.com_std,
+        "vector": payload.body.vector,
+        "std": payload.std,
+        "frame": payload.body.frame,
+        "drift": payload.drift,
+        "drift_std": payload.drift_std,
+        "inclination_degrees": np.degrees(payload.inclination),
+        "inclination_std_degrees": np.degrees(payload.inclination_std),
+        "residual_rms": payload.noise,
+        "drift_trend": payload.trend,
+        "drift_trend_std": payload.trend_std,
+        "method": payload.method,
+        "status": payload.status,
+        "output": None if output is None else str(output),
+    }
+    if static is not None:
+        facts["static"] = {
+            "postures": len(static.postures),
+            "notes": list(static.postures.notes),
+            "status": static.status,
+            "mass": static.mass,
+            "com": static.com,
+            "yaw_degrees": np.degrees(static.yaw),
+        }
+    return facts

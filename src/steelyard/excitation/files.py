@@ -1,0 +1,134 @@
+"""Limits of a design in a TOML file.
+
+    form = "exact"                    # or "amplitude"
+    v_max = 2.0                       # q_min, q_max, v_max, a_max, tau_max: one number, or one a joint [SI]
+    height = [0.2, inf]               # of the flange [m]
+    linear_speed = 2.0                # of the flange, one number or x, y, z [m/s]; angular_speed [rad/s]
+    [[sector]]                        # liu2025 eq. (36): where an axis of the sensor may point
+    axis = "z"
+    theta_deg = [120, 180]            # from base z
+    phi_deg = [-180, 180]             # about base z
+    [[cone]]
+    axis = "x"
+    direction = [1, 0, 0]             # in the base frame
+    half_angle_deg = 45
+    [scene]
+    floor = 0.0                       # height [m]
+    clearance = 0.02                  # [m]
+    radius = 0.06                     # of capsules along the links [m], one number or one a link
+    urdf = "arm.urdf"                 # its <collision> shapes instead of capsules
+    self_collision = true
+    wall = [{ point = [0, -0.7, 0], normal = [0, 1, 0] }]
+    box = [{ centre = [0.9, 0, 0.2], size = [0.4, 0.8, 0.4] }]
+
+Joint limits narrow those of the arm; they never widen them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidTrajectory, SteelyardError, UnreadableFile
+from steelyard.excitation.limits import DesignLimits, Scene, intersection
+from steelyard.excitation.workspace import Cone, OrientationWorkspace, Sector
+from steelyard.robot import JointLimits, RobotModel
+from steelyard.robot.geometry import Body, box, half_space, urdf_bodies
+
+__all__ = ["load_limits"]
+
+Array = NDArray[np.float64]
+
+_JOINT_KEYS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
+_KNOWN = {*_JOINT_KEYS, "form", "height", "linear_speed", "angular_speed", "sector", "cone", "scene"}
+_SCENE = {"floor", "clearance", "radius", "urdf", "self_collision", "wall", "box"}
+
+
+def load_limits(robot: RobotModel, path: str | Path) -> DesignLimits:
+    """The limits in a TOML file, within those of the arm.
+
+    Args:
+        robot: the arm
+        path: of the file
+    """
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnreadableFile(f"cannot read limits {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"limits {path} are not valid TOML: {error}") from error
+    try:
+        return _limits(robot, content, Path(path).parent)
+    except SteelyardError:
+        raise
+    except (TypeError, ValueError, KeyError) as error:
+        raise InvalidTrajectory(f"limits {path}: {error}") from error
+
+
+def _limits(robot: RobotModel, content: dict[str, Any], folder: Path) -> DesignLimits:
+    _require_known(content, _KNOWN, "the file")
+    defaults = {"q_min": -np.inf}
+    columns = (_per_joint(content.get(key, defaults.get(key, np.inf)), robot.n, key) for key in _JOINT_KEYS)
+    sectors: list[Sector | Cone] = [
+        Sector(item["axis"], _radians(item, "theta_deg", (0, 180)), _radians(item, "phi_deg", (-180, 180)))
+        for item in content.get("sector", [])
+    ]
+    cones = [
+        Cone(item["axis"], item["direction"], float(np.radians(item["half_angle_deg"])))
+        for item in content.get("cone", [])
+    ]
+    low, high = content.get("height", (-np.inf, np.inf))
+    regions = (*sectors, *cones)
+    return DesignLimits(
+        intersection(robot.limits, JointLimits(*columns)),
+        form=content.get("form", "exact"),
+        height=(float(low), float(high)),
+        linear_speed=content.get("linear_speed", np.inf),
+        angular_speed=content.get("angular_speed", np.inf),
+        workspace=OrientationWorkspace(regions) if regions else None,
+        scene=_scene(robot, content["scene"], folder) if "scene" in content else None,
+    )
+
+
+def _scene(robot: RobotModel, content: dict[str, Any], folder: Path) -> Scene:
+    _require_known(content, _SCENE, "[scene]")
+    obstacles: list[Body] = []
+    if "floor" in content:
+        obstacles.append(half_space("floor", (0, 0, content["floor"]), (0, 0, 1)))
+    for k, item in enumerate(content.get("wall", []), start=1):
+        obstacles.append(half_space(f"wall {k}", item["point"], item["normal"]))
+    for k, item in enumerate(content.get("box", []), start=1):
+        obstacles.append(box(f"box {k}", item["centre"], item["size"]))
+    radius = content.get("radius", 0.06)
+    return Scene(
+        tuple(obstacles),
+        bodies=urdf_bodies(robot, folder / content["urdf"]) if "urdf" in content else (),
+        radius=tuple(radius) if isinstance(radius, list) else float(radius),
+        clearance=float(content.get("clearance", 0.02)),
+        self_collision=bool(content.get("self_collision", True)),
+    )
+
+
+def _per_joint(values: Any, n: int, name: str) -> Array:
+    array = np.array(values, dtype=float)
+    array = np.full(n, array) if array.ndim == 0 else array
+    if array.shape != (n,):
+        raise InvalidTrajectory(f"{name} must be one number or {n}, got {array}")
+    return array
+
+
+def _radians(item: dict[str, Any], key: str, default: tuple[float, float]) -> tuple[float, float]:
+    low, high = item.get(key, default)
+    return float(np.radians(low)), float(np.radians(high))
+
+
+def _require_known(table: dict[str, Any], known: set[str], place: str) -> None:
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise InvalidTrajectory(
+            f"{place} has an unknown key '{unknown[0]}'; known are {', '.join(sorted(known))}"
+        )

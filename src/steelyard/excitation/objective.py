@@ -1,0 +1,371 @@
+"""What a motion shall be good for, as a number to be made small.
+
+All objectives are functions of the Gram matrix G of the rows that a motion contributes (`gradients`),
+with the eigenvalues l_1 <= ... <= l_p. Each has an exact value, and a smooth merit f(G) with its
+derivative df/dG:
+
+    condition   (1/2) log(l_p / l_1), smoothed: (1 / 2s) (log sum l^s + log sum l^-s), which is above it and
+                tends to it as the sharpness s grows (s = 1 is the A-optimal trace); the smallest eigenvalues
+                of a good motion coincide, where the plain condition number has no gradient
+    xu2024      eq. (18): 10 cond(Y) + 5 cond(Y_i) + cond(Y_g) + cond(Y_f), the inertia, first-moment and
+                friction columns by themselves
+    liu2025     eq. (40): cond(C'C) of the inertial wrench on a sensor at the flange, weight not counted
+    dopt        -(1 / 2p) log det G: the volume of the confidence region
+    payload     the mean of log std of the ten payload parameters, friction changes and offsets as nuisance:
+                with C the inverse of G, f = (1 / 20) sum log C_ii, df/dG = -(1 / 20) sum C_i C_i' / C_ii
+
+liu2025's own G is singular where the moving joints meet in one point (a spherical wrist): a point mass
+there does not move. Only independent columns are kept, and the value tells the condition of those.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidTrajectory, UnknownName
+from steelyard.excitation.gradients import Rows, exact_rows
+from steelyard.inertia import PARAMETER_NAMES
+from steelyard.robot import ParameterBasis, RobotModel
+
+__all__ = [
+    "OBJECTIVES",
+    "ConditionNumber",
+    "DOptimal",
+    "Liu2025",
+    "Merit",
+    "Objective",
+    "PayloadOptimal",
+    "Probe",
+    "Target",
+    "Xu2024",
+    "log_det_merit",
+    "objective_named",
+]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Probe = tuple[Array, Array, Array]
+Merit = Callable[[Array, float], tuple[float, Array]]
+
+_SMALLEST_EIGENVALUE = 1e-15  # of the largest; below it, rounding rules
+_DEPENDENT = 1e-6
+_NOISE_SHARE = 0.005  # of the torque limit, where no noise is given
+_XU_WEIGHTS = {"all": 10.0, "inertia": 5.0, "moment": 1.0, "friction": 1.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """An objective for a certain arm and certain moving joints.
+
+    Attributes:
+        name: of the objective
+        rows: that a motion contributes
+        merit: smooth value and derivative by G, of G and a sharpness
+        value: exact value, of the triangular factor of all rows at the recording's rate
+        column_names: what each column of the rows stands for
+    """
+
+    name: str
+    rows: Rows
+    merit: Merit
+    value: Callable[[Array], float]
+    column_names: tuple[str, ...]
+
+    def factor(self, robot: RobotModel, q: Array, v: Array, a: Array) -> Array:
+        """The triangular factor of the exact rows of a motion, (p, p).
+
+        Args:
+            robot: the arm
+            q: joint positions, (N, n) [rad or m]
+            v: joint velocities, (N, n) [rad/s or m/s]
+            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        """
+        A = exact_rows(robot, self.rows, q, v, a).reshape(-1, len(self.rows.columns))
+        return np.asarray(np.linalg.qr(A, mode="r"))
+
+
+class Objective(ABC):
+    """An objective for any arm."""
+
+    name: str
+
+    @abstractmethod
+    def target(self, robot: RobotModel, probe: Probe) -> Target:
+        """The objective for one arm and what it can excite.
+
+        Args:
+            robot: the arm
+            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionNumber(Objective):
+    """The condition number of the stacked base regressor.
+
+    Attributes:
+        weights: factor of each joint's rows, (n,); 1 / noise makes it the weighted one; all 1 by default
+        drive: with rotor inertia, friction and offset, or the links only
+    """
+
+    weights: Sequence[float] | None = None
+    drive: bool = True
+    name = "condition"
+
+    def target(self, robot: RobotModel, probe: Probe) -> Target:
+        """The objective for one arm and what it can excite.
+
+        Args:
+            robot: the arm
+            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
+        """
+        rows, names = _base_rows(robot, probe, self.weights, self.drive)
+        return Target(self.name, rows, _condition_merit, _condition, names)
+
+
+@dataclass(frozen=True, eq=False)
+class DOptimal(Objective):
+    """The volume of the confidence region of the base parameters (log det).
+
+    Attributes:
+        weights: factor of each joint's rows, (n,); all 1 by default
+        drive: with rotor inertia, friction and offset, or the links only
+    """
+
+    weights: Sequence[float] | None = None
+    drive: bool = True
+    name = "dopt"
+
+    def target(self, robot: RobotModel, probe: Probe) -> Target:
+        """The objective for one arm and what it can excite.
+
+        Args:
+            robot: the arm
+            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
+        """
+        rows, names = _base_rows(robot, probe, self.weights, self.drive)
+        return Target(self.name, rows, log_det_merit, _minus_log_det, names)
+
+
+@dataclass(frozen=True, eq=False)
+class Xu2024(Objective):
+    """The composite of xu2024 eq. (18): condition numbers of the regressor and of its parts.
+
+    Attributes:
+        weights: factor of each joint's rows, (n,), the paper's Lambda_0^(-1/2); all 1 by default
+    """
+
+    weights: Sequence[float] | None = None
+    name = "xu2024"
+
+    def target(self, robot: RobotModel, probe: Probe) -> Target:
+        """The objective for one arm and what it can excite.
+
+        Args:
+            robot: the arm
+            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
+        """
+        rows, names = _base_rows(robot, probe, self.weights, True)
+        parts = [(factor, part) for factor, part in _xu_parts(names) if len(part)]
+
+        def merit(G: Array, sharpness: float) -> tuple[float, Array]:
+            total, slope = 0.0, np.zeros_like(G)
+            for factor, part in parts:
+                f, S = _condition_merit(G[np.ix_(part, part)], sharpness)
+                total += factor * np.exp(f)
+                slope[np.ix_(part, part)] += factor * np.exp(f) * S
+            return float(np.log(total)), slope / total
+
+        def value(R: Array) -> float:
+            return sum(factor * _condition(R[:, part]) for factor, part in parts)
+
+        return Target(self.name, rows, merit, value, names)
+
+
+@dataclass(frozen=True, eq=False)
+class Liu2025(Objective):
+    """The condition of the inertial wrench of a load on a sensor at the flange (liu2025 eq. (40)).
+
+    Attributes:
+        gravity: whether the load's weight counts, too; the paper leaves it out
+    """
+
+    gravity: bool = False
+    name = "liu2025"
+
+    def target(self, robot: RobotModel, probe: Probe) -> Target:
+        """The objective for one arm and what it can excite.
+
+        Args:
+            robot: the arm
+            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
+        """
+        every = Rows("wrench", np.arange(10), np.ones(6), self.gravity)
+        columns = _independent(exact_rows(robot, every, *probe).reshape(-1, 10))
+        rows = Rows("wrench", columns, np.ones(6), self.gravity)
+        names = tuple(PARAMETER_NAMES[i] for i in columns)
+        return Target(self.name, rows, _condition_merit, lambda R: _condition(R) ** 2, names)
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadOptimal(Objective):
+    """The geometric mean of the standard deviations of a payload's parameters, the empty arm being known.
+
+    Attributes:
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; half a percent of the torque limit
+            by default, 1 where there is none
+        nuisance: whether friction and offset of every joint may have changed since the empty run
+    """
+
+    noise: Sequence[float] | None = None
+    nuisance: bool = True
+    name = "payload"
+
+    def target(self, robot: RobotModel, probe: Probe) -> Target:
+        """The objective for one arm and what it can excite.
+
+        Args:
+            robot: the arm
+            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
+        """
+        limit = robot.limits.tau_max
+        noise = np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0) if self.noise is None else self.noise
+        weights = 1.0 / _per_joint(noise, robot.n, "noise")
+        names = [*PARAMETER_NAMES, *(f"{x}{j + 1}" for x in ("Fc", "Fv", "B") for j in range(robot.n))]
+        count = 10 + 3 * robot.n if self.nuisance else 10
+        every = Rows("payload", np.arange(count), weights)
+        columns = _independent(exact_rows(robot, every, *probe).reshape(-1, count))
+        ten = int((columns < 10).sum())
+
+        def merit(G: Array, sharpness: float) -> tuple[float, Array]:
+            C = _inverse(G)
+            variance = np.diag(C)[:ten]
+            slope = -(C[:, :ten] / variance) @ C[:ten] / (2 * ten)
+            return float(np.log(variance).mean() / 2), slope
+
+        def value(R: Array) -> float:
+            return float(np.exp(np.log(payload_std(R)[:ten]).mean()))
+
+        return Target(
+            self.name, Rows("payload", columns, weights), merit, value, tuple(names[i] for i in columns)
+        )
+
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    "condition": ConditionNumber,
+    "dopt": DOptimal,
+    "payload": PayloadOptimal,
+    "xu2024": Xu2024,
+    "liu2025": Liu2025,
+}
+"""The objectives by name, as the command line knows them."""
+
+
+def objective_named(name: str) -> Objective:
+    """An objective with its defaults.
+
+    Args:
+        name: one of `OBJECTIVES`
+    """
+    if name not in OBJECTIVES:
+        raise UnknownName(f"no objective '{name}'; there are {', '.join(OBJECTIVES)}")
+    return OBJECTIVES[name]()
+
+
+def payload_std(R: Array) -> Array:
+    """The standard deviation of each unknown from the factor of whitened rows, (p,).
+
+    Args:
+        R: triangular factor, (p, p)
+    """
+    return np.asarray(np.sqrt((np.linalg.inv(R) ** 2).sum(axis=1)))
+
+
+def log_det_merit(G: Array, sharpness: float) -> tuple[float, Array]:
+    """-(1 / 2p) log det G and its derivative; also a way into the region where others have gradients.
+
+    Args:
+        G: Gram matrix, (p, p)
+        sharpness: not used
+    """
+    values, vectors = _eigen(G)
+    p = len(values)
+    return float(-np.log(values).sum() / (2 * p)), -(vectors / values) @ vectors.T / (2 * p)
+
+
+def _condition_merit(G: Array, sharpness: float) -> tuple[float, Array]:
+    values, vectors = _eigen(G)
+    high, low = (values / values[-1]) ** sharpness, (values[0] / values) ** sharpness
+    f = np.log(values[-1] / values[0]) + (np.log(high.sum()) + np.log(low.sum())) / sharpness
+    slope = (high / high.sum() - low / low.sum()) / (2 * values)
+    return float(f / 2), (vectors * slope) @ vectors.T
+
+
+def _eigen(G: Array) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eigh(G)
+    return np.maximum(values, _SMALLEST_EIGENVALUE * max(values[-1], 1e-300)), vectors
+
+
+def _inverse(G: Array) -> Array:
+    """The inverse of a Gram matrix, its columns scaled to unit length before."""
+    length = np.sqrt(np.maximum(np.diag(G), 1e-300))
+    values, vectors = _eigen(G / np.outer(length, length))
+    return np.asarray((vectors / values) @ vectors.T / np.outer(length, length))
+
+
+def _condition(R: Array) -> float:
+    values = np.linalg.svd(R, compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0 else float("inf")
+
+
+def _minus_log_det(R: Array) -> float:
+    sign, log_det = np.linalg.slogdet(R)
+    return float(-2 * log_det) if sign else float("inf")
+
+
+def _base_rows(
+    robot: RobotModel, probe: Probe, weights: Sequence[float] | None, drive: bool
+) -> tuple[Rows, tuple[str, ...]]:
+    basis = ParameterBasis.of_regressor(robot, robot.regressor(*probe), drive=drive)
+    factor = np.ones(robot.n) if weights is None else _per_joint(weights, robot.n, "weights")
+    return Rows("torque", basis.independent, factor), tuple(
+        basis.parameter_names[i] for i in basis.independent
+    )
+
+
+def _xu_parts(names: tuple[str, ...]) -> list[tuple[float, Indices]]:
+    def kind(name: str) -> str:
+        return "friction" if name[0] in "FB" else "inertia" if name[0] == "I" else "moment"
+
+    kinds = np.array([kind(name) for name in names])
+    return [
+        (factor, np.flatnonzero((kinds == part) | (part == "all"))) for part, factor in _XU_WEIGHTS.items()
+    ]
+
+
+def _independent(A: Array) -> Indices:
+    """The first columns that are not in the span of those before them."""
+    length = np.linalg.norm(A, axis=0)
+    R = np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r"))
+    kept: list[int] = []
+    Q = np.zeros((len(R), 0))
+    for j, column in enumerate(R.T):
+        rest = column - Q @ (Q.T @ column)
+        rest = rest - Q @ (Q.T @ rest)
+        size = np.linalg.norm(rest)
+        if length[j] > _DEPENDENT * length.max() and size > _DEPENDENT:
+            kept.append(j)
+            Q = np.column_stack([Q, rest / size])
+    return np.array(kept, dtype=np.intp)
+
+
+def _per_joint(values: Sequence[float] | Array, n: int, name: str) -> Array:
+    array = np.array(values, dtype=float)
+    if array.shape != (n,) or not np.isfinite(array).all() or not (array > 0).all():
+        raise InvalidTrajectory(f"{name} must be {n} positive numbers, got {array}")
+    return array

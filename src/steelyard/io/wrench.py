@@ -1,0 +1,336 @@
+"""Files of wrist sensors: what a sensor is (TOML), what it measured without a robot, what it weighed (JSON).
+
+    description = read_sensor("sensor.toml")
+    recording = read_wrench_recording("log.csv", description)
+
+A description names everything that a table leaves open: the columns, the sign, the frame, the order of a
+quaternion. Nothing is guessed. See docs/wrench.md for every key.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from steelyard.applications.contact_force import ContactForce
+from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+from steelyard.inertia import InertialParameters
+from steelyard.io.files import file_kind, replacing
+from steelyard.payload.wrench.payload import WrenchPayload
+from steelyard.payload.wrench.recording import WrenchRecording
+from steelyard.payload.wrench.sensor import WristSensor
+
+__all__ = [
+    "SensorDescription",
+    "read_sensor",
+    "read_wrench_payload",
+    "read_wrench_recording",
+    "write_contact_force",
+    "write_wrench_payload",
+]
+
+Array = NDArray[np.float64]
+
+_KEYS = {
+    "name", "convention", "frame", "translation", "rotation_rpy_degrees", "yaw", "range", "noise",
+    "gravity_base", "rate_hz", "postures", "quaternion_order", "quaternion_of", "columns", "scale",
+}  # fmt: skip
+_COLUMNS = {
+    "t": 1,
+    "wrench": 6,
+    "quaternion": 4,
+    "rotation": 9,
+    "position": 3,
+    "acceleration": 3,
+    "angular_velocity": 3,
+}
+_FORMAT = "steelyard wrench payload 1"
+_ARRAYS = (
+    "drift", "inclination", "nominal_gravity", "full_covariance", "noise", "trend", "trend_std",
+    "T_flange_sensor",
+)  # fmt: skip
+_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+
+
+@dataclass(frozen=True, eq=False)
+class SensorDescription:
+    """A wrist sensor and how its tables are written.
+
+    Attributes:
+        sensor: the sensor itself
+        gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; None when not given
+        columns: names of the columns of each signal
+        scale: what the numbers of a signal are multiplied with
+        rate_hz: rows for each second where a table has no time, [Hz]
+        postures: whether each row is a posture at rest
+        quaternion_order: 'xyzw' or 'wxyz'
+        quaternion_of: 'base_from_sensor' (R_base_sensor) or 'sensor_from_base' (its inverse)
+    """
+
+    sensor: WristSensor = field(default_factory=WristSensor)
+    gravity_base: Array | None = None
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    scale: Mapping[str, float] = field(default_factory=dict)
+    rate_hz: float | None = None
+    postures: bool = False
+    quaternion_order: str = "xyzw"
+    quaternion_of: str = "base_from_sensor"
+
+
+def read_sensor(path: str | Path) -> SensorDescription:
+    """The description of a wrist sensor.
+
+    Args:
+        path: a TOML file
+    """
+    path = Path(path)
+    content = _toml(path)
+    unknown = sorted(set(content) - _KEYS)
+    if unknown:
+        raise UnreadableFile(
+            f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}"
+        )
+    T = np.eye(4)
+    try:
+        T[:3, 3] = content.get("translation", [0.0, 0.0, 0.0])
+        angles = content.get("rotation_rpy_degrees", [0.0, 0.0, 0.0])
+        T[:3, :3] = Rotation.from_euler("xyz", angles, degrees=True).as_matrix()
+        sensor = WristSensor(
+            content.get("name", path.stem),
+            content.get("convention", "load_on_sensor"),
+            content.get("frame", "sensor"),
+            T,
+            content.get("yaw", "known") != "unknown",
+            np.array(content.get("range", [np.inf] * 6)),
+            np.array(content["noise"]) if "noise" in content else None,
+        )
+        gravity = np.array(content["gravity_base"], dtype=float) if "gravity_base" in content else None
+    except (SteelyardError, ValueError, TypeError) as error:
+        raise UnreadableFile(f"{path}: {error}") from error
+    return SensorDescription(
+        sensor,
+        gravity,
+        _checked_columns(content.get("columns", {}), path),
+        dict(content.get("scale", {})),
+        content.get("rate_hz"),
+        bool(content.get("postures", False)),
+        _one_of(content, "quaternion_order", ("xyzw", "wxyz"), path),
+        _one_of(content, "quaternion_of", ("base_from_sensor", "sensor_from_base"), path),
+    )
+
+
+def read_wrench_recording(path: str | Path, description: SensorDescription) -> WrenchRecording:
+    """The recording of a wrist sensor in a table (.csv, .npz or .parquet) without joints.
+
+    Args:
+        path: the file
+        description: which columns are what
+    """
+    path = Path(path)
+    if "wrench" not in description.columns:
+        raise UnreadableFile(
+            f"{path}: the sensor's description does not say which columns are the wrench;"
+            " give [columns] wrench = [...] in its TOML file, or a robot for a recording with joints"
+        )
+    arrays = {
+        name: _gathered(table, names, name, path) * description.scale.get(name, 1.0)
+        for table in [_table(path)]
+        for name, names in description.columns.items()
+    }
+    N = len(arrays["wrench"])
+    motion: dict[str, Array] = {
+        name: arrays[name] for name in ("position", "acceleration", "angular_velocity") if name in arrays
+    }
+    return WrenchRecording.of_measured(
+        _clock(arrays, description, N, path),
+        arrays["wrench"],
+        _orientation(arrays, description, path),
+        sensor=description.sensor,
+        motion=motion,
+        timed=not description.postures,
+        source=path.name,
+    )
+
+
+def write_wrench_payload(payload: WrenchPayload, path: str | Path) -> None:
+    """Write a weighed payload as JSON, with every field.
+
+    Args:
+        payload: what was weighed
+        path: the file, made or replaced
+    """
+    content: dict[str, Any] = {
+        "format": _FORMAT,
+        "body": payload.body.vector.tolist(),
+        "unconstrained": payload.unconstrained.vector.tolist(),
+        "frame": payload.body.frame,
+        "method": payload.method,
+        "status": payload.status,
+        "made_by": list(payload.made_by),
+    }
+    content |= {name: _without_infinity(getattr(payload, name).tolist()) for name in _ARRAYS}
+    with replacing(Path(path)) as part:
+        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_wrench_payload(path: str | Path) -> WrenchPayload:
+    """The payload in a file that `write_wrench_payload` wrote.
+
+    Args:
+        path: a JSON file
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})") from error
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UnreadableFile(f"{path}: it is no JSON file: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise UnreadableFile(
+            f"{path}: it is no payload of a wrist sensor; make one with steelyard weigh-ft -o"
+        )
+    try:
+        arrays: dict[str, Any] = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
+        bodies = [
+            InertialParameters.from_vector(content[name], content["frame"])
+            for name in ("body", "unconstrained")
+        ]
+        words = {name: content[name] for name in ("method", "status", "made_by")}
+    except (KeyError, ValueError, TypeError) as error:
+        raise UnreadableFile(f"{path}: it is damaged: {error}") from error
+    covariance = arrays["full_covariance"]
+    covariance[np.isnan(covariance)] = np.inf
+    return WrenchPayload(body=bodies[0], unconstrained=bodies[1], **arrays, **words)
+
+
+def write_contact_force(contact: ContactForce, path: str | Path) -> None:
+    """Write an external wrench over time as Parquet: t, external, its deviation, raw, load, drift.
+
+    Args:
+        contact: what is written
+        path: the file, made or replaced
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise MissingExtra("pyarrow", "io") from error
+    columns = {"t": contact.t}
+    for kind in ("external", "std", "raw", "load", "drift"):
+        columns |= {f"{kind}_{axis}": getattr(contact, kind)[:, i] for i, axis in enumerate(_AXES)}
+    facts = {"frame": contact.frame, "status": contact.status, "units": "s, N, Nm"}
+    table = pa.table(columns).replace_schema_metadata(facts)
+    with replacing(Path(path)) as part:
+        pq.write_table(table, part)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    if path.suffix.lower() in (".yaml", ".yml"):
+        raise UnreadableFile(f"{path}: a sensor is described in TOML; see docs/wrench.md for an example")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnreadableFile(f"{path}: it is no TOML file: {error}") from error
+
+
+def _one_of(content: Mapping[str, Any], key: str, known: tuple[str, str], path: Path) -> str:
+    value = str(content.get(key, known[0]))
+    if value not in known:
+        raise UnreadableFile(f"{path}: {key} must be {' or '.join(map(repr, known))}, got '{value}'")
+    return value
+
+
+def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
+    checked = {}
+    for name, names in columns.items():
+        if name not in _COLUMNS:
+            raise UnreadableFile(f"{path}: no signal '{name}'; known are {', '.join(_COLUMNS)}")
+        listed = [names] if isinstance(names, str) else [str(x) for x in names]
+        if len(listed) not in (1, _COLUMNS[name]):
+            raise UnreadableFile(
+                f"{path}: {name} has {_COLUMNS[name]} columns (or one array of so many), got {len(listed)}"
+            )
+        checked[name] = listed
+    return checked
+
+
+def _table(path: Path) -> dict[str, Array]:
+    kind = file_kind(path)
+    if kind == "npz":
+        with np.load(path) as archive:
+            return {
+                name: np.asarray(archive[name], dtype=float) for name in archive.files if archive[name].ndim
+            }
+    if kind == "parquet":
+        try:
+            import pyarrow.parquet as pq
+        except ModuleNotFoundError as error:
+            raise MissingExtra("pyarrow", "io") from error
+        table = pq.read_table(path)
+        return {name: np.asarray(table[name].to_numpy(), dtype=float) for name in table.column_names}
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        header = [name.strip() for name in next(csv.reader(file))]
+        try:
+            values = np.loadtxt(file, delimiter=",", ndmin=2)
+        except ValueError as error:
+            raise UnreadableFile(f"{path}: it is not a table of numbers with commas: {error}") from error
+    if values.shape[1] != len(header):
+        raise UnreadableFile(f"{path}: {len(header)} names, but {values.shape[1]} columns")
+    return dict(zip(header, values.T, strict=True))
+
+
+def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, path: Path) -> Array:
+    missing = [name for name in names if name not in table]
+    if missing:
+        raise UnreadableFile(f"{path}: no column {', '.join(missing)}; it has {', '.join(table)}")
+    array = np.column_stack([table[name] for name in names])
+    if array.shape[1] != _COLUMNS[signal]:
+        raise UnreadableFile(f"{path}: {signal} needs {_COLUMNS[signal]} columns, got {array.shape[1]}")
+    return array
+
+
+def _clock(arrays: Mapping[str, Array], description: SensorDescription, N: int, path: Path) -> Array:
+    if "t" in arrays:
+        return arrays["t"][:, 0]
+    if description.postures:
+        return np.arange(N, dtype=float)
+    if description.rate_hz is None or not description.rate_hz > 0:
+        raise UnreadableFile(
+            f"{path}: it has no time; say rate_hz, or postures = true for a table of postures"
+        )
+    return np.arange(N) / description.rate_hz
+
+
+def _orientation(arrays: Mapping[str, Array], description: SensorDescription, path: Path) -> Array | None:
+    if "rotation" in arrays:
+        R = arrays["rotation"].reshape(-1, 3, 3)
+    elif "quaternion" in arrays:
+        q = arrays["quaternion"]
+        q = q if description.quaternion_order == "xyzw" else q[:, [1, 2, 3, 0]]
+        norm = np.linalg.norm(q, axis=1)
+        if (np.abs(norm - 1) > 0.05).any():
+            row = int(np.abs(norm - 1).argmax())
+            raise UnreadableFile(f"{path}: the quaternion in row {row + 1} has length {norm[row]:.3g}, not 1")
+        R = Rotation.from_quat(q).as_matrix()
+    else:
+        return None
+    return R if description.quaternion_of == "base_from_sensor" else np.asarray(R.transpose(0, 2, 1))
+
+
+def _without_infinity(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_infinity(item) for item in value]
+    return value if math.isfinite(value) else None

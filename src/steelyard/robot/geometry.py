@@ -1,0 +1,278 @@
+"""How close an arm comes to itself and to what stands around it.
+
+The bodies are those of a URDF's <collision> elements, or capsules along the links of a DH table: the
+path from one joint frame to the next is a (twist axis x) and d (joint axis z), one capsule each.
+Pinocchio and Coal give the distance d of two bodies and their nearest points p_1, p_2; with the unit
+vector from p_1 to p_2,
+
+    d = direction . (p_2 - p_1),      dd/dq_j = direction . (dp_2/dq_j - dp_1/dq_j)
+
+where p_1 and p_2 move as points of their bodies (the envelope theorem: that other points become the
+nearest ones does not count to first order).
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import coal  # type: ignore[import-untyped]
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.errors import InvalidRobot
+from steelyard.robot.chain import frame_id, joint_rows
+from steelyard.robot.model import RobotModel
+from steelyard.robot.urdf import read_urdf
+
+__all__ = ["Body", "CollisionModel", "box", "capsules", "half_space", "urdf_bodies"]
+
+Array = NDArray[np.float64]
+
+_SHORTEST = 1e-6
+_ALWAYS = 0.95
+_PROBES = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A shape that is fixed to a joint frame (0: the base).
+
+    Attributes:
+        name: in messages
+        joint: number of the joint that moves it, 0 for the base
+        placement: the shape in its joint frame, (4, 4)
+        shape: a shape of Coal
+    """
+
+    name: str
+    joint: int
+    placement: Array
+    shape: coal.CollisionGeometry = field(repr=False)
+
+
+def capsules(robot: RobotModel, radius: ArrayLike) -> tuple[Body, ...]:
+    """Capsules along the links of an arm, from joint to joint and to the flange.
+
+    Args:
+        robot: the arm
+        radius: of all links, or of each, (n,) [m]
+    """
+    radii = np.broadcast_to(np.asarray(radius, dtype=float), (robot.n,))
+    if not (np.isfinite(radii).all() and (radii > 0).all()):
+        raise InvalidRobot(f"capsules need a positive radius for each of {robot.n} links, got {radius!r}")
+    bodies: list[Body] = []
+    for i in range(robot.n + 1):
+        r = radii[max(i - 1, 0)]
+        points = _path(robot, i)
+        for k, (start, end) in enumerate(pairwise(points)):
+            length = float(np.linalg.norm(end - start))
+            if length > _SHORTEST or (i == robot.n and k == len(points) - 2 and bodies[-1].joint != i):
+                name = f"link {i}" if i else "base"
+                bodies.append(Body(name, i, _along(start, end), coal.Capsule(r, max(length, _SHORTEST))))
+    return tuple(bodies)
+
+
+def urdf_bodies(robot: RobotModel, path: str | Path, package_folders: Sequence[str] = ()) -> tuple[Body, ...]:
+    """The <collision> shapes of a URDF.
+
+    Args:
+        robot: the arm made from that URDF, joints locked or not
+        path: of the URDF file
+        package_folders: where 'package://' paths of meshes begin
+    """
+    text = read_urdf(path)
+    model = pin.buildModelFromXML(text)
+    folders = [*package_folders, str(Path(path).parent)]
+    try:
+        found = pin.buildGeomFromUrdfString(model, text, pin.COLLISION, package_dirs=folders)
+    except (ValueError, RuntimeError, ET.ParseError) as error:
+        raise InvalidRobot(f"the collision shapes of {path} cannot be read: {error}") from error
+    if not found.ngeoms:
+        raise InvalidRobot(f"{path} has no <collision> shapes; give a radius for capsules instead")
+    bodies = []
+    for item in found.geometryObjects:
+        link = model.frames[item.parentFrame]
+        here = robot._pin.frames[frame_id(robot._pin, link.name)]
+        placement = here.placement * link.placement.inverse() * item.placement
+        bodies.append(Body(link.name, int(here.parentJoint), placement.homogeneous, item.geometry))
+    return tuple(bodies)
+
+
+def half_space(name: str, point: ArrayLike, normal: ArrayLike) -> Body:
+    """Everything behind a plane: a floor, a wall, a ceiling.
+
+    Args:
+        name: in messages
+        point: on the plane, (3,) [m], in the base frame
+        normal: away from the solid, (3,), in the base frame
+    """
+    direction, p = np.array(normal, dtype=float), np.array(point, dtype=float)
+    if direction.shape != (3,) or p.shape != (3,) or not np.linalg.norm(direction) > 0:
+        raise InvalidRobot(
+            f"{name} needs a point and a normal of three numbers, got {point!r} and {normal!r}"
+        )
+    direction = direction / np.linalg.norm(direction)
+    return Body(name, 0, np.eye(4), coal.Halfspace(direction, float(direction @ p)))
+
+
+def box(name: str, centre: ArrayLike, size: ArrayLike) -> Body:
+    """A box along the axes of the base frame.
+
+    Args:
+        name: in messages
+        centre: (3,) [m], in the base frame
+        size: length of its edges, (3,) [m]
+    """
+    edges, T = np.array(size, dtype=float), np.eye(4)
+    if edges.shape != (3,) or np.shape(centre) != (3,) or not (edges > 0).all():
+        raise InvalidRobot(f"{name} needs a centre and three positive edges, got {centre!r} and {size!r}")
+    T[:3, 3] = centre
+    return Body(name, 0, T, coal.Box(*edges))
+
+
+class CollisionModel:
+    """Distances between the bodies of an arm, and between them and obstacles.
+
+    Args:
+        robot: the arm
+        bodies: of the arm
+        obstacles: around it
+        self_collision: whether bodies of the arm count among each other; those on neighbouring joints never
+            do, nor those that are closer than the clearance in nearly all postures
+        clearance: that shall be kept, [m]
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        bodies: Sequence[Body],
+        obstacles: Sequence[Body] = (),
+        *,
+        self_collision: bool = True,
+        clearance: float = 0.0,
+    ) -> None:
+        self._pin, self._data = robot._pin, robot._pin.createData()
+        self._shapes = pin.GeometryModel()
+        every = (*bodies, *obstacles)
+        self._ids = [
+            self._shapes.addGeometryObject(
+                pin.GeometryObject(f"{k}: {body.name}", body.joint, pin.SE3(body.placement), body.shape)
+            )
+            for k, body in enumerate(every)
+        ]
+        count, pairs = len(bodies), []
+        for i, first in enumerate(bodies):
+            if self_collision:
+                others = enumerate(bodies[i + 1 :], start=i + 1)
+                pairs += [(i, k) for k, other in others if abs(other.joint - first.joint) > 1]
+            if first.joint:
+                pairs += [(i, k) for k in range(count, len(every))]
+        self._every, self._robot, self._clearance = every, robot, clearance
+        self._set(pairs)
+        self._set([pair for pair, always in zip(pairs, self._touching(), strict=True) if not always])
+
+    def near(self, distance: float) -> CollisionModel:
+        """The same with only those pairs that come closer than a distance in some of many random postures.
+
+        Args:
+            distance: [m]
+        """
+        keep = self.distances(self._random_postures()).min(axis=0) < distance
+        made = copy(self)
+        made._data, made._shapes = self._pin.createData(), self._shapes.copy()
+        made._set([pair for pair, close in zip(self._pairs, keep, strict=True) if close])
+        return made
+
+    def _set(self, pairs: Sequence[tuple[int, int]]) -> None:
+        every, self._pairs = self._every, tuple(pairs)
+        self._shapes.removeAllCollisionPairs()
+        for i, k in pairs:
+            self._shapes.addCollisionPair(pin.CollisionPair(self._ids[i], self._ids[k]))
+        self._distance = self._shapes.createData()
+        self._joints = np.array([(every[i].joint, every[k].joint) for i, k in pairs], dtype=int).reshape(
+            -1, 2
+        )
+        self.pair_names = tuple(f"{every[i].name} and {every[k].name}" for i, k in pairs)
+
+    def _random_postures(self) -> Array:
+        limits = self._robot.limits
+        low, high = np.maximum(limits.q_min, -np.pi), np.minimum(limits.q_max, np.pi)
+        return np.random.default_rng(0).uniform(low, high, (_PROBES, self._robot.n))
+
+    def _touching(self) -> Array:
+        """For each pair of the arm's own bodies, whether it is too close in nearly all postures."""
+        own = (self._joints > 0).all(axis=1) | (self._joints[:, 0] == 0)
+        often = (self.distances(self._random_postures()) <= self._clearance).mean(axis=0) > _ALWAYS
+        return np.asarray(often & own)
+
+    def distances(self, q: ArrayLike) -> Array:
+        """The distance of every pair, negative where they overlap, (N, pairs) [m].
+
+        Args:
+            q: joint positions, (N, n) [rad or m]
+        """
+        (rows,) = joint_rows(self._pin, q)
+        out = np.empty((len(rows), len(self.pair_names)))
+        for i, qi in enumerate(rows):
+            pin.computeDistances(self._pin, self._data, self._shapes, self._distance, qi)
+            out[i] = [found.min_distance for found in self._distance.distanceResults]
+        return out
+
+    def slopes(self, q: ArrayLike) -> tuple[Array, Array]:
+        """The distances and their derivatives by q, (N, pairs) [m] and (N, pairs, n).
+
+        Args:
+            q: joint positions, (N, n) [rad or m]
+        """
+        (rows,) = joint_rows(self._pin, q)
+        n, count = self._pin.nv, len(self.pair_names)
+        distance, slope = np.empty((len(rows), count)), np.empty((len(rows), count, n))
+        for i, qi in enumerate(rows):
+            pin.computeJointJacobians(self._pin, self._data, qi)
+            pin.computeDistances(self._pin, self._data, self._shapes, self._distance, qi)
+            found = self._distance.distanceResults
+            distance[i] = [item.min_distance for item in found]
+            points = np.array([(item.getNearestPoint1(), item.getNearestPoint2()) for item in found])
+            moved = self._point_jacobians(points.reshape(-1, 2, 3))
+            apart = np.sign(distance[i])[:, None] * (points[:, 1] - points[:, 0])
+            direction = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-12)
+            slope[i] = np.einsum("pa,paj->pj", direction, moved[:, 1] - moved[:, 0])
+        return distance, slope
+
+    def _point_jacobians(self, points: Array) -> Array:
+        """How the points move with q as points of their bodies, (pairs, 2, 3, n)."""
+        n = self._pin.nv
+        J = np.array(self._data.J)  # of the world's origin: linear, then angular
+        ahead = np.arange(n)[None, None] < self._joints[..., None]
+        turned = np.cross(J[3:].T[None, None], points[:, :, None, :])
+        return np.asarray(np.moveaxis((J[:3].T + turned) * ahead[..., None], -1, -2))
+
+
+def _path(robot: RobotModel, i: int) -> Array:
+    """Corners of link i from its joint frame to the next, or to the flange, (2 or 3, 3)."""
+    end = robot.T_joint_flange[:3, 3] if i == robot.n else robot.joint_placements[i][:3, 3]
+    corners = [np.zeros(3), end]
+    if robot.dh is not None and robot.dh.convention == "modified" and i < robot.n:
+        corners.insert(1, np.array([robot.dh.a[i], 0.0, 0.0]))
+    elif robot.dh is not None and robot.dh.convention == "classic" and i:
+        corners.insert(1, np.array([0.0, 0.0, robot.dh.d[i - 1]]))
+    return np.array(corners)
+
+
+def _along(start: Array, end: Array) -> Array:
+    """The frame in the middle of a segment, z along it, (4, 4)."""
+    T = np.eye(4)
+    T[:3, 3] = (start + end) / 2
+    length = np.linalg.norm(end - start)
+    if length > _SHORTEST:
+        z = (end - start) / length
+        x = np.cross(np.eye(3)[np.abs(z).argmin()], z)
+        x /= np.linalg.norm(x)
+        T[:3, :3] = np.column_stack([x, np.cross(z, x), z])
+    return T

@@ -1,0 +1,202 @@
+"""What design stands on: the JAX regressor is Pinocchio's, and derivatives are finite differences."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+from steelyard.excitation import DesignLimits, OrientationWorkspace, Scene, Sector
+from steelyard.excitation.constraints import AmplitudeBlock, JointGridBlock
+from steelyard.excitation.effects import clearance_functions, effect_functions
+from steelyard.excitation.gradients import ChainMath, Information, Rows, compiled, exact_rows, on_cpu
+from steelyard.excitation.objective import (
+    ConditionNumber,
+    DOptimal,
+    Liu2025,
+    PayloadOptimal,
+    Xu2024,
+)
+from steelyard.excitation.space import MotionSpace
+from steelyard.robot import DriveModel, JointLimits, RobotModel, load_robot, robot_names
+from steelyard.robot.geometry import CollisionModel, box, capsules, half_space
+
+OBJECTIVES = (ConditionNumber(), DOptimal(), Xu2024(), Liu2025(gravity=True), PayloadOptimal())
+
+
+def motion(rng, n, count=12):
+    return rng.normal(size=(3, count, n))
+
+
+def assert_same_rows(robot, rng, kinds=("torque",)):
+    q, v, a = motion(rng, robot.n)
+    sizes = {"torque": (14 * robot.n, robot.n), "payload": (10 + 3 * robot.n, robot.n), "wrench": (10, 6)}
+    for kind in kinds:
+        columns, height = sizes[kind]
+        rows = Rows(kind, np.arange(columns), rng.uniform(0.5, 2, height), gravity=kind != "wrench")
+        math = ChainMath(robot)
+        with on_cpu():
+            ours = np.asarray(compiled(lambda *signals: math.rows(*signals, rows, 0.0))(q, v, a))  # noqa: B023
+        np.testing.assert_allclose(ours, exact_rows(robot, rows, q, v, a), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", robot_names())
+def test_jax_rows_are_those_of_pinocchio_for_bundled_arms(name, rng):
+    kinds = ("torque", "payload", "wrench") if name == "ur10e" else ("torque",)
+    assert_same_rows(load_robot(name), rng, kinds)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "continuous"])
+def test_jax_rows_are_those_of_pinocchio_for_urdfs(kind, tiny, rng):
+    kinds = ("torque", "payload", "wrench") if kind == "prismatic" else ("torque",)
+    assert_same_rows(RobotModel.from_urdf_text(tiny[kind], gravity_base=(1.0, -2.0, -9.0)), rng, kinds)
+
+
+def test_jax_rows_know_coupled_drives_smoothed_signs_and_powers(rng):
+    coupling = np.eye(6)
+    coupling[5, 4] = 0.7
+    drive = DriveModel(np.ones(6), exponent=np.linspace(0.5, 1.5, 6), sign_width=0.05, coupling=coupling)
+    assert_same_rows(load_robot("tx60").with_drive(drive), rng)
+
+
+def test_exact_wrench_is_what_the_load_needs(rng):
+    """Its power for unit speed of each joint is the torque that the joint feels."""
+    robot = load_robot("kr60ha")
+    q, v, a = motion(rng, 6, 4)
+    rows = Rows("wrench", np.arange(10), np.ones(6))
+    body = np.array([3.0, 0.2, -0.1, 0.3, 0.5, 0.01, 0.6, 0.02, -0.03, 0.4])
+    wrench = exact_rows(robot, rows, q, v, a) @ body
+    load = robot.payload_regressor(q, v, a) @ body
+    for j in range(6):
+        unit = robot.frame_motion(q, np.tile(np.eye(6)[j], (4, 1)), np.zeros((4, 6)))
+        power = (unit.linear_velocity * wrench[:, :3] + unit.angular_velocity * wrench[:, 3:]).sum(axis=1)
+        np.testing.assert_allclose(power, load[:, j], atol=1e-9)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: o.name)
+def test_merit_has_the_derivative_that_it_says(objective, rng):
+    robot = load_robot("ur10")
+    target = objective.target(robot, tuple(motion(rng, 6, 120)))
+    A = exact_rows(robot, target.rows, *motion(rng, 6, 60)).reshape(-1, len(target.rows.columns))
+    G, change = A.T @ A / 60, rng.normal(size=(2, A.shape[1], A.shape[1]))[0]
+    change = (change + change.T) * np.sqrt(np.outer(np.diag(G), np.diag(G)))
+    h = 1e-7
+    f, slope = target.merit(G, 3.0)
+    up, down = target.merit(G + h * change, 3.0)[0], target.merit(G - h * change, 3.0)[0]
+    assert (up - down) / (2 * h) == pytest.approx((slope * change).sum(), rel=1e-4)
+    assert np.isfinite(f)
+
+
+def test_gram_matrix_pulls_on_the_motion_as_finite_differences_do(rng):
+    robot = load_robot("planar2r")
+    rows = Rows("torque", np.arange(28), np.array([1.0, 2.0]))
+    information = Information.of(robot, rows)
+    assert Information.of(robot, rows) is information
+    q, v, a = motion(rng, 2)
+    change = rng.normal(size=(28, 28))
+    pulls = information.pull(q, v, a, change)
+    step = rng.normal(size=(3, 12, 2))
+    h = 1e-6
+    up = (information.gram(*(np.array([q, v, a]) + h * step)) * change).sum()
+    down = (information.gram(*(np.array([q, v, a]) - h * step)) * change).sum()
+    pulled = sum((p * s).sum() for p, s in zip(pulls, step, strict=True))
+    assert (up - down) / (2 * h) == pytest.approx(pulled, rel=1e-6)
+
+
+def test_smooth_condition_number_is_above_the_exact_one_and_tends_to_it(rng):
+    A = rng.normal(size=(60, 9)) * np.geomspace(1, 30, 9)
+    target = ConditionNumber().target(load_robot("planar2r"), tuple(motion(rng, 2, 60)))
+    exact = np.log(np.linalg.cond(A))
+    smooth = [target.merit(A.T @ A, s)[0] for s in (1.0, 4.0, 16.0, 1000.0)]
+    assert smooth == sorted(smooth, reverse=True)
+    assert smooth[-1] == pytest.approx(exact, abs=5e-3)
+    assert smooth[-1] >= exact
+
+
+def test_grid_limits_hold_at_every_time(rng):
+    """Ehlich and Zeller: a motion that touches the tightened grid stays inside everywhere."""
+    limits = JointLimits([-1.0, -0.3], [1.5, 2.0], [0.7, 2.0], [2.0, np.inf], [np.inf] * 2)
+    space = MotionSpace(np.array([0.2, 0.5]), np.arange(2), 4, 6.0, True, False, np.ones(2))
+    block = JointGridBlock(space, limits)
+    for _ in range(20):
+        u = rng.normal(size=space.size)
+        while (block.slack(u) < 0).any():
+            u *= 0.97
+        q, v, a = space.trajectory(u).at(np.linspace(0, 6, 20011))
+        assert (q <= limits.q_max).all()
+        assert (q >= limits.q_min).all()
+        assert (np.abs(v) <= limits.v_max).all()
+        assert (np.abs(a) <= limits.a_max).all()
+
+
+@pytest.mark.parametrize("form", [JointGridBlock, AmplitudeBlock])
+def test_limit_blocks_have_the_derivatives_that_they_say(form, rng):
+    limits = JointLimits([-1.0, -np.inf, -1], [1.5, 2.0, 1], [0.7, 2.0, 1], [2.0, np.inf, 3], [np.inf] * 3)
+    space = MotionSpace(np.array([0.2, 0.5, 0.0]), np.array([0, 2]), 3, 6.0, True, True, np.array([0.5, 2.0]))
+    block = form(space, limits)
+    u, du, h = rng.normal(size=space.size), rng.normal(size=space.size), 1e-6
+    now = block.linearised(u)
+    numeric = (block.slack(u + h * du) - block.slack(u - h * du)) / (2 * h)
+    np.testing.assert_allclose(now.along(du), numeric, atol=1e-7)
+    z = rng.uniform(size=len(numeric))
+    assert now.pull(z) @ du == pytest.approx(z @ numeric, rel=1e-6)
+    assert du @ now.curvature(z) @ du == pytest.approx((z * numeric**2).sum(), rel=1e-6)
+
+
+def test_space_keeps_its_promises_about_the_ends(rng):
+    centre = np.array([0.3, -0.8])
+    space = MotionSpace(centre, np.array([1]), 4, 5.0, True, True, np.array([0.7]))
+    u = rng.normal(size=space.size)
+    series = space.trajectory(u)
+    q, v, a = series.at(np.array([0.0, 5.0]))
+    np.testing.assert_allclose(q, [centre, centre], atol=1e-12)
+    np.testing.assert_allclose([v, a], 0, atol=1e-12)
+    np.testing.assert_allclose(space.free_numbers(series), u, atol=1e-12)
+    at = space.sampled(np.linspace(0, 5, 7))
+    np.testing.assert_allclose(space.motion(u, at), series.at(np.linspace(0, 5, 7)), atol=1e-12)
+
+
+def test_effects_have_the_derivatives_that_they_say(rng):
+    robot = load_robot("panda")
+    limits = DesignLimits(
+        robot.limits,
+        height=(0.1, 2.0),
+        linear_speed=np.array([1.0, np.inf, 2.0]),
+        angular_speed=np.full(3, 3.0),
+        workspace=OrientationWorkspace((Sector("z", (0.2, 3.0), (-1.0, 2.0)), Sector("x", (0.1, 2.0)))),
+    )
+    slacks, slopes = effect_functions(robot, limits)
+    q, v, a = motion(rng, 7, 5)
+    value, by_motion = slopes(q, v, a)
+    np.testing.assert_allclose(value, slacks(q, v, a), atol=1e-12)
+    step, h = rng.normal(size=(3, 5, 7)), 1e-7
+    up, down = slacks(*(np.array([q, v, a]) + h * step)), slacks(*(np.array([q, v, a]) - h * step))
+    np.testing.assert_allclose((up - down) / (2 * h), np.einsum("tkdj,dtj->tk", by_motion, step), atol=2e-5)
+
+
+def test_clearances_have_the_derivatives_that_they_say(rng):
+    robot = load_robot("ur10")
+    scene = Scene((half_space("floor", (0, 0, -0.4), (0, 0, 1)), box("table", (0.9, 0, 0), (0.4, 0.4, 0.4))))
+    slacks, slopes = clearance_functions(robot, DesignLimits(robot.limits, scene=scene))
+    q, still = rng.uniform(-1, 1, (20, 6)), np.zeros((20, 6))
+    value, by_motion = slopes(q, still, still)
+    step, h = rng.normal(size=(20, 6)), 1e-7
+    numeric = (slacks(q + h * step, still, still) - slacks(q - h * step, still, still)) / (2 * h)
+    smooth = np.abs(value) > 1e-2
+    np.testing.assert_allclose(
+        np.einsum("tkj,tj->tk", by_motion[:, :, 0], step)[smooth], numeric[smooth], atol=1e-4
+    )
+
+
+def test_distances_of_capsules_agree_with_dense_sampling(rng):
+    """Points along the capsules' axes, computed from the DH table, instead of a collision library."""
+    robot, radius, floor = load_robot("ur10"), 0.05, -0.3
+    model = CollisionModel(robot, capsules(robot, radius), [half_space("floor", (0, 0, floor), (0, 0, 1))])
+    q = rng.uniform(-2, 2, (10, 6))
+    distance = model.distances(q)
+    frames = [robot.forward_kinematics(q, name) for name in robot.link_names]
+    forearm = np.linspace(0, 1, 2001)[:, None] * [robot.dh.a[3], 0, 0]  # link 3: from its frame along x
+    for i in range(10):
+        low = (frames[2][i][:3, :3] @ forearm.T)[2] + frames[2][i][2, 3]
+        pairs = [k for k, name in enumerate(model.pair_names) if name == "link 3 and floor"]
+        assert distance[i, pairs].min() <= low.min() - radius - floor + 1e-9
+        assert distance[i, pairs[0]] == pytest.approx(low.min() - radius - floor, abs=1e-6)

@@ -1,0 +1,47 @@
+"""liu2025 section IV: feasible workspace, Algorithm 1, and the objective (40)."""
+
+import numpy as np
+import pytest
+
+from steelyard.excitation import Liu2025, Sector, evaluate, liu2025_orientations
+from steelyard.robot import load_robot
+from steelyard.trajectory import FourierTrajectory
+
+
+def wrist_motion() -> FourierTrajectory:
+    rng = np.random.default_rng(7)
+    sine, cosine = np.zeros((6, 5)), np.zeros((6, 5))
+    sine[3:], cosine[3:] = rng.normal(size=(2, 3, 5)) / 2
+    return FourierTrajectory(sine, cosine, [0.0, -1.57, 1.57, 0.3, 0.8, 0.2], 10.0)
+
+
+def test_axes_in_spherical_coordinates_are_those_of_eq_36():
+    theta, phi = 0.7, -2.1
+    x = np.array([[np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)]])
+    sector = Sector("x", (theta - 0.1, theta + 0.3), (phi - 0.2, phi + 0.5))
+    assert sector.margin(x)[0] == pytest.approx(min(0.1, 0.2 * np.sin(theta)))
+
+
+def test_algorithm_1_as_printed_adds_postures_again_and_ours_does_not():
+    """n = 1 and n = 2 share every posture of n = 1; of its 4 + 9 postures fewer gravity directions differ."""
+    ours = liu2025_orientations(3, K=-0.2)
+    gravity = ours[:, 2]
+    assert len(np.unique(np.round(gravity, 9), axis=0)) == len(ours)
+    assert len(ours) < 4 + 9
+
+
+def test_a_point_mass_in_the_wrist_centre_cannot_be_seen_without_weight():
+    arm, motion = load_robot("kr60ha"), wrist_motion()
+    target = Liu2025().target(arm, motion.at(np.linspace(0, 10, 200)))
+    assert len(target.rows.columns) == 9
+    with_weight = Liu2025(gravity=True).target(arm, motion.at(np.linspace(0, 10, 200)))
+    assert len(with_weight.rows.columns) == 10
+
+
+def test_objective_40_is_the_condition_of_the_normal_matrix():
+    arm, motion = load_robot("kr60ha"), wrist_motion()
+    t = np.arange(1250) / 125.0
+    from steelyard.excitation.gradients import Rows, exact_rows
+
+    C = exact_rows(arm, Rows("wrench", np.arange(10), np.ones(6)), *motion.at(t)).reshape(-1, 10)
+    assert evaluate(arm, Liu2025(gravity=True), motion) == pytest.approx(np.linalg.cond(C.T @ C), rel=1e-6)

@@ -1,0 +1,112 @@
+"""`steelyard design` and `steelyard postures` as a user meets them."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import typer
+from typer.testing import CliRunner
+
+from steelyard.cli import design, postures
+from steelyard.errors import InvalidTrajectory, UnknownName
+from steelyard.excitation import load_design
+
+LIMITS = "v_max = 1.5\na_max = 4.0\nq_min = -2.0\nq_max = 2.0\n"
+
+
+@pytest.fixture(scope="module")
+def app():
+    made = typer.Typer()
+    made.command("design")(design.command)
+    made.command("postures")(postures.command)
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("design")
+    (path / "limits.toml").write_text(LIMITS)
+    return path
+
+
+def run(app, *arguments):
+    done = CliRunner().invoke(app, [str(a) for a in arguments])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.stdout
+
+
+def quick(folder, *more):
+    return (
+        "design",
+        "planar2r",
+        "--limits",
+        folder / "limits.toml",
+        "--period",
+        5,
+        "--starts",
+        1,
+        "--time-limit",
+        1,
+        *more,
+    )
+
+
+def test_design_as_json_writes_file_and_picture(app, folder):
+    output, picture = folder / "out" / "motion.json", folder / "out" / "motion.png"
+    data = json.loads(run(app, *quick(folder, "-o", output, "--picture", picture, "--json")))
+    assert data["robot"] == "planar2r"
+    assert data["objective"] == "condition"
+    assert data["value"] == pytest.approx(data["condition_number"])
+    assert data["certificate"]["holds"] is True
+    assert data["seconds"] > 0
+    assert load_design(output).value == data["value"]
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_design_in_words_tells_the_certificate_and_the_payload(app, folder):
+    text = run(app, *quick(folder, "--objective", "payload", "--noise", "0.5,0.2"))
+    assert "Certificate (1000 Hz)" in text
+    assert "velocity" in text
+    assert "Predicted standard deviations" in text
+    assert "every limit holds" in text
+
+
+def test_design_is_written_for_others_with_a_way_from_home(app, folder):
+    path = folder / "motion.csv"
+    run(
+        app,
+        *quick(
+            folder, "-o", path, "--approach", "--rate", 50, "--joints", "1,2", "--start", "0.3,0.2", "--json"
+        ),
+    )
+    table = np.loadtxt(path, delimiter=",", skiprows=1)
+    np.testing.assert_allclose(table[0, 1:], 0, atol=1e-9)
+    assert table[-1, 0] > 6
+
+
+def test_design_refusals(app, folder):
+    with pytest.raises(InvalidTrajectory, match="--joints takes numbers as 1,2,3; got 'x'"):
+        run(app, *quick(folder, "--joints", "x"))
+    with pytest.raises(InvalidTrajectory, match="trajectory 'xu2024' has 6 joints, planar2r has 2"):
+        run(app, *quick(folder, "--envelope", "xu2024"))
+    with pytest.raises(UnknownName, match="no objective 'best'"):
+        run(app, *quick(folder, "--objective", "best"))
+
+
+def test_postures_by_every_method(app, folder):
+    output, picture = folder / "postures.csv", folder / "postures.png"
+    text = run(app, "postures", "kr60ha", "--count", 5, "-o", output, "--picture", picture)
+    assert "condition number of the static equations" in text
+    assert np.loadtxt(output, delimiter=",", skiprows=1).shape == (5, 6)
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    for method in ("dopt", "random", "pick"):
+        data = json.loads(run(app, "postures", "kr60ha", "--count", 4, "--method", method, "--json"))
+        assert len(data["postures"]) == 4
+    with pytest.raises(UnknownName, match="no method 'x'; there are liu2025, dopt, random, pick"):
+        run(app, "postures", "kr60ha", "--method", "x")
+    with pytest.raises(InvalidTrajectory, match=r"postures are written as .csv, not 'a.txt'"):
+        run(app, "postures", "kr60ha", "--count", 4, "--method", "random", "-o", folder / "a.txt")

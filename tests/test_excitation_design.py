@@ -1,0 +1,263 @@
+"""Design: what comes out keeps every limit; what cannot be is refused, with the limit and the amount."""
+
+import json
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+from steelyard.errors import InfeasibleDesign, InvalidTrajectory, MissingExtra, UnknownName, UnreadableFile
+from steelyard.excitation import (
+    ConditionNumber,
+    Cone,
+    DesignLimits,
+    DesignSettings,
+    DOptimal,
+    OrientationWorkspace,
+    PayloadOptimal,
+    Scene,
+    certify,
+    design,
+    envelope,
+    evaluate,
+    load_design,
+    objective_named,
+)
+from steelyard.robot import JointLimits, load_robot
+from steelyard.robot.geometry import box, half_space
+from steelyard.trajectory import FourierTrajectory, load_trajectory
+
+QUICK = DesignSettings(starts=2, effort=0.3, workers=2)
+TWO = JointLimits([-2.0, -2.0], [2.0, 2.0], [1.5, 2.0], [4.0, 6.0], [np.inf] * 2)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return load_robot("planar2r")
+
+
+@pytest.fixture(scope="module")
+def found(arm):
+    return design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=QUICK)
+
+
+def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
+    assert found.certificate.holds
+    assert found.trajectory.is_at_rest
+    q, v, a = found.trajectory.at(np.linspace(0, 6, 12001))
+    assert (q <= TWO.q_max).all()
+    assert (q >= TWO.q_min).all()
+    assert (np.abs(v) <= TWO.v_max).all()
+    assert (np.abs(a) <= TWO.a_max).all()
+    randoms = [
+        FourierTrajectory.random(arm.home, reach=[2, 2], speed=TWO.v_max, period_s=6.0, harmonics=5, seed=k)
+        for k in range(20)
+    ]
+    assert found.value < 0.6 * min(evaluate(arm, ConditionNumber(), r) for r in randoms)
+    assert found.value == min(found.start_values)
+    assert found.condition_number == pytest.approx(found.value)
+    assert "every limit holds at 1000 Hz" in found.status
+
+
+def test_same_seed_gives_the_same_motion(arm, found):
+    again = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=replace(QUICK, workers=1))
+    np.testing.assert_array_equal(again.trajectory.sine, found.trajectory.sine)
+    other = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=replace(QUICK, seed=1))
+    assert not np.array_equal(other.trajectory.sine, found.trajectory.sine)
+
+
+def test_design_is_saved_with_its_certificate_and_read_again(found, tmp_path):
+    path = tmp_path / "deep" / "design.json"
+    found.save(path)
+    again = load_design(path)
+    assert again.to_dict() == found.to_dict()
+    assert again.certificate == found.certificate
+    assert again.certificate.worst.margin >= 0
+    np.testing.assert_array_equal(load_trajectory(path).offset, found.trajectory.offset)
+    with pytest.raises(UnreadableFile, match=r"cannot read design .*: No such file"):
+        load_design(tmp_path / "none.json")
+    path.write_text(json.dumps({"value": 1}))
+    with pytest.raises(UnreadableFile, match="holds no design"):
+        load_design(path)
+
+
+def test_start_posture_one_moving_joint_and_amplitude_form(arm):
+    start = np.array([0.3, -0.4])
+    limits = DesignLimits(TWO, form="amplitude")
+    made = design(arm, period_s=5.0, limits=limits, joints=[1], start=start, settings=QUICK)
+    q, v, _ = made.trajectory.at(np.array([0.0, 2.0, 5.0]))
+    np.testing.assert_allclose(q[[0, 2]], [start, start], atol=1e-12)
+    np.testing.assert_array_equal(v[:, 0], 0)
+    amplitude = made.trajectory.amplitudes
+    assert (amplitude[1] <= TWO.v_max).all()
+    assert (amplitude[2] <= TWO.a_max).all()
+    assert {"amplitude of velocity", "upper amplitude of position"} <= {
+        c.limit for c in made.certificate.checks
+    }
+
+
+def test_periodic_motion_need_not_rest(arm):
+    made = design(
+        arm,
+        period_s=4.0,
+        harmonics=2,
+        limits=DesignLimits(TWO),
+        settings=replace(QUICK, at_rest=False, starts=1),
+    )
+    assert not made.trajectory.is_at_rest
+
+
+def test_ctrl_c_returns_the_best_so_far(arm):
+    calls = []
+
+    def interrupt(share, best):
+        calls.append((share, best))
+        if best < np.inf:
+            raise KeyboardInterrupt
+
+    settings = DesignSettings(starts=50, effort=5.0, progress=interrupt, workers=1)
+    made = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=settings)
+    assert made.certificate.holds
+    assert made.status.startswith("stopped by hand; the best so far")
+    assert 0 <= calls[0][0] <= 1
+
+
+def test_time_limit_returns_the_best_so_far(arm):
+    began = time.perf_counter()
+    settings = DesignSettings(starts=500, effort=5.0, time_limit_s=0.5, workers=1)
+    made = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=settings)
+    assert "the time limit was reached" in made.status
+    assert time.perf_counter() - began < 60
+
+
+def test_payload_design_predicts_standard_deviations(arm):
+    made = design(
+        arm, period_s=3.0, objective=PayloadOptimal([0.5, 0.2]), limits=DesignLimits(TWO), settings=QUICK
+    )
+    assert set(made.std) < {"m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"}
+    assert made.value == pytest.approx(np.exp(np.mean(np.log(list(made.std.values())))))
+    half = evaluate(arm, PayloadOptimal([0.5, 0.2]), made.trajectory, limits=DesignLimits(TWO), rate_hz=500.0)
+    assert half == pytest.approx(made.value / 2, rel=0.01)  # four times the samples
+
+
+def test_torque_clearance_height_and_orientation_hold_together():
+    robot = load_robot("ur10")
+    scene = Scene(
+        (half_space("floor", (0, 0, 0), (0, 0, 1)), box("table", (0.9, 0, 0.2), (0.4, 0.4, 0.4))), radius=0.05
+    )
+    posture = np.array([0.0, -1.2, 0.6, -1.0, 0.3, 0.2])
+    axis = robot.forward_kinematics(posture)[:3, 2]
+    limits = DesignLimits(
+        robot.limits,
+        height=(0.2, 1.4),
+        linear_speed=np.full(3, 1.0),
+        angular_speed=np.full(3, 3.0),
+        workspace=OrientationWorkspace((Cone("z", axis, 1.2),)),
+        scene=scene,
+    )
+    made = design(
+        robot, period_s=5.0, harmonics=3, objective=DOptimal(), limits=limits, start=posture,
+        settings=DesignSettings(starts=1, effort=0.1, workers=1),
+    )  # fmt: skip
+    assert made.certificate.holds
+    names = {check.limit for check in made.certificate.checks}
+    assert {"torque", "lowest height", "highest height", "linear speed", "angular speed"} <= names
+    assert {"orientation", "clearance"} <= names
+    z = robot.forward_kinematics(made.trajectory.at(np.linspace(0, 5, 997))[0])
+    assert (z[:, 2, 3] >= 0.2).all()
+    assert (np.arccos(z[:, :3, 2] @ axis) <= 1.2).all()
+
+
+def test_certificate_finds_what_is_broken(arm):
+    series = FourierTrajectory([[1.0], [0.5]], [[0.0], [0.0]], [0.0, 0.0], 2 * np.pi)
+    limits = DesignLimits(JointLimits([-2.0, -0.4], [2.0, 3.0], [2.0, 2.0], [9.0, 9.0], [np.inf] * 2))
+    certificate = certify(arm, limits, series)
+    assert not certificate.holds
+    worst = certificate.worst
+    assert worst.limit == "lower position"
+    assert worst.where == "joint 2"
+    assert worst.at_s == pytest.approx(1.5 * np.pi, abs=2e-3)
+    assert worst.margin == pytest.approx(-0.1, abs=1e-6)
+    assert "margin -0.1 rad" in worst.sentence
+    with pytest.raises(InvalidTrajectory, match="rate_hz must be positive, got 0"):
+        certify(arm, limits, series, rate_hz=0.0)
+
+
+def test_nonsense_is_refused(arm):
+    limits = DesignLimits(TWO)
+    for wish, words in (
+        ({"harmonics": 0}, "needs at least 1 harmonic, got 0"),
+        ({"harmonics": 1}, "1 harmonic leaves no motion; use at least 2"),
+        ({"period_s": -1.0}, "period_s must be positive, got -1"),
+        ({"joints": [2]}, r"some of 1 to 2, got \[3\]"),
+        ({"joints": []}, r"some of 1 to 2, got \[\]"),
+        ({"start": [0.0]}, "start must be 2 finite numbers"),
+    ):
+        with pytest.raises(InvalidTrajectory, match=words):
+            design(arm, limits=limits, **wish)
+    with pytest.raises(InvalidTrajectory, match="planar2r has 2 joints, the limits are for 6"):
+        design(arm, limits=DesignLimits(load_robot("ur10").limits))
+    with pytest.raises(InvalidTrajectory, match=r"joint 1 \(joint_1\) of planar2r has no limit of velocity"):
+        design(arm)
+    with pytest.raises(InvalidTrajectory, match="starts must be positive, got 0"):
+        DesignSettings(starts=0)
+    with pytest.raises(InvalidTrajectory, match="noise must be 2 positive numbers"):
+        design(arm, limits=limits, objective=PayloadOptimal([1.0]))
+    with pytest.raises(UnknownName, match="no objective 'best'; there are condition, dopt, payload"):
+        objective_named("best")
+
+
+def test_limits_that_cannot_be_kept_are_named_with_the_amount(arm):
+    with pytest.raises(
+        InfeasibleDesign, match=r"start posture is outside .*joint 2 below q_max 2 is missed by 0.5"
+    ):
+        design(arm, limits=DesignLimits(TWO), start=[0.0, 2.5])
+    slow = JointLimits([-2.0] * 2, [2.0] * 2, [2.0] * 2, [5.0, 0.1], [np.inf] * 2)
+    with pytest.raises(
+        InfeasibleDesign, match=r"0.5 s is too short for the acceleration limit 0.1 of joint 2"
+    ):
+        design(arm, period_s=0.5, limits=DesignLimits(slow))
+    robot = load_robot("ur10")
+    up = OrientationWorkspace((Cone("z", (1.0, 0, 0), 0.2), Cone("x", (1.0, 0, 0), 0.2)))
+    with pytest.raises(
+        InfeasibleDesign, match=r"no posture of ur10 .*workspace of sensor axis . is missed by .* degrees"
+    ):
+        design(robot, limits=DesignLimits(robot.limits, workspace=up))
+    with pytest.raises(
+        InfeasibleDesign, match=r"no posture .*lowest height of the flange \(3 m\) is missed by 1\."
+    ):
+        design(robot, limits=DesignLimits(robot.limits, height=(3.0, 4.0)))
+    weak = JointLimits(*(getattr(robot.limits, k) for k in ("q_min", "q_max", "v_max", "a_max")), [0.1] * 6)
+    with pytest.raises(InfeasibleDesign, match=r"no posture of ur10 keeps all limits: .*torque of joint"):
+        design(robot, limits=DesignLimits(weak))
+
+
+def test_jax_is_asked_for_by_its_extra(arm, monkeypatch):
+    import builtins
+
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.split(".")[0] == "jax":
+            raise ModuleNotFoundError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtra, match=r"this needs jax: pip install 'steelyard\[excitation\]'"):
+        design(arm, limits=DesignLimits(TWO))
+
+
+def test_envelope_is_the_peaks_of_another_motion():
+    series = FourierTrajectory([[1.0], [0.5]], [[0.0], [0.0]], [0.2, 0.0], 2 * np.pi)
+    limits = envelope(series, torque=np.array([3.0, 4.0]))
+    np.testing.assert_allclose(limits.q_max, [1.2, 0.5], atol=1e-6)
+    np.testing.assert_allclose(limits.q_min, [-0.8, -0.5], atol=1e-6)
+    np.testing.assert_allclose(limits.v_max, [1.0, 0.5])
+    np.testing.assert_allclose(limits.a_max, [1.0, 0.5], atol=1e-6)
+    np.testing.assert_array_equal(limits.tau_max, [3, 4])
+    still = FourierTrajectory([[1.0], [0.0]], [[0.0], [0.0]], [0.2, 0.0], 1.0)
+    with pytest.raises(InvalidTrajectory, match="joint 2 stands still"):
+        envelope(still)

@@ -1,0 +1,175 @@
+"""Limits: files, orientation workspaces, scenes; refusals say what is wrong and by how much."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from steelyard.errors import InvalidRobot, InvalidTrajectory, UnreadableFile
+from steelyard.excitation import (
+    Cone,
+    DesignLimits,
+    OrientationWorkspace,
+    Scene,
+    Sector,
+    intersection,
+    load_limits,
+)
+from steelyard.robot import JointLimits, RobotModel, load_robot
+from steelyard.robot.geometry import CollisionModel, box, capsules, half_space, urdf_bodies
+
+FILE = """
+form = "amplitude"
+v_max = 1.5
+a_max = [1, 2, 3, 4, 5, 6]
+q_max = [1, 1, 1, 1, 1, 1]
+height = [0.2, inf]
+linear_speed = 2.0
+angular_speed = [1, 2, 3]
+[[sector]]
+axis = "z"
+theta_deg = [120, 180]
+phi_deg = [-90, 45]
+[[cone]]
+axis = "x"
+direction = [0, 0, 2]
+half_angle_deg = 30
+[scene]
+floor = -0.1
+clearance = 0.03
+radius = 0.07
+self_collision = false
+wall = [{ point = [0, -0.7, 0], normal = [0, 1, 0] }]
+box = [{ centre = [0.9, 0, 0.2], size = [0.4, 0.8, 0.4] }]
+"""
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return load_robot("ur10")
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text):
+        path = tmp_path / "limits.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_file_sets_every_limit(arm, written):
+    limits = load_limits(arm, written(FILE))
+    assert limits.form == "amplitude"
+    np.testing.assert_array_equal(limits.joints.v_max, 1.5)
+    np.testing.assert_array_equal(limits.joints.a_max, [1, 2, 3, 4, 5, 6])
+    np.testing.assert_array_equal(limits.joints.q_max, 1)
+    np.testing.assert_array_equal(limits.joints.q_min, arm.limits.q_min)
+    np.testing.assert_array_equal(limits.joints.tau_max, arm.limits.tau_max)
+    assert limits.height == (0.2, np.inf)
+    np.testing.assert_array_equal(limits.linear_speed, 2)
+    np.testing.assert_array_equal(limits.angular_speed, [1, 2, 3])
+    sector, cone = limits.workspace.regions
+    np.testing.assert_allclose(np.degrees([*sector.theta, *sector.phi]), [120, 180, -90, 45])
+    np.testing.assert_allclose(cone.direction, [0, 0, 1])
+    assert np.degrees(cone.half_angle) == pytest.approx(30)
+    assert [body.name for body in limits.scene.obstacles] == ["floor", "wall 1", "box 1"]
+    assert (limits.scene.clearance, limits.scene.radius) == (0.03, 0.07)
+    assert not limits.scene.self_collision
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("speed = 1", "unknown key 'speed'; known are a_max"),
+        ("[scene]\nroof = 1", r"\[scene\] has an unknown key 'roof'"),
+        ("v_max = [1, 2]", "v_max must be one number or 6"),
+        (
+            "q_min = 7",
+            "contradictory limits: joint 1 must be above 7 and below 6.28319; they miss .* by 0.7168",
+        ),
+        ("height = [2, 1]", r"height: the lowest \(2 m\) lies 1 m above the highest \(1 m\)"),
+        ("linear_speed = -1", "linear_speed must be three positive numbers"),
+        ("form = 'loose'", "form must be 'exact' or 'amplitude', got 'loose'"),
+        ("[[sector]]\naxis = 'w'", "a sensor has the axes x, y, z, not 'w'"),
+        ("[[sector]]\naxis = 'x'\ntheta_deg = [90, 30]", "axis x: theta must rise within 0 and pi"),
+        ("[[sector]]\naxis = 'x'\nphi_deg = [90, 30]", "axis x: phi must rise"),
+        ("[[cone]]\naxis = 'x'\ndirection = [0, 0, 0]\nhalf_angle_deg = 9", "a cone needs a direction"),
+        ("[[cone]]\naxis = 'x'\ndirection = [0, 0, 1]\nhalf_angle_deg = 0", "half_angle must lie in 0 to pi"),
+        ("[[cone]]\naxis = 'x'", "limits .*: 'direction'"),
+        ("[scene]\nclearance = -1", "clearance must not be negative, got -1"),
+    ],
+)
+def test_a_file_with_nonsense_is_refused(arm, written, text, words):
+    with pytest.raises(InvalidTrajectory, match=words):
+        load_limits(arm, written(text))
+
+
+def test_files_that_are_none_are_refused(arm, written, tmp_path):
+    with pytest.raises(UnreadableFile, match=r"cannot read limits .*: No such file"):
+        load_limits(arm, tmp_path / "none.toml")
+    with pytest.raises(UnreadableFile, match="are not valid TOML"):
+        load_limits(arm, written("="))
+
+
+def test_intersection_is_the_tighter_of_both(arm):
+    other = JointLimits([-1.0] * 6, [9.0] * 6, [9.0] * 6, [3.0] * 6, [40.0] * 6)
+    both = intersection(arm.limits, other)
+    np.testing.assert_array_equal(both.q_min, -1)
+    np.testing.assert_array_equal(both.q_max, arm.limits.q_max)
+    np.testing.assert_array_equal(both.a_max, 3)
+    np.testing.assert_array_equal(both.tau_max, [40] * 6)
+    with pytest.raises(InvalidTrajectory, match="limits of 6 and of 2 joints"):
+        intersection(arm.limits, JointLimits.none(2))
+
+
+def test_smooth_slacks_and_angles_agree_on_what_is_inside(rng):
+    R = Rotation.random(4000, rng).as_matrix()
+    workspace = OrientationWorkspace(
+        (Sector("z", (0.3, 2.5), (-1.0, 2.9)), Sector("y", phi=(2.0, 5.0)), Cone("x", (1.0, 2.0, -1.0), 1.3))
+    )
+    inside = (workspace.slacks(R, np) >= 0).all(axis=1)
+    np.testing.assert_array_equal(inside, workspace.contains(R))
+    assert 100 < inside.sum() < 2000
+    np.testing.assert_array_equal(inside, (workspace.margins(R) >= 0).all(axis=1))
+
+
+def test_margin_of_a_cone_is_the_angle_to_its_border():
+    workspace = OrientationWorkspace.around(np.eye(3), np.radians(50))
+    R = Rotation.from_euler("z", 20, degrees=True).as_matrix()
+    np.testing.assert_allclose(np.degrees(workspace.margins(R[None])), [[30, 30, 50]], atol=1e-9)
+
+
+def test_collision_shapes_of_a_urdf_move_with_their_links(tmp_path, two_links, rng):
+    sphere = "<geometry><sphere radius='0.1'/></geometry>"
+    shape = f"<collision><origin xyz='0.5 0 0' rpy='0 0 0'/>{sphere}</collision>"
+    text = two_links().replace('<link name="arm">', f'<link name="arm">{shape}')
+    path = tmp_path / "arm.urdf"
+    path.write_text(text)
+    robot = RobotModel.from_urdf(path)
+    model = CollisionModel(robot, urdf_bodies(robot, path), [half_space("floor", (0, 0, -1), (0, 0, 1))])
+    q = rng.uniform(-2, 2, (7, 1))
+    centre = robot.forward_kinematics(q, "arm") @ np.array([0.5, 0, 0, 1.0])
+    np.testing.assert_allclose(model.distances(q)[:, 0], centre[:, 2] + 1 - 0.1, atol=1e-9)
+    path.write_text(two_links())
+    with pytest.raises(InvalidRobot, match="has no <collision> shapes; give a radius for capsules instead"):
+        urdf_bodies(RobotModel.from_urdf(path), path)
+
+
+def test_bodies_that_are_none_are_refused(arm):
+    with pytest.raises(InvalidRobot, match="capsules need a positive radius for each of 6 links"):
+        capsules(arm, -1.0)
+    with pytest.raises(InvalidRobot, match=r"wall needs a point and a normal"):
+        half_space("wall", (0, 0, 0), (0, 0, 0))
+    with pytest.raises(InvalidRobot, match="crate needs a centre and three positive edges"):
+        box("crate", (0, 0, 0), (1, 1, 0))
+
+
+def test_self_collision_is_seen(arm):
+    model = Scene(clearance=0.0).model(arm)
+    folded = np.array([0.0, -1.0, 3.05, 0.0, 0.0, 0.0])
+    assert model.distances(folded[None]).min() < 0
+    assert model.distances(arm.home[None]).min() > 0
+    names = model.pair_names[int(model.distances(folded[None]).argmin())]
+    assert "link" in names
+    assert DesignLimits.of(arm).with_joints(JointLimits.none(6)).joints.q_max[0] == np.inf

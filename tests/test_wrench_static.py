@@ -1,0 +1,231 @@
+"""The static stage: postures found, doubts told, advice given, every refusal with its text."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from steelyard.errors import InvalidRecording, InvalidRobot
+from steelyard.inertia import InertialParameters
+from steelyard.payload.wrench import (
+    Postures,
+    RestRule,
+    WrenchRecording,
+    WristSensor,
+    find_postures,
+    payload_at_rest,
+    weigh_static,
+)
+from steelyard.payload.wrench.advice import advise, spread_of_directions, without_duplicates
+from steelyard.payload.wrench.gravity import tilted_gravity
+from steelyard.payload.wrench.regressor import wrench_regressor
+
+UPRIGHT = np.array([0.0, 0.0, -9.81])
+TILT = np.array([0.03, -0.05])
+BODY = InertialParameters.from_com(5.0, [0.02, -0.04, 0.1], 0.05 * np.eye(3))
+DRIFT = np.array([3.0, -5.0, 8.0, 0.4, -0.3, 0.2])
+TRUTH = np.concatenate([BODY.vector[:4], DRIFT, TILT])
+
+
+def wrenches(R, gravity_base):
+    u = np.einsum("nji,j->ni", R, gravity_base)
+    return wrench_regressor(np.column_stack([u, np.zeros((len(u), 9))])) @ BODY.vector
+
+
+def table(rng, N=12, noise=1e-9, gravity_base=None, sensor=None, R=None):
+    """A table of postures as a sensor would give it."""
+    R = Rotation.random(N, random_state=1).as_matrix() if R is None else R
+    g = tilted_gravity(UPRIGHT, TILT) if gravity_base is None else gravity_base
+    w = wrenches(R, g) + DRIFT + noise * rng.normal(size=(len(R), 6)) * [1, 1, 1, 0.1, 0.1, 0.1]
+    return WrenchRecording.of_measured(
+        np.arange(len(R), dtype=float), w, R, sensor=sensor or WristSensor(), timed=False
+    )
+
+
+def continuous(rng, *, rest_s=1.5, move_s=0.7, N=8, noise=0.05, trend=0.0, rate=50.0):
+    """Rests and turns in between, as a logger sees them."""
+    ends = Rotation.random(N, random_state=3)
+    R, times = [], np.arange(0, N * (rest_s + move_s), 1 / rate)
+    for t in times:
+        k, x = int(t // (rest_s + move_s)), (t % (rest_s + move_s) - rest_s) / move_s
+        way = (ends[k].inv() * ends[min(k + 1, N - 1)]).as_rotvec()
+        x = np.clip(x, 0, 1)
+        R.append((ends[k] * Rotation.from_rotvec(way * (3 * x**2 - 2 * x**3))).as_matrix())
+    R = np.array(R)
+    w = wrenches(R, tilted_gravity(UPRIGHT, TILT)) + DRIFT + noise * rng.normal(size=(len(R), 6))
+    w[:, 2] += trend * times
+    return WrenchRecording(times, w, R, WristSensor())
+
+
+@pytest.mark.parametrize("method", ["restricted", "ls", "tls"])
+def test_every_method_recovers_exact_postures(method, rng):
+    found = weigh_static(find_postures(table(rng)), method=method)
+    np.testing.assert_allclose(found.value, TRUTH, atol=1e-6)
+    assert found.mass == pytest.approx(5.0)
+    np.testing.assert_allclose(found.com, BODY.com, atol=1e-7)
+    np.testing.assert_allclose(found.drift, DRIFT, atol=1e-6)
+    np.testing.assert_allclose(found.gravity_base, tilted_gravity(UPRIGHT, TILT), atol=1e-6)
+
+
+def test_the_restricted_method_is_the_best_and_knows_its_uncertainty():
+    errors, z = {m: [] for m in ("restricted", "ls", "tls")}, []
+    for seed in range(30):
+        postures = find_postures(table(np.random.default_rng(seed), noise=0.2))
+        for method, rows in errors.items():
+            found = weigh_static(postures, method=method)
+            rows.append(found.value - TRUTH)
+            if method == "restricted":
+                low, high = found.interval().T
+                z.append((low < TRUTH) & (high > TRUTH))
+    size = {m: np.sqrt(np.mean(np.square(rows), axis=0)) for m, rows in errors.items()}
+    assert (size["restricted"][1:4] < 0.95 * size["ls"][1:4]).all()  # measured forces are noisy columns
+    assert (size["restricted"][1:4] < 0.95 * size["tls"][1:4]).all()
+    assert (size["restricted"] < 1.1 * size["ls"]).all()
+    assert 0.91 < np.mean(z) < 0.985
+
+
+@pytest.mark.parametrize("method", ["ls", "tls"])
+def test_the_linear_methods_know_theirs(method):
+    z = []
+    for seed in range(25):
+        found = weigh_static(find_postures(table(np.random.default_rng(seed), noise=0.2)), method=method)
+        z.append((found.value - TRUTH) / found.std)
+    assert 0.8 < np.std(z) < 1.2
+
+
+def test_a_wall_mounted_arm_gives_its_gravity(rng):
+    nominal = np.array([0.0, 9.81, 0.0])
+    postures = find_postures(table(rng, gravity_base=tilted_gravity(nominal, TILT)))
+    found = weigh_static(postures, gravity_base=nominal)
+    np.testing.assert_allclose(found.value, TRUTH, atol=1e-5)
+
+
+def test_a_level_base_may_be_said(rng):
+    postures = find_postures(table(rng, gravity_base=UPRIGHT, noise=0.02))
+    level, free = weigh_static(postures, tilt=False), weigh_static(postures)
+    np.testing.assert_allclose(level.inclination, 0)
+    np.testing.assert_allclose(level.std[10:], 0)
+    assert level.mass == pytest.approx(5.0, abs=0.02)
+    assert level.std[4] <= 1.05 * free.std[4]
+
+
+def test_rest_is_found_in_a_continuous_recording(rng):
+    postures = find_postures(continuous(rng))
+    assert len(postures) == 8
+    np.testing.assert_allclose(np.diff(postures.t), 2.2, atol=0.6)
+    found = weigh_static(postures)
+    low, high = found.interval(0.9999).T
+    assert ((low < TRUTH) & (high > TRUTH)).all()
+    assert np.isfinite(found.trend).all()
+    assert "well spread" in found.status
+
+
+def test_a_drift_that_moves_is_told_and_not_averaged(rng):
+    found = weigh_static(find_postures(continuous(rng, trend=0.05, noise=0.02)))
+    assert "the zero drift moves during the run, fz0 by 2.99 a minute" in found.status
+    assert found.trend[2] == pytest.approx(0.05, rel=0.05)
+    assert found.mass == pytest.approx(5.0, abs=0.01)
+
+
+def test_a_rest_that_is_none_is_left_out(rng):
+    recording = continuous(rng)
+    w = recording.wrench.copy()
+    w[:60, 0] += 20 * rng.normal(size=60)  # somebody leans on the load
+    postures = find_postures(replace(recording, wrench=w))
+    assert len(postures) == 7
+    assert postures.notes == ("left out 1 of 8 rests: the sensor creeps in 0, the wrench is not steady in 1",)
+    R = recording.R_base_sensor.copy()
+    creep = Rotation.from_rotvec(np.outer(0.008 * recording.t, [1, 0, 0])).as_matrix()
+    with pytest.raises(InvalidRecording, match="none of the 8 rests is one: the sensor creeps in all"):
+        find_postures(replace(recording, R_base_sensor=creep @ R))
+
+
+def test_without_rest_there_is_no_static_stage(rng):
+    turning = Rotation.from_rotvec(np.outer(np.arange(0, 5, 0.02), [0.5, 0.2, 0])).as_matrix()
+    recording = WrenchRecording(np.arange(250) * 0.02, rng.normal(size=(250, 6)), turning, WristSensor())
+    with pytest.raises(InvalidRecording, match=r"nowhere at rest: it turns at 0.539 rad/s at least"):
+        find_postures(recording)
+    moving = replace(continuous(rng), position=np.outer(np.arange(880) * 0.02, [0.1, 0, 0]))
+    with pytest.raises(InvalidRecording, match="nowhere at rest"):
+        find_postures(moving, RestRule())
+
+
+def test_postures_with_the_same_gravity_direction_count_once(rng):
+    R = Rotation.random(6, random_state=5).as_matrix()
+    yaw = Rotation.from_rotvec([0, 0, 0.7]).as_matrix()
+    recording = table(rng, R=np.concatenate([R, yaw @ R[:3]]))
+    postures = find_postures(recording)
+    postures = replace(postures, rows=np.array([1, 1, 1, 1, 1, 1, 9, 1, 1]))
+    kept = without_duplicates(postures, UPRIGHT)
+    assert len(kept) == 6
+    assert 9 in kept.rows  # the longer rest of two
+    assert kept.notes == ("left out 3 postures with the same gravity direction as another",)
+
+
+def test_postures_that_are_alike_are_told_and_one_to_add(rng):
+    angles = np.linspace(0, 5, 6)  # gravity stays in the x-z plane of the sensor
+    flat = Rotation.from_rotvec(np.outer(angles, [0, 1, 0])).as_matrix()
+    found = weigh_static(find_postures(table(rng, R=flat, gravity_base=UPRIGHT, noise=0.02)))
+    assert "too alike" in found.status
+    assert "(0.0, -1.0, 0.0) of the sensor frame" in found.status
+    assert not np.isfinite(found.std[5]) or found.std[5] > 1.0
+    good = find_postures(table(rng))
+    assert advise(good, UPRIGHT) == ""
+    assert spread_of_directions(good, UPRIGHT) > 0.3
+    with pytest.raises(InvalidRecording, match=r"only 2 different postures at rest; .* add one in which"):
+        weigh_static(find_postures(table(rng, N=2)))
+
+
+def test_a_wrong_sign_is_a_negative_mass(rng):
+    recording = table(rng)
+    other = WrenchRecording.of_measured(
+        recording.t, -recording.wrench, recording.R_base_sensor, sensor=WristSensor(), timed=False
+    )
+    with pytest.raises(InvalidRecording, match=r"weighs -4.9\d+ kg: .* 'sensor_on_load' instead of"):
+        weigh_static(find_postures(other))
+    right = WrenchRecording.of_measured(
+        recording.t,
+        -recording.wrench,
+        recording.R_base_sensor,
+        sensor=WristSensor(convention="sensor_on_load"),
+        timed=False,
+    )
+    assert right.notes == ("the wrench was what the sensor does to the load; its sign was turned",)
+    assert weigh_static(find_postures(right)).mass == pytest.approx(5.0)
+
+
+def test_a_wrong_frame_is_named(rng):
+    recording = table(rng)
+    R = recording.R_base_sensor
+    rotated = np.einsum("nij,ncj->nci", R, recording.wrench.reshape(-1, 2, 3)).reshape(-1, 6)
+
+    def said(wrench, rotation, frame):
+        sensor = WristSensor(frame=frame)
+        made = WrenchRecording.of_measured(recording.t, wrench, rotation, sensor=sensor, timed=False)
+        return weigh_static(find_postures(made))
+
+    assert said(rotated, R, "base").mass == pytest.approx(5.0)
+    with pytest.raises(InvalidRecording, match="already rotated into the base frame: say frame = 'base'"):
+        said(rotated, R, "sensor")
+    with pytest.raises(InvalidRecording, match="in the sensor frame and not rotated: say frame = 'sensor'"):
+        said(recording.wrench, R, "base")
+    with pytest.raises(InvalidRecording, match="inverse of the stated one: turn the rotation round"):
+        said(recording.wrench, R.transpose(0, 2, 1), "sensor")
+
+
+def test_refusals_of_the_static_stage(rng):
+    postures = find_postures(table(rng))
+    with pytest.raises(InvalidRecording, match="method must be 'restricted', 'ls' or 'tls', got 'svd'"):
+        weigh_static(postures, method="svd")
+    with pytest.raises(InvalidRobot, match="gravity_base must be three finite numbers"):
+        weigh_static(postures, gravity_base=[0, 0, 0])
+
+
+def test_a_payload_at_rest_says_that_it_knows_no_inertia(rng):
+    payload = payload_at_rest(weigh_static(find_postures(table(rng, noise=0.01))))
+    assert not payload.knows_inertia
+    assert np.isinf(payload.std[4:]).all()
+    assert payload.body.mass == pytest.approx(5.0, abs=0.01)
+    assert payload.status.startswith("postures at rest say nothing about the inertia; 12 postures")
+    assert isinstance(find_postures(table(rng)), Postures)
