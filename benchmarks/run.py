@@ -18,7 +18,8 @@ sys.path.insert(0, str(HERE))
 
 def main() -> int:
     rooms = sys.argv[1:] or sorted(p.stem.removeprefix("bench_") for p in HERE.glob("bench_*.py"))
-    results = {}
+    path = HERE / "results.json"
+    results = json.loads(path.read_text()) if path.exists() and sys.argv[1:] else {}
     print(f"{'what':66} {'ours':>14} {'reference':>14} {'ratio':>8}  goal")
     missed = 0
     for room in rooms:
@@ -26,7 +27,7 @@ def main() -> int:
             results[f"{room}.{figure.name}"] = figure.as_dict()
             missed += not figure.reached
             print(figure.line(), flush=True)
-    (HERE / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+    path.write_text(json.dumps(results, indent=2) + "\n")
     print(f"{len(results)} figures, {missed} short of their goal; benchmarks/results.json")
     return 1 if missed else 0
 

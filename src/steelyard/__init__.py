@@ -8,6 +8,7 @@ from typing import Any
 
 _HOME = {
     "DHTable": "robot",
+    "DesignLimits": "excitation",
     "DriveModel": "robot",
     "DynamicModel": "identification",
     "FourierTrajectory": "trajectory",
@@ -23,6 +24,7 @@ _HOME = {
     "WristSensor": "payload.wrench",
     "check_quality": "quality",
     "contact_force": "applications.contact_force",
+    "design": "excitation",
     "identify": "identification",
     "load_robot": "robot",
     "load_trajectory": "trajectory",

@@ -24,7 +24,14 @@ FLOORS = {
     "live": 7,
     "cli": 8,
 }
-ONLY_HERE = {"pinocchio": {"robot"}, "mujoco": {"simulation"}, "typer": {"cli"}, "rich": {"cli"}}
+ONLY_HERE = {
+    "pinocchio": {"robot"},
+    "coal": {"robot"},
+    "jax": {"excitation"},
+    "mujoco": {"simulation"},
+    "typer": {"cli"},
+    "rich": {"cli"},
+}
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE or p.stem in FLOORS)
 
 
