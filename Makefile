@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench soak clean
 
 demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
@@ -18,6 +18,9 @@ lint: $(READY)
 
 bench: $(READY)  ## speed and accuracy beside a reference, in one table
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+
+soak: $(READY)  ## ten million steps of the online estimator
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -1,0 +1,381 @@
+"""The payload while the arm moves: the estimate of `weigh`, one sample at a time.
+
+Without forgetting it equals `weigh` with the same noise of the joints (`tests/contracts/`). Unknown are the
+payload, friction, and the arm with what its empty runs told as a prior (see `factor`). Samples are taken in
+blocks of five, and the work is shared: one step makes the rows, the next updates the factor by QR. Windows
+of 0.2 s are tested for a change (see `change`); where one is found, the last two windows are thrown away,
+and the payload restarts while the arm stays known. Residuals that are wider than the model says widen the
+answer: with information A_j from joint j whose variance is f_j times what was assumed,
+
+    C = A^-1 + A^-1 sum_j (f_j - 1) A_j A^-1
+
+(columns of payload and friction only; the arm is known from elsewhere).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.inertia import InertialParameters
+from steelyard.payload.online.advice import OnlineAnswer, status_of
+from steelyard.payload.online.change import change_statistic
+from steelyard.payload.online.factor import (
+    NOTHING_STD,
+    factor_with,
+    forgotten,
+    inverse_factor,
+    prior_factor,
+    restarted,
+    solved,
+)
+from steelyard.payload.online.rows import OnlineRows
+from steelyard.payload.online.sample import Counts, OnlineSample, checked_row, fault_of
+from steelyard.payload.online.spread import Spread
+from steelyard.payload.online.state import DirectState, Episode, Window
+from steelyard.payload.physical import nearest_physical
+from steelyard.payload.torque import Payload
+
+__all__ = ["DirectEstimator", "DirectOptions"]
+
+Array = NDArray[np.float64]
+
+_MOST_EPISODES = 1000
+_SETTLED = 10  # windows: before, residuals tell of the unknowns, not of the noise
+_CLOCK_ROUNDING_S = 1e-4
+_YOUNG = 15  # windows
+_SPIKE = 20.0  # standard deviations
+_UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
+
+
+@dataclass(frozen=True)
+class DirectOptions:
+    """How the direct estimator works.
+
+    Attributes:
+        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+        forgetting_s: time after which payload and friction count 1/e, [s]; None to forget nothing
+        alarm: threshold of the test for a change, see `change`; None to test for none
+        window_s: length of the tested windows, [s]; a change is seen after one to two of them
+        friction_change: how much friction may change with the payload, as a share of Fc + Fv
+        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`
+        longest_gap_s: a longer one is a pause, [s]
+        block: samples that are taken together
+    """
+
+    accuracy: float = 0.01
+    forgetting_s: float | None = None
+    alarm: float | None = 60.0
+    window_s: float = 0.2
+    friction_change: float = 0.03
+    lowest_speed: float = 0.01
+    longest_gap_s: float = 0.25
+    block: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("accuracy", "forgetting_s", "alarm", "window_s", "longest_gap_s", "block"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InvalidSamples(f"{name} must be positive, got {value}")
+
+
+@dataclass(frozen=True, eq=False)
+class DirectEstimator:
+    """Weighs the payload of a known arm sample by sample. States are values; `step` changes none.
+
+    Attributes:
+        model: of the empty arm
+        kinematics: whether the stream holds 'measured' or 'commanded' motion; it must be the model's
+        noise: standard deviation of each joint's torque that weighs its rows, (n,) [Nm or N]; by default
+            that of the model, widened by its correlation in time
+        options: see `DirectOptions`
+    """
+
+    model: DynamicModel
+    kinematics: Literal["measured", "commanded"]
+    noise: Array | None = None
+    options: DirectOptions = field(default_factory=DirectOptions)
+    _rows: OnlineRows = field(init=False, repr=False)
+    _weights: Array = field(init=False, repr=False)
+    _prior: Array = field(init=False, repr=False)
+    _friction_change: Array = field(init=False, repr=False)
+    _empty: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kinematics != self.model.kinematics:
+            raise InvalidSamples(
+                f"the model was fitted to {self.model.kinematics} motion, the stream holds"
+                f" {self.kinematics} motion"
+            )
+        estimate, n = self.model.estimate, self.model.robot.n
+        noise = estimate.noise * np.sqrt(np.maximum(estimate.inflation, 1.0))
+        noise = np.array(noise if self.noise is None else self.noise, dtype=float)
+        if noise.shape != (n,) or not (np.isfinite(noise).all() and (noise > 0).all()):
+            raise InvalidSamples(f"noise must be {n} positive numbers, got {noise}")
+        rows = OnlineRows.of(self.model)
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_weights", 1.0 / noise)
+        object.__setattr__(self, "_prior", prior_factor(self.model, rows))
+        object.__setattr__(self, "_empty", solved(self._prior))
+        object.__setattr__(self, "_friction_change", self._change_of_friction())
+
+    # --- the three verbs --------------------------------------------------------------------------------
+
+    def init(self) -> DirectState:
+        """The state before the first sample."""
+        n, m, R = self.model.robot.n, self._rows.m, self._prior
+        known = 10 + self._rows.friction
+        return DirectState(
+            R=R,
+            base=R,
+            safe=R,
+            x=solved(R),
+            pending=(),
+            prepared=(),
+            memory=np.zeros((2, n)),
+            last_s=-np.inf,
+            last_tau=np.zeros(n),
+            window=Window.nothing(n, m),
+            information=np.zeros((n, known, known)),
+            spread=Spread.nothing(n),
+            reach=_no_reach(n),
+            start_s=-np.inf,
+            windows=0,
+            counts=Counts(),
+            history=(),
+        )
+
+    def step(self, state: DirectState, sample: OnlineSample) -> DirectState:
+        """The state after one more sample. Bad samples are counted and skipped.
+
+        Args:
+            state: as `init` or `step` gave it
+            sample: one instant
+        """
+        row = checked_row(sample, self.model.robot.n)
+        if fault := fault_of(row, state.last_s, self.model.robot.limits.tau_max):
+            last_s = row[0] if fault == "saturated" else state.last_s
+            return state._replace(counts=state.counts.plus(fault), last_s=last_s)
+        if row[0] - state.last_s > self.options.longest_gap_s:
+            state = self._begun(state, row) if state.start_s == -np.inf else self._paused(state, row[0])
+        pending = (*state.pending, row)
+        if len(pending) <= self.options.block:
+            return self._with_work_done(state)._replace(pending=pending, last_s=float(row[0]))
+        while state.prepared or self._due(state):
+            state = self._with_work_done(state)
+        state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
+        return state._replace(pending=(row,), last_s=float(row[0]))
+
+    def estimate(self, state: DirectState) -> Payload:
+        """What the arm carries now, with all samples of the state.
+
+        Args:
+            state: as `init` or `step` gave it
+        """
+        answer = self._answer(self._drained(state))
+        plain = InertialParameters.from_vector(answer.x[:10], self.model.robot.flange)
+        body, distance = plain, 0.0
+        if not answer.unknown.any():
+            body, distance = nearest_physical(plain, answer.covariance)
+        status = status_of(answer, state, self._rows, distance=distance, accuracy=self.options.accuracy)
+        noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
+        return Payload(
+            body=body, unconstrained=plain, covariance=answer.covariance, noise=noise, status=status
+        )
+
+    # --- cheap views -------------------------------------------------------------------------------------
+
+    def converged(self, state: DirectState) -> bool:
+        """Whether the mass is as sure as was asked for.
+
+        Args:
+            state: as `init` or `step` gave it
+        """
+        return self._answer(self._drained(state)).half_width <= self.options.accuracy
+
+    # --- inside ------------------------------------------------------------------------------------------
+
+    def _begun(self, state: DirectState, row: Array) -> DirectState:
+        """The state when the first sample comes; friction remembers from there."""
+        n, q = self.model.robot.n, row[1 : 1 + self.model.robot.n]
+        u = q if self._rows.mixing is None else self._rows.mixing @ q
+        return state._replace(
+            memory=np.array([np.zeros(n), u]),
+            last_tau=row[-n:].copy(),
+            window=Window.nothing(n, self._rows.m, float(row[0])),
+            start_s=float(row[0]),
+        )
+
+    def _paused(self, state: DirectState, t: float) -> DirectState:
+        """The state after a hole in the stream: what was pending is taken, the window ends."""
+        state = self._drained(state)
+        state = self._judged(state) if state.window.rows.any() else state
+        window = Window.nothing(len(self._weights), self._rows.m, float(t))
+        return state._replace(window=window, counts=state.counts.plus("gaps"))
+
+    def _drained(self, state: DirectState) -> DirectState:
+        """The state with every sample in its factor."""
+        state = self._processed(state) if state.prepared else state
+        if not state.pending:
+            return state
+        rows = np.array(state.pending)
+        state = self._prepared(state, rows, rows[-1, -len(self._weights) :])
+        return self._processed(state)._replace(pending=())
+
+    def _due(self, state: DirectState) -> bool:
+        return state.window.end_s - state.window.start_s > self.options.window_s - _CLOCK_ROUNDING_S
+
+    def _with_work_done(self, state: DirectState) -> DirectState:
+        """The state after one piece of waiting work: steps between blocks share it, so that none is long."""
+        if state.prepared:
+            return self._processed(state)
+        return self._judged(state) if self._due(state) else state
+
+    def _prepared(self, state: DirectState, block: Array, next_tau: Array) -> DirectState:
+        """The state with the rows of a block of samples [t q v a tau], (k, 1 + 4 n)."""
+        n = len(self._weights)
+        motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
+        rows, memory = self._rows.rows(motion, tau, state.memory, self._empty)
+        rows *= self._weights[:, None]
+        return state._replace(prepared=(rows, block, next_tau), memory=memory)
+
+    def _processed(self, state: DirectState) -> DirectState:
+        """The state with its prepared block in the factor."""
+        rows, block, next_tau = state.prepared
+        n = len(self._weights)
+        motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
+        usable = np.abs(motion[:, 1]) >= self.options.lowest_speed
+        e = rows[:, :, -1] - rows[:, :, :-1] @ state.x
+        spikes = self._spikes(e, tau, state.last_tau, next_tau)
+        usable[spikes] = False
+        reach = state.reach
+        counts = state.counts
+        if spikes.any():
+            counts = counts.plus("spikes", int(spikes.sum()))
+        state = state._replace(
+            prepared=(),
+            last_tau=tau[-1],
+            counts=counts.plus("used", len(block) - int(spikes.sum())),
+            reach=np.array(
+                [
+                    np.minimum(reach[0], motion[:, 0].min(axis=0)),
+                    np.maximum(reach[1], motion[:, 0].max(axis=0)),
+                    np.maximum(reach[2], np.abs(motion[:, 1]).max(axis=0)),
+                ]
+            ),
+        )
+        if not usable.all():
+            rows, e = rows * usable[:, :, None], e * usable
+        return self._informed(state, rows, e, usable.sum(axis=0), float(block[-1, 0]))
+
+    def _informed(
+        self, state: DirectState, rows: Array, e: Array, count: NDArray[np.int64], last_s: float
+    ) -> DirectState:
+        """The state with rows in its factor and its window; those that do not count are zero."""
+        window = state.window
+        if not count.any():
+            return state._replace(window=window._replace(end_s=last_s))
+        R, information = state.R, state.information
+        if self.options.forgetting_s is not None:
+            weight = float(np.exp((window.end_s - last_s) / self.options.forgetting_s))
+            R, information = forgotten(R, weight, information.shape[1]), weight * information
+        flat = rows.reshape(-1, rows.shape[2])
+        near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
+        window = Window(
+            window.start_s,
+            last_s,
+            window.payload + flat[:, :4].T @ flat,
+            window.joints + rows.sum(axis=0),
+            window.squares + (e**2).sum(axis=0),
+            window.rows + count,
+        )
+        return state._replace(
+            R=factor_with(R, flat),
+            information=information + near.transpose(0, 2, 1) @ near,
+            window=window,
+        )
+
+    def _judged(self, state: DirectState) -> DirectState:
+        """The state at the end of a window: another payload, or the same with a window more."""
+        window = state.window
+        empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
+        if not window.rows.any():
+            return state._replace(window=empty)
+        if self.options.alarm is not None:
+            statistic = change_statistic(window, state.base, state.x)
+            if statistic > self.options.alarm * state.spread.inflation.max():
+                return self._changed(state, statistic)._replace(window=empty)
+        x = solved(state.R)
+        spread = state.spread
+        if state.windows >= _SETTLED:
+            total = window.joints[:, -1] - window.joints[:, :-1] @ x
+            spread = spread.with_window(total, window.squares, window.rows)
+        windows = state.windows + 1
+        return state._replace(
+            base=state.R, safe=state.base, x=x, spread=spread, window=empty, windows=windows
+        )
+
+    def _changed(self, state: DirectState, statistic: float) -> DirectState:
+        """The state when another payload was taken: the last windows thrown away, the arm kept.
+
+        Changes that follow each other within seconds speak of noise that the model does not know.
+        """
+        young = state.windows < _YOUNG
+        before = self._answer(state._replace(R=state.safe))
+        episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
+        R = restarted(state.safe, self._friction_change)
+        return state._replace(
+            R=R,
+            base=R,
+            safe=R,
+            x=solved(R),
+            information=np.zeros_like(state.information),
+            spread=state.spread.with_surprise(statistic / 4) if young and state.history else state.spread,
+            reach=_no_reach(len(self._weights)),
+            start_s=state.window.start_s,
+            windows=0,
+            history=(*state.history[-_MOST_EPISODES + 1 :], episode),
+        )
+
+    def _answer(self, state: DirectState) -> OnlineAnswer:
+        S = inverse_factor(state.R)
+        near = state.information.shape[1]
+        C = S[:10] @ S.T
+        excess = np.tensordot(state.spread.inflation - 1.0, state.information, axes=1)
+        covariance = C[:, :10] + C[:, :near] @ excess @ C[:, :near].T
+        unknown = np.diag(covariance) > (_UNKNOWN * NOTHING_STD) ** 2
+        covariance[unknown, unknown] = np.inf
+        return OnlineAnswer(solved(state.R), (covariance + covariance.T) / 2, unknown, S, self._weights)
+
+    def _spikes(self, e: Array, tau: Array, before: Array, after: Array) -> NDArray[np.bool_]:
+        """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,)."""
+        size = np.abs(e)
+        if size.max() < _SPIKE:
+            return np.zeros(len(e), bool)
+        rise = np.diff(np.vstack([before, tau, after]), axis=0) * self._weights
+        up, down = rise[:-1], -rise[1:]
+        alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
+        around = np.maximum(
+            np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
+        )
+        return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))
+
+    def _change_of_friction(self) -> Array:
+        names = self._rows.names[: self._rows.friction]
+        value = dict(zip(self.model.estimate.names, np.abs(self.model.estimate.value), strict=True))
+        size = [value[f"Fc{_joint(name)}"] + value[f"Fv{_joint(name)}"] for name in names]
+        return np.asarray(self.options.friction_change * np.maximum(np.array(size), 1e-3))
+
+
+def _joint(name: str) -> str:
+    return name.rstrip("r").lstrip("FcvsB")
+
+
+def _no_reach(n: int) -> Array:
+    return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])

@@ -1,0 +1,83 @@
+"""Online without forgetting equals batch: the same rows, the same noise, the same payload to 1e-8."""
+
+import numpy as np
+import pytest
+
+from steelyard.identification import friction_law, identify
+from steelyard.inertia import InertialParameters
+from steelyard.payload import weigh
+from steelyard.payload.online import DirectEstimator, DirectOptions, OnlineSample
+from steelyard.recording import Samples
+from steelyard.robot import load_robot
+from steelyard.trajectory import FourierTrajectory
+
+LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
+
+
+def samples(robot, seed, trajectory_seed, noise=0.5, lowest_speed=0.01):
+    low, high = np.clip(robot.limits.q_min, -2.5, 2.5), np.clip(robot.limits.q_max, -2.5, 2.5)
+    series = FourierTrajectory.random(
+        (low + high) / 2,
+        reach=(high - low) / 2,
+        speed=np.minimum(robot.limits.v_max, 2.0),
+        period_s=10.0,
+        harmonics=5,
+        seed=trajectory_seed,
+    )
+    q, v, a = series.at(np.arange(0, 10, 0.01))
+    tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
+    usable = np.abs(v) >= lowest_speed
+    return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured", usable=usable)
+
+
+def stream(part, epoch_s=0.0):
+    for t, q, v, a, tau in zip(part.t + epoch_s, part.q, part.v, part.a, part.tau, strict=True):
+        yield OnlineSample(t, q, v, a, tau)
+
+
+def fed(estimator, part):
+    state = estimator.init()
+    for sample in stream(part, epoch_s=1000.0):
+        state = estimator.step(state, sample)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("name", "friction"),
+    [
+        ("ur10", None),
+        ("ur10", "band"),
+        ("ur10", "presliding-power"),
+        ("ur10", "stribeck"),
+        ("lwr4", "smooth"),
+        ("panda", None),
+        ("tx60", None),
+    ],
+)
+def test_online_equals_batch(name, friction):
+    robot = load_robot(name)
+    law = None if friction is None else friction_law(friction, robot.n)
+    model = identify(robot, samples(robot, 0, 1), friction=law)
+    loaded = samples(robot.with_payload(LOAD), 1, 2)
+    batch = weigh(model, loaded)
+    estimator = DirectEstimator(model, "measured", batch.noise, DirectOptions(alarm=None))
+    state = fed(estimator, loaded)
+    online = estimator.estimate(state)
+    scale = np.maximum(np.abs(batch.unconstrained.vector), batch.std)
+    np.testing.assert_allclose(
+        online.unconstrained.vector / scale, batch.unconstrained.vector / scale, rtol=0, atol=1e-8
+    )
+    assert estimator._drained(state).counts.used == len(loaded)
+    assert state.counts.spikes == 0
+
+
+def test_blocks_do_not_matter():
+    robot = load_robot("ur10")
+    model = identify(robot, samples(robot, 0, 1))
+    loaded = samples(robot.with_payload(LOAD), 1, 2)
+    vectors = []
+    for block in (1, 4, 7):
+        estimator = DirectEstimator(model, "measured", options=DirectOptions(block=block))
+        vectors.append(estimator.estimate(fed(estimator, loaded)).unconstrained.vector)
+    np.testing.assert_allclose(vectors[1], vectors[0], atol=1e-9)
+    np.testing.assert_allclose(vectors[2], vectors[0], atol=1e-9)

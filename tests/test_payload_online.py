@@ -1,0 +1,395 @@
+"""The online estimate: it survives a real stream, sees changes, forgets, and says what is missing."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification import friction_law, identify
+from steelyard.inertia import InertialParameters
+from steelyard.payload import weigh
+from steelyard.payload.online import (
+    DirectEstimator,
+    DirectOptions,
+    DirectState,
+    OnlineSample,
+    Xu2024Estimator,
+)
+from steelyard.payload.online.advice import best_motion
+from steelyard.payload.online.factor import inverse_factor, restarted, solved
+from steelyard.payload.online.sample import Counts
+from steelyard.payload.online.spread import Spread
+from steelyard.recording import Samples
+from steelyard.robot import load_robot
+from steelyard.trajectory import FourierTrajectory
+
+BODIES = {
+    "LOAD": InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025])),
+    "LIGHT": InertialParameters.from_com(1.0, [0.01, 0.02, 0.05], np.diag([2e-3, 2e-3, 2e-3])),
+}
+LOAD, LIGHT = BODIES.values()
+RATE_HZ = 100.0
+
+
+def motion(seed, name="ur10"):
+    robot = load_robot(name)
+    series = FourierTrajectory.random(
+        np.zeros(robot.n), reach=[2.0] * robot.n, speed=[1.5] * robot.n, period_s=10.0, harmonics=5, seed=seed
+    )
+    return series.at(np.arange(0, 10, 1 / RATE_HZ))
+
+
+def samples(robot, seed, motion_seed, noise=0.5):
+    q, v, a = motion(motion_seed)
+    tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
+    return Samples(q, v, a, tau, RATE_HZ, robot.joint_names, "measured", usable=np.abs(v) >= 0.01)
+
+
+@cache
+def model():
+    robot = load_robot("ur10")
+    return identify(robot, [samples(robot, seed, seed + 1) for seed in (0, 1)])
+
+
+@cache
+def stream(motion_seed=3, load="LOAD", seed=5, start_s=0.0):
+    robot = load_robot("ur10")
+    part = samples(robot.with_payload(BODIES[load]) if load else robot, seed, motion_seed)
+    rows = zip(part.t + start_s, part.q, part.v, part.a, part.tau, strict=True)
+    return tuple(OnlineSample(*row) for row in rows)
+
+
+def fed(estimator, parts, state=None):
+    state = estimator.init() if state is None else state
+    for sample in parts:
+        state = estimator.step(state, sample)
+    return state
+
+
+def leaves(state):
+    for value in state:
+        if isinstance(value, tuple):
+            yield from leaves(value)
+        else:
+            yield value
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(leaves(one), leaves(other), strict=True))
+
+
+@pytest.fixture
+def direct():
+    return DirectEstimator(model(), "measured")
+
+
+def test_it_weighs_and_says_that_it_has_converged(direct):
+    state = fed(direct, stream())
+    found = direct.estimate(state)
+    assert found.body.mass == pytest.approx(3.5, abs=4 * found.std[0])
+    assert found.status.startswith("converged: the mass is known to 0.")
+    assert direct.converged(state)
+    assert found.body.is_physical
+    assert found.body.frame == "flange"
+
+
+def test_intervals_are_those_of_batch(direct):
+    part = samples(load_robot("ur10").with_payload(LOAD), 5, 3)
+    np.testing.assert_allclose(
+        direct.estimate(fed(direct, stream())).std, weigh(model(), part).std, rtol=0.35
+    )
+
+
+def test_states_are_values(direct):
+    half, rest = stream()[:502], stream()[502:]
+    state = fed(direct, half)
+    kept = state.to_dict()
+    first = fed(direct, rest, state)
+    direct.estimate(state)
+    assert state.to_dict() == kept
+    assert same(fed(direct, rest, state), first)
+
+
+def test_save_and_resume_over_every_field(direct):
+    state = fed(direct, (*stream(), *stream(3, "LIGHT", 6, 10.0)[:603]))
+    assert len(state.history) == 1
+    back = DirectState.from_dict(json.loads(json.dumps(state.to_dict())))
+    assert same(back, state)
+    more = stream(3, "LIGHT", 6, 10.0)[603:]
+    assert same(fed(direct, more, back), fed(direct, more, state))
+    before = direct.init()
+    assert same(DirectState.from_dict(json.loads(json.dumps(before.to_dict()))), before)
+    with pytest.raises(InvalidSamples, match="no saved online state: format 'None'"):
+        DirectState.from_dict({})
+
+
+def test_bad_samples_are_counted_and_change_nothing(direct):
+    good = stream()
+    clean = fed(direct, good)
+    nan, inf = np.full(6, np.nan), np.array([0, 0, np.inf, 0, 0, 0])
+    dirty = []
+    for i, sample in enumerate(good):
+        dirty.append(sample)
+        if i == 100:
+            dirty += [sample, sample]  # repeated
+        if i == 200:
+            dirty += [good[50], good[198]]  # late
+        if i == 300:
+            t = sample.t + 0.001
+            dirty += [sample._replace(t=t, tau=nan), sample._replace(t=t, q=inf), sample._replace(t=np.nan)]
+            dirty += [sample._replace(t=t, a=np.full(6, 1e300))]
+        if i == 400:
+            dirty.append(sample._replace(t=sample.t + 0.001, tau=np.full(6, 400.0)))
+    state = fed(direct, dirty)
+    assert state.counts._replace(used=0) == Counts(repeated=2, late=2, corrupt=4, saturated=1)
+    vectors = [direct.estimate(s).unconstrained.vector for s in (clean, state)]
+    np.testing.assert_allclose(vectors[1], vectors[0], atol=1e-12)
+    assert "skipped 2 repeated, 2 late, 4 corrupt, 1 saturated samples" in direct.estimate(state).status
+
+
+def test_a_glitch_of_one_sample_is_left_out_and_is_no_change(direct):
+    good = list(stream())
+    for i in (401, 506, 607, 703):
+        good[i] = good[i]._replace(tau=good[i].tau + np.array([0, 90.0, 0, 0, 30.0, 0]))
+    state = fed(direct, good)
+    assert state.counts.spikes == 4
+    assert not state.history
+    found = direct.estimate(state)
+    assert found.body.mass == pytest.approx(3.5, abs=4 * found.std[0])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"q": np.zeros(5)},
+        {"tau": np.zeros((6, 1))},
+        {"v": None},
+        {"a": ["a"] * 6},
+        {"t": "now"},
+    ],
+)
+def test_another_shape_is_refused_and_the_stream_goes_on(direct, broken):
+    state = fed(direct, stream()[:10])
+    with pytest.raises(InvalidSamples, match="a time and 6 numbers for each of q, v, a and tau, got t"):
+        direct.step(state, stream()[10]._replace(**broken))
+    assert direct.step(state, stream()[10]).counts.used >= state.counts.used
+
+
+def test_lost_samples_and_pauses_of_minutes(direct):
+    rng = np.random.default_rng(0)
+    parts = [sample for sample in stream() if rng.random() > 0.3]
+    parts += [sample._replace(t=sample.t + 300.0) for sample in stream(4, "LOAD", 8)]
+    state = fed(direct, parts)
+    assert state.counts.gaps == 1
+    assert not state.history
+    found = direct.estimate(state)
+    assert found.body.mass == pytest.approx(3.5, abs=4 * found.std[0])
+    assert "1 pauses" in found.status
+
+
+def test_rest_says_nothing_and_harms_nothing(direct):
+    moving = fed(direct, stream())
+    posture = stream()[-1].q
+    tau = load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6)) + 7.0  # stiction
+    still = [OnlineSample(10 + i / RATE_HZ, posture, np.zeros(6), np.zeros(6), tau) for i in range(1000)]
+    rested = fed(direct, still, moving)
+    np.testing.assert_array_equal(rested.R, direct._drained(moving).R)
+    assert not rested.history
+
+
+def test_poor_motion_is_said_with_the_motion_that_would_help(direct):
+    posture = np.array([0.3, -1.2, 0.8, -0.5, 0.4, 0.2])
+    t = np.arange(300) / RATE_HZ
+    q, v, a = (np.tile(x, (300, 1)) for x in (posture, np.zeros(6), np.zeros(6)))
+    q[:, 5] += 0.5 * np.sin(2 * t)
+    v[:, 5], a[:, 5] = np.cos(2 * t), -2 * np.sin(2 * t)
+    tau = load_robot("ur10").with_payload(LOAD).torque(q, v, a) + np.random.default_rng(1).normal(
+        size=q.shape
+    )
+    state = fed(direct, (OnlineSample(*row) for row in zip(t, q, v, a, tau, strict=True)))
+    found = direct.estimate(state)
+    assert "says nothing about the mass" in found.status
+    assert "a swing of" in found.status
+    assert np.isinf(found.std[0])
+    assert not direct.converged(state)
+    nothing = direct.estimate(direct.init())
+    assert "says nothing about the mass yet" in nothing.status
+    assert np.isinf(nothing.std).all()
+
+
+def test_the_advised_swing_helps_as_promised(direct):
+    state = fed(direct, stream()[:60])
+    answer = direct._answer(direct._drained(state))
+    q = np.asarray(stream()[59].q)
+    joint, promised = best_motion(answer, direct._rows, q)
+    t = (np.arange(250) + 0.5) / 125
+    w = np.pi
+    swing = np.zeros((3, 250, 6))
+    swing[0] = q
+    swing[0, :, joint] += 0.3 * np.sin(w * t)
+    swing[1, :, joint] = 0.3 * w * np.cos(w * t)
+    swing[2, :, joint] = -0.3 * w**2 * np.sin(w * t)
+    tau = load_robot("ur10").with_payload(LOAD).torque(*swing)
+    more = (OnlineSample(*row) for row in zip(10 + t, *swing, tau, strict=True))
+    after = direct._answer(direct._drained(fed(direct, more, state)))
+    assert np.sqrt(after.covariance[0, 0]) == pytest.approx(promised, rel=0.15)
+    assert promised < np.sqrt(answer.covariance[0, 0])
+
+
+def test_a_change_is_seen_soon_and_the_arm_stays_known(direct):
+    before = fed(direct, stream())
+    state, seen_s = before, None
+    for sample in stream(4, "LIGHT", 6, 10.0):
+        state = direct.step(state, sample)
+        if seen_s is None and state.history:
+            seen_s = sample.t
+    assert seen_s - 10.0 < 0.5
+    (episode,) = state.history
+    assert episode.end_s == pytest.approx(10.0, abs=0.25)
+    assert episode.vector[0] == pytest.approx(3.5, abs=4 * np.sqrt(episode.covariance[0, 0]))
+    found = direct.estimate(state)
+    assert found.body.mass == pytest.approx(1.0, abs=4 * found.std[0])
+    assert found.std[0] < 0.02
+    assert f"payload 2, since {episode.end_s:.2f} s" in found.status
+    arm = slice(10 + direct._rows.friction, None)
+    assert (
+        np.linalg.norm(inverse_factor(state.R)[arm, arm], axis=1)
+        <= np.linalg.norm(inverse_factor(direct._prior)[arm, arm], axis=1) + 1e-12
+    ).all()
+
+
+def test_a_dropped_part_leaves_a_payload_of_nothing(direct):
+    state = fed(direct, (*stream(), *stream(4, None, 7, 10.0)))
+    assert len(state.history) == 1
+    found = direct.estimate(state)
+    assert abs(found.unconstrained.mass) < 4 * found.std[0]
+    if found.unconstrained.mass < 1.96 * found.std[0]:
+        assert "no payload can be told from none" in found.status
+
+
+def test_without_a_change_none_is_seen(direct):
+    parts = (s for k in range(6) for s in stream(3 + k % 3, "LOAD", 20 + k, 10.0 * k))
+    assert not fed(direct, parts).history
+
+
+def test_restarting_is_exact_marginalisation_of_the_payload(direct):
+    R = direct._drained(fed(direct, stream())).R
+    fresh = restarted(R, np.full(direct._rows.friction, 1e-9))
+    covariances = [inverse_factor(factor) for factor in (R, fresh)]
+    old, new = (S @ S.T for S in covariances)
+    np.testing.assert_allclose(new[10:, 10:], old[10:, 10:], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(solved(fresh)[10:], solved(R)[10:], rtol=1e-6, atol=1e-9)
+    assert np.diag(new)[:10].min() > 1e6
+    wider = restarted(R, np.full(direct._rows.friction, 0.5))
+    S = inverse_factor(wider)
+    friction = slice(10, 10 + direct._rows.friction)
+    np.testing.assert_allclose(np.diag(S @ S.T)[friction], np.diag(old)[friction] + 0.25, rtol=1e-6)
+
+
+def test_forgetting_follows_a_payload_that_changes_and_keeps_the_arm():
+    parts = (*stream(), *stream(4, "LIGHT", 6, 10.0))
+    errors = []
+    for forgetting_s in (None, 3.0):
+        options = DirectOptions(forgetting_s=forgetting_s, alarm=None)
+        estimator = DirectEstimator(model(), "measured", options=options)
+        state = fed(estimator, parts)
+        found = estimator.estimate(state)
+        errors.append(abs(found.unconstrained.mass - 1.0))
+    assert errors[1] < 0.5 * errors[0]
+    arm = slice(10 + estimator._rows.friction, None)
+    known = [np.linalg.norm(inverse_factor(R)[arm, arm], axis=1) for R in (estimator._prior, state.R)]
+    assert (known[1] <= known[0] + 1e-12).all()
+
+
+def test_long_forgetting_without_excitation_stays_finite():
+    estimator = DirectEstimator(model(), "measured", options=DirectOptions(forgetting_s=0.5))
+    state = fed(estimator, stream())
+    posture = np.array([0.3, -1.2, 0.8, -0.5, 0.4, 0.2])
+    w = np.array([0, 0, 0, 0, 0, 1.0])
+    for i in range(4000):
+        t = 10 + i / RATE_HZ
+        state = estimator.step(
+            state, OnlineSample(t, posture + w * np.sin(t), w * np.cos(t), -w * np.sin(t), np.ones(6))
+        )
+    assert all(np.isfinite(factor).all() for factor in (state.R, state.x))
+    assert np.isinf(estimator.estimate(state).std[0])
+
+
+def test_correlated_noise_widens_the_interval(direct):
+    rng = np.random.default_rng(3)
+    white = rng.normal(size=(1000, 6))
+    slow = np.empty_like(white)
+    slow[0] = white[0]
+    for i in range(1, len(white)):
+        slow[i] = 0.95 * slow[i - 1] + np.sqrt(1 - 0.95**2) * white[i]
+    parts = [s._replace(tau=s.tau + 1.5 * e) for s, e in zip(stream(), slow, strict=True)]
+    wide, narrow = direct.estimate(fed(direct, parts)), direct.estimate(fed(direct, stream()))
+    assert wide.std[0] > 2 * narrow.std[0]
+    assert (wide.noise > narrow.noise).all()
+
+
+def test_the_spread_of_white_residuals_is_one_and_of_correlated_ones_their_widening():
+    rng = np.random.default_rng(0)
+    white = correlated = Spread.nothing(2)
+    for _ in range(3000):
+        e = rng.normal(size=(24, 2))
+        white = white.with_window(e.sum(axis=0), (e**2).sum(axis=0), np.full(2, 24))
+        e = np.repeat(rng.normal(size=(6, 2)), 4, axis=0)
+        correlated = correlated.with_window(e.sum(axis=0), (e**2).sum(axis=0), np.full(2, 24))
+    np.testing.assert_allclose(white.inflation, 1.0, atol=0.2)
+    np.testing.assert_allclose(correlated.inflation, 4.0, rtol=0.35)
+
+
+@pytest.mark.parametrize("friction", ["load", "presliding-load"])
+def test_friction_that_grows_with_the_load_is_followed(friction):
+    robot = load_robot("ur10")
+    drive = replace(robot.drive, sign_width=0.05, load_coulomb=np.full(6, 0.05), exponent=np.ones(6))
+    robot = robot.with_drive(drive)
+    law = friction_law(friction, 6)
+    arm = identify(robot, [samples(robot, seed, seed + 1, 0.2) for seed in (0, 1)], friction=law)
+    loaded = samples(robot.with_payload(LOAD), 5, 3, 0.2)
+    batch = weigh(arm, loaded)
+    estimator = DirectEstimator(arm, "measured", batch.noise, DirectOptions(alarm=None))
+    rows = zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True)
+    found = estimator.estimate(fed(estimator, (OnlineSample(*row) for row in rows)))
+    assert found.unconstrained.mass == pytest.approx(batch.unconstrained.mass, abs=batch.std[0])
+
+
+def test_refusals():
+    with pytest.raises(InvalidSamples, match="fitted to measured motion, the stream holds commanded"):
+        DirectEstimator(model(), "commanded")
+    with pytest.raises(InvalidSamples, match="noise must be 6 positive numbers"):
+        DirectEstimator(model(), "measured", np.zeros(6))
+    with pytest.raises(InvalidSamples, match="window_s must be positive, got 0"):
+        DirectOptions(window_s=0)
+
+
+def test_xu2024_works_on_another_robot():
+    robot = load_robot("planar2r")
+    series = FourierTrajectory.random(
+        np.zeros(2), reach=[2.0] * 2, speed=[1.5] * 2, period_s=10.0, harmonics=5, seed=1
+    )
+    q, v, a = series.at(np.arange(0, 10, 0.01))
+    small = InertialParameters.from_com(0.5, [0.1, 0.05, 0], 1e-3 * np.eye(3))
+    parts = [
+        Samples(
+            q,
+            v,
+            a,
+            arm.torque(q, v, a) + 0.01 * np.random.default_rng(k).normal(size=q.shape),
+            100.0,
+            robot.joint_names,
+            "measured",
+        )
+        for k, arm in enumerate((robot, robot.with_payload(small)))
+    ]
+    arm = identify(robot, parts[0])
+    estimator = Xu2024Estimator(arm, "measured", P0=1000.0, xi=1.0)
+    state = estimator.init()
+    for row in zip(parts[1].t, q, v, a, parts[1].tau, strict=True):
+        state = estimator.step(state, OnlineSample(*row))
+    change = arm.basis.payload_jacobian @ (estimator.estimate(state).body.vector - small.vector)
+    assert np.abs(change).max() < 0.1
