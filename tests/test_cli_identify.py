@@ -72,8 +72,12 @@ def test_currents_without_gains_are_refused_and_given_gains_used(folder):
     assert not (folder / "gains.json").exists()
     done = steelyard(*arguments, "--gains", "10,5", "--json", cwd=folder)
     assert json.loads(done.stdout)["gains"] == [10, 5]
-    assert "auto, robot, targets, or numbers" in steelyard(*arguments, "--gains", "much", cwd=folder).stderr
+    assert (
+        "auto, robot, targets, numbers with commas"
+        in steelyard(*arguments, "--gains", "much", cwd=folder).stderr
+    )
     assert "planar2r has no drive gains" in steelyard(*arguments, "--gains", "robot", cwd=folder).stderr
+    assert "needs a mass and a loaded" in steelyard(*arguments, "--gains", "mass=2", cwd=folder).stderr
     wrong = steelyard(*arguments, "--gains", "10,5", "--cutoff", "low", cwd=folder)
     assert "--cutoff is a number [Hz] or auto" in wrong.stderr
 

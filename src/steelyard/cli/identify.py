@@ -12,10 +12,12 @@ import typer
 
 from steelyard.cli.arms import FlangeOption, LockOption, RobotArgument, load_arm
 from steelyard.cli.output import JsonFlag, number, print_json, print_table, progress
+from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel, Validation
     from steelyard.identification.feasible import FeasibleArm
+    from steelyard.identification.gains import DriveGains
     from steelyard.recording import Recording, Samples
     from steelyard.robot import RobotModel
     from steelyard.signals import Preparation
@@ -38,7 +40,11 @@ def command(
         ),
     ] = "auto",
     gains: Annotated[
-        str, typer.Option(help="Torque for each ampere: auto, robot, targets, or numbers k1,k2,... [Nm/A].")
+        str,
+        typer.Option(
+            help="Torque for each ampere [Nm/A]: auto, robot, targets (of the controller), k1,k2,..., "
+            "or mass=KG:FILE (a run with a known payload)."
+        ),
     ] = "auto",
     cutoff: Annotated[
         str, typer.Option(help="Of the filter on the motion [Hz]; auto for the one that predicts best.")
@@ -106,12 +112,9 @@ def drive_gain(
 
     Args:
         robot: the arm
-        recordings: of it
-        wanted: 'auto', 'robot', 'targets', or numbers with commas
+        recordings: of the empty arm
+        wanted: 'auto', 'robot', 'targets', numbers with commas, or 'mass=KG:FILE' of a loaded run
     """
-    from steelyard.errors import InvalidSamples
-    from steelyard.identification.gains import gains_from_targets
-
     if wanted == "auto" and all(r.tau is not None for r in recordings):
         return None, "torques were measured"
     if wanted == "robot" or (wanted == "auto" and robot.drive.gain is not None):
@@ -119,23 +122,51 @@ def drive_gain(
             raise InvalidSamples(f"{robot.name} has no drive gains; use --gains targets or give numbers")
         return robot.drive.gain, "gains of the robot file"
     if wanted in ("targets", "auto"):
-        if any(r.current_target is None or r.tau_target is None for r in recordings):
-            raise InvalidSamples(
-                "the recordings hold motor currents without the controller's targets:"
-                " give the drive gains as --gains k1,k2,... [Nm/A]"
-            )
-        found = gains_from_targets(recordings)
-        if not found.known.all():
-            raise InvalidSamples(f"gains from targets: {found.status}")
-        words = ", ".join(f"{k:.4g} +- {1.96 * s:.2g}" for k, s in zip(found.value, found.std, strict=True))
-        return found.value, f"gains from the controller's targets: {words} Nm/A"
+        found = _gains_from_targets(recordings)
+        return found.value, f"gains from the controller's targets: {_gains_in_words(found)}"
+    if wanted.startswith("mass="):
+        found = _gains_from_mass(robot, recordings, wanted)
+        return found.value, f"gains from a known mass: {_gains_in_words(found)}; {found.status}"
     try:
-        numbers = np.array([float(x) for x in wanted.split(",")])
+        return np.array([float(x) for x in wanted.split(",")]), "gains as given"
     except ValueError:
         raise InvalidSamples(
-            f"--gains is auto, robot, targets, or numbers with commas; got '{wanted}'"
+            f"--gains is auto, robot, targets, numbers with commas, or mass=KG:FILE; got '{wanted}'"
         ) from None
-    return numbers, "gains as given"
+
+
+def _gains_from_targets(recordings: Sequence[Recording]) -> DriveGains:
+    from steelyard.identification.gains import gains_from_targets
+
+    if any(r.current_target is None or r.tau_target is None for r in recordings):
+        raise InvalidSamples(
+            "the recordings hold motor currents without the controller's targets:"
+            " give the drive gains as --gains k1,k2,... [Nm/A]"
+        )
+    found = gains_from_targets(recordings)
+    if not found.known.all():
+        raise InvalidSamples(f"gains from targets: {found.status}")
+    return found
+
+
+def _gains_from_mass(robot: RobotModel, recordings: Sequence[Recording], wanted: str) -> DriveGains:
+    from steelyard.identification.gains import gains_from_known_mass
+    from steelyard.io import read_recording
+
+    mass, _, file = wanted.removeprefix("mass=").partition(":")
+    try:
+        kilograms = float(mass)
+    except ValueError:
+        kilograms = 0.0
+    if not kilograms > 0 or not file:
+        raise InvalidSamples(f"--gains mass=KG:FILE needs a mass and a loaded recording; got '{wanted}'")
+    guess = robot.drive.gain if robot.drive.gain is not None else _gains_from_targets(recordings).value
+    return gains_from_known_mass(robot, recordings, [read_recording(file)], kilograms, guess=guess)
+
+
+def _gains_in_words(gains: DriveGains) -> str:
+    pairs = zip(gains.value, gains.std, strict=True)
+    return ", ".join(f"{k:.4g} +- {1.96 * s:.2g}" for k, s in pairs) + " Nm/A"
 
 
 def _preparation(
@@ -145,7 +176,6 @@ def _preparation(
     torque_cutoff: float | None,
     gain: np.ndarray | None,
 ) -> Preparation:
-    from steelyard.errors import InvalidSamples
     from steelyard.identification import choose_cutoff
     from steelyard.signals import Preparation
 
