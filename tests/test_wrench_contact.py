@@ -152,6 +152,12 @@ def test_a_zero_that_moves_from_rest_to_rest_is_told(payload):
     np.testing.assert_allclose(contact.trend, 0.01, rtol=0.1)
     assert "the zero drift moves, " in contact.status
     assert "an hour" in contact.status
+    assert np.isnan(contact.temperature_trend).all()
+    warm = contact_force(payload, drifting, temperature=20.0 + 0.5 * samples.t)
+    np.testing.assert_allclose(warm.temperature_trend, 0.02, rtol=0.1)
+    assert (warm.temperature_trend_std < 0.005).all()
+    with pytest.raises(InvalidSamples, match="temperature must be 4000 finite numbers"):
+        contact_force(payload, drifting, temperature=[20.0])
 
 
 def test_a_payload_without_inertia_is_uncertain_in_motion(payload):

@@ -36,6 +36,7 @@ Rezero = Literal["none", "start", "rest"]
 
 _TYPICAL_RADIUS = 0.3  # [m]: of gyration, where the inertia of a load is not known
 _SHORTEST_TREND_S = 5.0
+_SMALLEST_WARMING = 0.5  # [K]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,9 @@ class ContactForce:
         zeroed_at: times at which the zero was found again, [s]
         trend: how fast the zero moves, (6,) [N/s, Nm/s], in the sensor frame; NaN where rests are too few
         trend_std: its standard deviation, (6,)
+        temperature_trend: how the zero moves with temperature, (6,) [N/K, Nm/K], in the sensor frame; NaN
+            where temperature was not measured or hardly changed between rests
+        temperature_trend_std: its standard deviation, (6,)
         status: how good it is, a sentence
     """
 
@@ -66,6 +70,8 @@ class ContactForce:
     zeroed_at: Sequence[float]
     trend: Array
     trend_std: Array
+    temperature_trend: Array
+    temperature_trend_std: Array
     status: str
 
     @property
@@ -157,6 +163,7 @@ def contact_force(
     frame: ContactFrame = "sensor",
     rezero: Rezero | ZeroKeeper = "none",
     T_sensor_tool: ArrayLike | None = None,
+    temperature: ArrayLike | None = None,
 ) -> ContactForce:
     """The external force and torque of each sample, with its covariance.
 
@@ -166,6 +173,7 @@ def contact_force(
         frame: of the answer: 'sensor', 'tool' or 'base'
         rezero: second compensation of the zero drift: 'none', at the 'start', after every 'rest', or a keeper
         T_sensor_tool: the tool in the sensor frame, (4, 4); needed for the frame 'tool'
+        temperature: of the sensor at each sample, (N,) [K or degrees Celsius]
     """
     if frame not in get_args(ContactFrame):
         raise InvalidSamples(f"frame must be 'sensor', 'tool' or 'base', got '{frame}'")
@@ -177,7 +185,11 @@ def contact_force(
     external = samples.wrench - load - payload.drift
     speed = np.linalg.norm(samples.angular_velocity, axis=1)
     offset, zeroed = _second_zero(keeper, external, speed, samples.t)
-    trend, trend_std = _trend(keeper, external, speed, samples.t)
+    trend, trend_std = _trend(keeper, external, speed, samples.t, _SHORTEST_TREND_S)
+    warmth = np.zeros(len(samples.t)) if temperature is None else np.asarray(temperature, dtype=float)
+    if warmth.shape != samples.t.shape or not np.isfinite(warmth).all():
+        raise InvalidSamples(f"temperature must be {len(samples.t)} finite numbers, got shape {warmth.shape}")
+    by_warmth = _trend(keeper, external, speed, warmth, _SMALLEST_WARMING)
     plain = ContactForce(
         samples.t,
         external - offset,
@@ -189,6 +201,7 @@ def contact_force(
         zeroed,
         trend,
         trend_std,
+        *by_warmth,
         _status(payload, keeper, zeroed, trend, trend_std),
     )
     if frame == "sensor":
@@ -241,19 +254,21 @@ def _change(R_base_sensor: Array, frame: ContactFrame, T_sensor_tool: ArrayLike 
     return change
 
 
-def _trend(keeper: ZeroKeeper, external: Array, speed: Array, t: Array) -> tuple[Array, Array]:
-    """How fast the external wrench at rest moves, from the rows at rest, (6,) each."""
+def _trend(
+    keeper: ZeroKeeper, external: Array, speed: Array, against: Array, shortest: float
+) -> tuple[Array, Array]:
+    """How the external wrench at rest moves with time or temperature, from the rows at rest, (6,) each."""
     small = (np.linalg.norm(external[:, :3], axis=1) < keeper.largest_force) & (
         np.linalg.norm(external[:, 3:], axis=1) < keeper.largest_torque
     )
     still = (speed < keeper.speed) & small
-    if still.sum() < 20 or np.ptp(t[still]) < _SHORTEST_TREND_S:
+    if still.sum() < 20 or np.ptp(against[still]) < shortest:
         return np.full(6, np.nan), np.full(6, np.nan)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
     parts = [slice(i, j) for i, j in zip(edges[::2], edges[1::2], strict=True) if j - i >= 5]
     if len(parts) < 3:
         return np.full(6, np.nan), np.full(6, np.nan)
-    middle = np.array([t[part].mean() for part in parts])
+    middle = np.array([against[part].mean() for part in parts])
     means = np.array([external[part].mean(axis=0) for part in parts])
     A = np.column_stack([np.ones(len(parts)), middle - middle.mean()])
     value, *_ = np.linalg.lstsq(A, means, rcond=None)

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json
-from steelyard.cli.weigh_ft import moving_samples
+from steelyard.cli.weigh_ft import moving_samples, read
 
 if TYPE_CHECKING:
     from steelyard.applications.contact_force import ContactForce
@@ -47,7 +47,12 @@ def command(
     arm = None if robot is None else load_robot(robot)
     yaw = _yaw(load.T_flange_sensor, about.sensor.T_flange_sensor)
     samples = moving_samples(recording, arm, about, yaw=yaw, cutoff_hz=cutoff, decimate=False)
-    contact = contact_force(load, samples, frame=frame, rezero=rezero)  # type: ignore[arg-type]
+    table = None if arm is not None else read(recording, None, about)
+    warmth = None
+    if table is not None and table.temperature is not None:
+        warmth = np.interp(samples.t, table.t, table.temperature)
+    options: dict[str, Any] = {"frame": frame, "rezero": rezero, "temperature": warmth}
+    contact = contact_force(load, samples, **options)
     if output is not None:
         write_contact_force(contact, output)
         picture = picture or output.with_suffix(".png")
@@ -59,6 +64,9 @@ def command(
     print(f"{recording}: {len(contact.t)} samples; {contact.status}")
     print(f"force  {_words(contact.force, 'N')}")
     print(f"torque {_words(contact.torque, 'Nm')}")
+    if np.isfinite(contact.temperature_trend).all():
+        slopes = " ".join(f"{x:.3g}" for x in contact.temperature_trend)
+        print(f"zero drift with temperature: {slopes} (N, Nm for each kelvin)")
     for what, path in (("table", output), ("picture", picture)):
         if path is not None:
             print(f"{what}: {path}")
@@ -90,6 +98,8 @@ def _facts(contact: ContactForce, output: Path | None, picture: Path | None) -> 
         "zeroed_at": list(contact.zeroed_at),
         "drift_trend": contact.trend,
         "drift_trend_std": contact.trend_std,
+        "temperature_trend": contact.temperature_trend,
+        "temperature_trend_std": contact.temperature_trend_std,
         "status": contact.status,
         "output": None if output is None else str(output),
         "picture": None if picture is None else str(picture),

@@ -53,6 +53,7 @@ _COLUMNS = {
     "position": 3,
     "acceleration": 3,
     "angular_velocity": 3,
+    "temperature": 1,
 }
 _FORMAT = "steelyard wrench payload 1"
 _ARRAYS = (
@@ -151,6 +152,8 @@ def read_wrench_recording(path: str | Path, description: SensorDescription) -> W
     motion: dict[str, Array] = {
         name: arrays[name] for name in ("position", "acceleration", "angular_velocity") if name in arrays
     }
+    if "temperature" in arrays:
+        motion["temperature"] = arrays["temperature"][:, 0]
     return WrenchRecording.of_measured(
         _clock(arrays, description, N, path),
         arrays["wrench"],

@@ -39,6 +39,7 @@ class WrenchRecording:
         acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor frame
         angular_velocity: (N, 3) [rad/s], in the sensor frame
         angular_acceleration: (N, 3) [rad/s^2], in the sensor frame
+        temperature: of the sensor, (N,) [K or degrees Celsius]
         timed: whether the rows follow each other in time; False for a table of postures
         source: where it comes from, in words
         notes: what happened to it on the way here, a sentence each
@@ -52,6 +53,7 @@ class WrenchRecording:
     acceleration: Array | None = None
     angular_velocity: Array | None = None
     angular_acceleration: Array | None = None
+    temperature: Array | None = None
     timed: bool = True
     source: str = ""
     notes: Sequence[str] = ()
@@ -66,6 +68,8 @@ class WrenchRecording:
         for name in _MOTION:
             if getattr(self, name) is not None:
                 self._freeze(name, getattr(self, name), (len(t), 3))
+        if self.temperature is not None:
+            self._freeze("temperature", self.temperature, (len(t),))
         R = self.R_base_sensor
         off = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
         wrong = np.flatnonzero((off > 1e-3) | (np.linalg.det(R) < 0))
@@ -102,7 +106,7 @@ class WrenchRecording:
             wrench: as the sensor gives it, (N, 6) [N, Nm]
             R_base_sensor: orientation of the sensor, (N, 3, 3)
             sensor: its convention and frame
-            motion: what else is measured: position, acceleration, angular_velocity, angular_acceleration
+            motion: what else is measured, by attribute: position, acceleration, ..., temperature
             timed: whether the rows follow each other in time
             source: where it comes from, in words
         """
@@ -176,7 +180,12 @@ class WrenchRecording:
         """
         if np.size(self.t[which]) == 0:
             raise InvalidRecording("no rows are left")
-        names = ["t", "wrench", "R_base_sensor", *(n for n in _MOTION if getattr(self, n) is not None)]
+        names = [
+            "t",
+            "wrench",
+            "R_base_sensor",
+            *(n for n in (*_MOTION, "temperature") if getattr(self, n) is not None),
+        ]
         cut = {name: getattr(self, name)[which] for name in names}
         return replace(self, **cut, notes=(*self.notes, note) if note else self.notes)
 
