@@ -8,6 +8,7 @@ from steelyard.identification import (
     choose_friction,
     essential,
     friction_law,
+    friction_rmse,
     identify,
     scatter,
 )
@@ -181,3 +182,10 @@ def test_the_cutoff_that_predicts_best_lies_between_noise_and_motion():
     assert scores[4.0] < 0.9 * min(scores[0.4], scores[40.0])
     with pytest.raises(InvalidSamples, match=r"no cut-off of \[60.0\] Hz suits a recording at 100 Hz"):
         choose_cutoff(ROBOT, recordings, Preparation(), cutoffs_hz=(60.0,))
+
+
+def test_the_rmse_of_the_true_law_is_the_noise_and_that_of_another_is_larger():
+    parts = [made("power", seed, noise=0.01)[0] for seed in (1, 2)]
+    table = friction_rmse(ROBOT, parts)
+    np.testing.assert_allclose(table["power"], 0.01, rtol=0.1)
+    assert (table["linear"] > 2 * table["power"]).all()

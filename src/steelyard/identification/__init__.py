@@ -4,7 +4,7 @@ from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.friction import FRICTION_MODELS, FrictionLaw, friction_law
 from steelyard.identification.model import DynamicModel, essential, identify, scatter
-from steelyard.identification.validation import Validation, choose_cutoff, choose_friction
+from steelyard.identification.validation import Validation, choose_cutoff, choose_friction, friction_rmse
 
 __all__ = [
     "FRICTION_MODELS",
@@ -17,6 +17,7 @@ __all__ = [
     "choose_friction",
     "essential",
     "friction_law",
+    "friction_rmse",
     "identify",
     "scatter",
 ]

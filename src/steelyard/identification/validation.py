@@ -28,6 +28,7 @@ __all__ = [
     "Validation",
     "choose_cutoff",
     "choose_friction",
+    "friction_rmse",
     "predicted_residual",
     "validation_of",
 ]
@@ -148,6 +149,29 @@ def choose_cutoff(
     if not scores:
         raise InvalidSamples(f"no cut-off of {list(cutoffs_hz)} Hz suits a recording at {slowest:.4g} Hz")
     return min(scores, key=lambda cutoff: scores[cutoff]), scores
+
+
+def friction_rmse(
+    robot: RobotModel, parts: Sequence[Samples], laws: Sequence[str] = ("linear", "power")
+) -> dict[str, Array]:
+    """The root mean square error of each joint with each friction law, (n,) [Nm], as xu2024 Table VIII.
+
+    Of the fit, not of a prediction, and only where torques count; `choose_friction` is the better judge.
+
+    Args:
+        robot: the arm
+        parts: sets of samples, each in the order of time
+        laws: names of the friction laws
+    """
+    maker = RowMaker(robot, ParameterBasis.of(robot))
+    table = {}
+    for name in laws:
+        found = fit(maker, parts, friction_law(name, robot.n))
+        errors = [part.tau - maker.rows(part, found.law, found.theta).Y @ found.theta for part in parts]
+        usable = np.concatenate([part.mask for part in parts])
+        squares = np.where(usable, np.concatenate(errors) ** 2, 0.0).sum(axis=0)
+        table[name] = np.sqrt(squares / np.maximum(usable.sum(axis=0), 1))
+    return table
 
 
 def predicted_residual(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> float:

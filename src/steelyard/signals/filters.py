@@ -2,9 +2,9 @@
 
 A filter F that is linear and the same for every column turns tau = Y phi + noise into
 F tau = F Y phi + F noise. F Y is Y of the filtered motion where Y changes smoothly, as that of links does,
-but not where friction jumps with the sign of the velocity: a torque that is filtered while the regressor is
-not shows a friction that is too small. So motion may be filtered as long as it is slower than the cut-off,
-torques only where that jump does not matter.
+but not where friction jumps with the sign of the velocity: a torque that is filtered strongly while the
+regressor is not shows a friction that is too small. So motion may be filtered as long as it is slower than
+the cut-off, torques only where that jump does not matter.
 """
 
 from __future__ import annotations
