@@ -154,7 +154,7 @@ def kinds(names: Sequence[str]) -> NDArray[np.str_]:
 
 
 def require_same_joints(robot: RobotModel, samples: Samples) -> None:
-    """Refuses samples of another number of joints.
+    """Refuses samples of another number of joints, or of the same joints in another order.
 
     Args:
         robot: the arm
@@ -164,4 +164,10 @@ def require_same_joints(robot: RobotModel, samples: Samples) -> None:
         raise InvalidSamples(
             f"{robot.name} has {robot.n} joints, the samples have {samples.n}:"
             f" {', '.join(samples.joint_names)}"
+        )
+    named = sorted(samples.joint_names) == sorted(robot.joint_names)
+    if named and tuple(samples.joint_names) != tuple(robot.joint_names):
+        raise InvalidSamples(
+            f"the joints of {robot.name} are in the order {', '.join(robot.joint_names)},"
+            f" those of the samples {', '.join(samples.joint_names)}"
         )

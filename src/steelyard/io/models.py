@@ -83,6 +83,7 @@ def save_payload(payload: Payload, path: str | Path) -> None:
         "covariance": payload.covariance,
         "noise": payload.noise,
         "status": payload.status,
+        "method": payload.method,
     }
     _write(content, "payload", path)
 
@@ -102,6 +103,7 @@ def load_payload(path: str | Path) -> Payload:
             _numbers(content["covariance"]),
             _numbers(content["noise"]),
             content["status"],
+            content.get("method", "direct"),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UnreadableFile(f"{path} is not a whole payload file: {type(error).__name__} {error}") from error

@@ -111,14 +111,14 @@ class ParameterBasis:
         K[:, order[kept]] = np.eye(len(kept))
         dropped = np.delete(distance, kept)
         T_link_flange = np.linalg.inv(robot.T_joint_link[-1]) @ robot.T_joint_flange
-        last = slice(10 * (robot.n - 1), 10 * robot.n)
+        payload = K[:, 10 * (robot.n - 1) : 10 * robot.n] @ frame_change_matrix(T_link_flange)
         return cls(
             independent=_frozen(order[kept]),
             K=_frozen(K),
             parameter_names=robot.parameter_names,
             weakest_kept=float(distance[kept].min(initial=1.0)),
             strongest_dropped=float(dropped.max(initial=0.0)),
-            _payload_columns=_frozen(K[:, last] @ frame_change_matrix(T_link_flange)),
+            _payload_columns=_frozen(np.where(np.abs(payload) < _ROUNDING, 0.0, payload)),
         )
 
     def __len__(self) -> int:

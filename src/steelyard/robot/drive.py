@@ -67,6 +67,7 @@ class DriveModel:
         stribeck_speed: vs, (n,) [rad/s]
         sign_width: width of the smoothed sign, [rad/s]; 0 is the exact sign
         gain: torque of the drive for each ampere, gear included, (n,) [Nm/A]; None when unknown
+        gain_std: standard deviation of the gains, (n,) [Nm/A]; None where they are taken as exact
         coupling: C of motor positions = C joint positions, (n, n); None when each motor turns one joint
     """
 
@@ -80,6 +81,7 @@ class DriveModel:
     stribeck_speed: Array = field(default_factory=_one)
     sign_width: float = 0.0
     gain: Array | None = None
+    gain_std: Array | None = None
     coupling: Array | None = None
     _mixing: Array | None = field(init=False, repr=False, default=None)
 
@@ -91,6 +93,10 @@ class DriveModel:
             raise InvalidRobot("exponent and stribeck_speed must be positive, sign_width not negative")
         if self.gain is not None:
             object.__setattr__(self, "gain", _per_joint(self.gain, n, "gain"))
+        if self.gain_std is not None:
+            object.__setattr__(self, "gain_std", _per_joint(self.gain_std, n, "gain_std"))
+            if self.gain is None or (self.gain_std < 0).any():
+                raise InvalidRobot("gain_std belongs to gains, and is not negative")
         if self.coupling is not None:
             C = _checked(self.coupling, (n, n), "coupling")
             if not np.diag(C).all() or np.linalg.matrix_rank(C) < n:
@@ -115,8 +121,9 @@ class DriveModel:
         """
         if self.coupling is not None:
             raise InvalidRobot("coupled drives cannot be taken apart")
-        gain = None if self.gain is None else self.gain[which]
-        return replace(self, gain=gain, **{name: getattr(self, name)[which] for name in _PER_JOINT})
+        gains = {name: getattr(self, name) for name in ("gain", "gain_std")}
+        kept = {name: None if values is None else values[which] for name, values in gains.items()}
+        return replace(self, **kept, **{name: getattr(self, name)[which] for name in _PER_JOINT})
 
     def __len__(self) -> int:
         return len(self.rotor_inertia)

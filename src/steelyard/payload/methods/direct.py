@@ -1,0 +1,86 @@
+"""Direct: payload and friction estimated together, the empty arm as a prior with its own uncertainty.
+
+Loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. Both pi and phi are
+estimated, weighted by the noise of each joint; what the empty runs told of pi is a prior of covariance C_0.
+The prior says nothing of Fc, Fv, B and Fs: they are estimated anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.identification import DynamicModel
+from steelyard.identification.covariance import correlated_covariance
+from steelyard.identification.least_squares import Solution, solve_weighted
+from steelyard.identification.problem import Rows
+from steelyard.payload.methods.problem import Answer, WeighingProblem, factor_of, gain_response
+
+__all__ = ["direct", "empty_response", "moved_prior", "with_prior"]
+
+Array = NDArray[np.float64]
+
+
+def direct(problem: WeighingProblem) -> Answer:
+    """The payload with the empty arm as a prior.
+
+    Args:
+        problem: loaded runs
+    """
+    return with_prior(problem, [])
+
+
+def with_prior(problem: WeighingProblem, more: list[Rows]) -> Answer:
+    """The payload with the empty arm as a prior, from loaded runs and rows beside them.
+
+    Args:
+        problem: loaded runs
+        more: other rows in the same columns, say of postures
+    """
+    model, mixing, prior = problem.model, problem.mixing, problem.prior()
+    theta = model.estimate.value
+    for _ in range(problem.rounds):
+        rows = [*(model.rows(part, theta) for part in problem.loaded), *more]
+        factor = factor_of(rows)
+        solution = solve_weighted(factor, prior, mixing)
+        theta = mixing @ solution.value
+    spread, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
+    n = model.robot.n
+    response = gain_response(factor, solution, mixing, n) + _through_prior(model, solution, prior)
+    noise = np.sqrt(np.mean(solution.noise.reshape(-1, n)[: len(problem.loaded)] ** 2, axis=0))
+    return Answer(
+        solution.value[-10:],
+        spread[-10:, -10:],
+        solution.unknown[-10:],
+        noise,
+        moved_prior(prior, solution),
+        response[-10:],
+    )
+
+
+def moved_prior(prior: Array, solution: Solution) -> float:
+    """How far a solution is from what was known before, RMS in standard deviations.
+
+    Args:
+        prior: rows [Z z], (r, m + 1)
+        solution: of m unknowns
+    """
+    return float(np.sqrt(np.mean((prior[:, :-1] @ solution.value - prior[:, -1]) ** 2)))
+
+
+def _through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
+    """How the solution changes because the gains change what the empty runs told, (m, n)."""
+    moved = np.zeros((prior.shape[1] - 1, model.robot.n))
+    moved[: len(model.estimate.value)] = empty_response(model)
+    Z = prior[:, :-1]
+    return np.asarray(solution.inverse @ (Z.T @ (Z @ moved)))
+
+
+def empty_response(model: DynamicModel) -> Array:
+    """How the parameters of the empty arm change with the logarithm of each drive's gain, (p, n).
+
+    Args:
+        model: of the empty arm
+    """
+    solution = solve_weighted(model.factor)
+    return gain_response(model.factor, solution, np.eye(model.factor.p), model.robot.n)

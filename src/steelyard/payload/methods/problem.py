@@ -1,0 +1,209 @@
+"""What every method of weighing starts from, and what every one answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidSamples, UnknownName
+from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification.least_squares import Solution
+from steelyard.identification.problem import Rows, kinds
+from steelyard.inertia import PARAMETER_NAMES
+from steelyard.recording import Samples
+
+__all__ = [
+    "CERTAIN",
+    "FRICTION",
+    "LOAD_ROUNDS",
+    "Answer",
+    "WeighingProblem",
+    "factor_of",
+    "fixed_rows",
+    "gain_response",
+]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+FRICTION = ("Fc", "Fv", "B", "Fs")
+"""What changes from day to day and with the load, so the empty arm does not tell it."""
+
+LOAD_ROUNDS = 4
+CERTAIN = 1e5
+"""One over the standard deviation of a number that is given, [1/SI]."""
+
+_COM = ("cx", "cy", "cz")
+_DIAGONAL = ("Ixx", "Iyy", "Izz")
+
+
+@dataclass(frozen=True, eq=False)
+class WeighingProblem:
+    """An empty arm that is known, and runs with a load that is not.
+
+    Attributes:
+        model: of the empty arm
+        loaded: runs of the loaded arm, each in the order of time
+        fixed: rows [Z z] of what is known of the ten numbers, (k, 11)
+        empty: runs of the empty arm, or what its controller says of it; only some methods need them
+    """
+
+    model: DynamicModel
+    loaded: Sequence[Samples]
+    fixed: Array
+    empty: Sequence[Samples] = ()
+
+    @property
+    def jacobian(self) -> Array:
+        """How the parameters of the model change with the ten numbers of a payload, (p, 10)."""
+        columns = np.zeros((len(self.model.estimate.value), 10))
+        columns[: len(self.model.basis)] = self.model.basis.payload_jacobian
+        return columns
+
+    @property
+    def mixing(self) -> Array:
+        """The p parameters of the loaded arm from those of the empty arm and the payload, (p, p + 10)."""
+        return np.column_stack([np.eye(len(self.model.estimate.value)), self.jacobian])
+
+    @property
+    def rounds(self) -> int:
+        """How often to solve: friction that grows with the load needs the load."""
+        return LOAD_ROUNDS if self.model.law.load else 1
+
+    def prior(self, but: Sequence[str] = FRICTION) -> Array:
+        """Rows [Z z] of what the empty runs tell, and of what is fixed, (r, p + 11).
+
+        Args:
+            but: kinds of parameters that they do not tell
+        """
+        estimate = self.model.estimate
+        kept = ~np.isin(kinds(estimate.names), but) & np.isfinite(np.diag(estimate.covariance))
+        value = estimate.value[kept]
+        whitening = np.linalg.inv(np.linalg.cholesky(estimate.covariance[np.ix_(kept, kept)]))
+        rows = np.zeros((len(value) + len(self.fixed), len(kept) + 11))
+        rows[: len(value), np.flatnonzero(kept)] = whitening
+        rows[: len(value), -1] = whitening @ value
+        rows[len(value) :, len(kept) :] = self.fixed
+        return rows
+
+    def paired(self, what: str) -> list[tuple[Samples, Samples]]:
+        """Each loaded run with the empty one on the same motion.
+
+        Args:
+            what: the empty ones are, for the refusal
+        """
+        if len(self.empty) != len(self.loaded):
+            raise InvalidSamples(
+                f"this method needs {what} for each loaded run on the same motion:"
+                f" {len(self.loaded)} loaded, {len(self.empty)} empty"
+            )
+        pairs = list(zip(self.loaded, self.empty, strict=True))
+        for k, (loaded, empty) in enumerate(pairs):
+            if loaded.q.shape != empty.q.shape:
+                raise InvalidSamples(
+                    f"run {k + 1}: the loaded and the empty motion differ:"
+                    f" {loaded.q.shape} and {empty.q.shape} samples and joints"
+                )
+            apart = float(np.sqrt(np.mean((loaded.q - empty.q) ** 2, axis=0)).max())
+            if apart > 0.02:
+                raise InvalidSamples(
+                    f"run {k + 1}: the loaded and the empty motion are {apart:.3f} rad apart;"
+                    " this method needs the same motion at the same times"
+                )
+        return pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a method answers with.
+
+    Attributes:
+        value: the ten numbers, (10,)
+        covariance: of them, (10, 10); infinite on the diagonal where unknown
+        unknown: which of them the data do not tell, (10,)
+        noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
+        contradiction: how far the loaded runs move the empty arm, RMS in its standard deviations; about 1
+            or less when all is well, 0 where a method does not ask
+        per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
+        notes: what a reader should know, a sentence each
+    """
+
+    value: Array
+    covariance: Array
+    unknown: Mask
+    noise: Array
+    contradiction: float
+    per_gain: Array
+    notes: Sequence[str] = ()
+
+
+def factor_of(rows: Sequence[Rows]) -> RegressionFactor:
+    """The triangular factors of runs, one group for each joint of each run.
+
+    Args:
+        rows: of each run
+    """
+    n, p = rows[0].Y.shape[1:]
+    empty = RegressionFactor.empty(n, p)
+    return RegressionFactor.stacked([empty.add(part.Y, part.tau, part.usable) for part in rows])
+
+
+def gain_response(factor: RegressionFactor, solution: Solution, mixing: Array, n: int) -> Array:
+    """How a solution changes with the logarithm of each joint's gain, which scales its torques, (m, n).
+
+    Args:
+        factor: of the rows that it was solved from, in p columns, n groups for each run
+        solution: of m unknowns
+        mixing: the p combinations of the m unknowns, (p, m)
+        n: number of joints
+    """
+    out = np.zeros((len(solution.value), n))
+    for g, (R, weight) in enumerate(zip(factor.R, solution.weights, strict=True)):
+        out[:, g % n] += weight**2 * (mixing.T @ (R[:, :-1].T @ R[:, -1]))
+    return np.asarray(solution.inverse @ out)
+
+
+def fixed_rows(fixed: Mapping[str, float]) -> Array:
+    """Rows [Z z] that hold known numbers of the payload where they are, (k, 11).
+
+    Args:
+        fixed: by name of `PARAMETER_NAMES`, or cx, cy, cz for the centre of mass, or 'inertia' for all six
+    """
+    numbers = {name: value for name, value in fixed.items() if name != "inertia"}
+    if "inertia" in fixed:
+        numbers |= dict.fromkeys(PARAMETER_NAMES[4:], fixed["inertia"])
+    _require_possible(numbers)
+    rows = np.zeros((len(numbers), 11))
+    for row, (name, value) in zip(rows, numbers.items(), strict=True):
+        if name in _COM:
+            row[1 + _COM.index(name)], row[0] = CERTAIN, -CERTAIN * value
+        else:
+            row[PARAMETER_NAMES.index(name)], row[-1] = CERTAIN, CERTAIN * value
+    return rows
+
+
+def _require_possible(fixed: Mapping[str, float]) -> None:
+    """Refuses numbers that no body has."""
+    for name, value in fixed.items():
+        if name not in (*PARAMETER_NAMES, *_COM):
+            raise UnknownName(
+                f"'{name}' cannot be fixed; the numbers are {', '.join(PARAMETER_NAMES)}, cx, cy, cz"
+                " and inertia (all six)"
+            )
+        if not np.isfinite(value) or (name == "m" and value <= 0) or (name in _DIAGONAL and value < 0):
+            raise InvalidSamples(f"'{name}' cannot be fixed at {value}")
+    for first, moment in zip(_COM, ("mx", "my", "mz"), strict=True):
+        if {first, moment, "m"} <= set(fixed) and not np.isclose(fixed[moment], fixed["m"] * fixed[first]):
+            raise InvalidSamples(
+                f"fixed numbers contradict each other: {moment} = {fixed[moment]:g}, but m {first} ="
+                f" {fixed['m'] * fixed[first]:g}"
+            )
+    if set(_DIAGONAL) <= set(fixed):
+        moments = sorted(fixed[name] for name in _DIAGONAL)
+        if moments[2] > (1 + 1e-9) * (moments[0] + moments[1]):
+            raise InvalidSamples(
+                f"no body has the fixed inertia: {moments[2]:g} kg m^2 is more than the sum of the other two"
+            )
