@@ -354,3 +354,9 @@ def test_what_a_known_mass_needs(robot):
     coupled = robot.with_drive(replace(robot.drive, coupling=np.eye(6) + 0.1 * np.eye(6, k=-1)))
     with pytest.raises(InvalidRobot, match="ur10 has coupled drives; gains from a known mass need one motor"):
         gains_from_known_mass(coupled, [run], [run], 1.0, guess=gain)
+
+
+def test_a_gain_at_work_is_worth_less_than_its_fit():
+    exact, stated = DriveGains.given([10.0, -12.0]), DriveGains.given([10.0, -12.0], std=0.3)
+    np.testing.assert_allclose(exact.working_std, [0.2, 0.24])
+    np.testing.assert_allclose(stated.working_std, np.hypot([0.2, 0.24], 0.3))

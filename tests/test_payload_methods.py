@@ -10,7 +10,7 @@ from steelyard.payload import weigh
 from steelyard.payload.methods import METHODS, WeighingProblem
 from steelyard.payload.methods.static import postures_at_rest
 from steelyard.recording import Samples
-from steelyard.robot import load_robot
+from steelyard.robot import DriveModel, load_robot
 from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -191,18 +191,33 @@ def test_too_few_postures_say_how_many_more():
 
 
 def test_ten_postures_near_a_pick_weigh_well():
-    """gaz2017 section VI.A: +-7 degrees around a pick position."""
-    robot = load_robot("lwr4")
+    """gaz2017 section VI.A: +-7 degrees around a pick position, torques measured behind the gears."""
+    robot = load_robot("lwr4").with_drive(DriveModel.ideal(7))
     model = identify(robot, [run(robot, seed, 0.1, seed) for seed in range(3)])
     rng = np.random.default_rng(4)
     pick = np.array([0.3, 0.8, -0.2, 1.2, 0.4, 0.9, 0.1])
     q = np.repeat(pick + np.deg2rad(7) * rng.uniform(-1, 1, size=(10, 7)), 20, axis=0)
     arm = robot.with_payload(InertialParameters.from_com(3.028, [0, 0, 0.119], 5e-3 * np.eye(3)))
-    tau = arm.gravity_torque(q) + robot.drive.offset + 0.1 * rng.normal(size=q.shape)
+    tau = arm.gravity_torque(q) + 0.1 * rng.normal(size=q.shape)
     found = weigh(model, Samples(q, 0 * q, 0 * q, tau, 100.0, robot.joint_names, "measured"), method="static")
     assert abs(found.body.mass - 3.028) < 3 * found.std[0]
     assert found.std[0] < 0.05
     assert np.abs(found.body.com - [0, 0, 0.119]).max() < 3 * found.com_std.max() < 0.06
+
+
+def test_static_friction_widens_what_postures_tell():
+    """Friction at rest is anywhere between -F and F: few postures must not be believed too much."""
+    robot = load_robot("ur10")
+    model = identify(robot, [run(robot, seed, 0.5, seed) for seed in range(3)])
+    F = np.abs(robot.drive.friction(np.full(6, 0.05)) - robot.drive.offset)
+    z = []
+    for seed in range(20):
+        loaded = held(robot.with_payload(LOAD), 10, seed, 0.0)
+        stuck = np.repeat(np.random.default_rng(50 + seed).uniform(-F, F, size=(10, 6)), 20, axis=0)
+        found = weigh(model, replace(loaded, tau=loaded.tau + stuck), method="static")
+        z.append((found.unconstrained.vector - LOAD.vector)[:4] / found.std[:4])
+    assert 0.9 < np.mean(np.abs(z) < 1.96) <= 1
+    assert np.sqrt(np.mean(np.square(z))) > 0.5
 
 
 def test_known_centre_of_mass_and_no_inertia_are_kept():

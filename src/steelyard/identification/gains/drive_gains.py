@@ -17,6 +17,10 @@ __all__ = ["DriveGains", "Origin"]
 Array = NDArray[np.float64]
 Origin = Literal["given", "targets", "known mass"]
 
+_TOLERANCE = {"given": 0.02, "targets": 0.02, "known mass": 0.01}
+"""What a gain is worth beyond its own error, relative: a motor differs from its maker's number by magnets and
+winding; and all of them weaken as they warm up, by about 0.1 % a kelvin, where ten kelvin are usual."""
+
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
@@ -83,6 +87,11 @@ class DriveGains:
     def known(self) -> NDArray[np.bool_]:
         """Which joints have a known gain, (n,)."""
         return np.isfinite(self.std)
+
+    @property
+    def working_std(self) -> Array:
+        """Standard deviation while the arm works, (n,) [Nm/A]: motors differ, and weaken as they warm up."""
+        return np.asarray(np.hypot(self.std, _TOLERANCE[self.how] * np.abs(self.value)))
 
     def interval(self, level: float = 0.95) -> Array:
         """Lower and upper end of the interval of each gain, (n, 2) [Nm/A]; NaN where unknown.

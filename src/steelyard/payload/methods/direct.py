@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from steelyard.identification import DynamicModel
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import Solution, solve_weighted
-from steelyard.identification.problem import Rows
 from steelyard.payload.methods.problem import Answer, WeighingProblem, factor_of, gain_response
 
-__all__ = ["direct", "empty_response", "moved_prior", "with_prior"]
+__all__ = ["direct", "empty_response", "through_prior", "with_prior"]
 
 Array = NDArray[np.float64]
 
@@ -27,49 +26,49 @@ def direct(problem: WeighingProblem) -> Answer:
     Args:
         problem: loaded runs
     """
-    return with_prior(problem, [])
+    return with_prior(problem, np.zeros((0, problem.mixing.shape[1] + 1)))
 
 
-def with_prior(problem: WeighingProblem, more: list[Rows]) -> Answer:
-    """The payload with the empty arm as a prior, from loaded runs and rows beside them.
+def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
+    """The payload with the empty arm as a prior, from loaded runs and what was measured beside them.
 
     Args:
         problem: loaded runs
-        more: other rows in the same columns, say of postures
+        measured: other rows [Z z] of unit noise, those of n joints by turns, (k n, p + 11)
     """
-    model, mixing, prior = problem.model, problem.mixing, problem.prior()
+    model, mixing = problem.model, problem.mixing
+    prior = np.vstack([problem.prior(), measured])
     theta = model.estimate.value
     for _ in range(problem.rounds):
-        rows = [*(model.rows(part, theta) for part in problem.loaded), *more]
+        rows = [model.rows(part, theta) for part in problem.loaded]
         factor = factor_of(rows)
         solution = solve_weighted(factor, prior, mixing)
         theta = mixing @ solution.value
     spread, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
     n = model.robot.n
-    response = gain_response(factor, solution, mixing, n) + _through_prior(model, solution, prior)
-    noise = np.sqrt(np.mean(solution.noise.reshape(-1, n)[: len(problem.loaded)] ** 2, axis=0))
+    arm = prior[: len(prior) - len(measured)]
+    response = gain_response(factor, solution, mixing, n) + through_prior(model, solution, arm)
+    beside = measured.reshape(-1, n, measured.shape[1])
+    response += solution.inverse @ np.einsum("kjm,kj->mj", beside[:, :, :-1], beside[:, :, -1])
+    noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
     return Answer(
         solution.value[-10:],
         spread[-10:, -10:],
         solution.unknown[-10:],
         noise,
-        moved_prior(prior, solution),
+        float(np.sqrt(np.mean((prior[:, :-1] @ solution.value - prior[:, -1]) ** 2))),
         response[-10:],
     )
 
 
-def moved_prior(prior: Array, solution: Solution) -> float:
-    """How far a solution is from what was known before, RMS in standard deviations.
+def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
+    """How a solution changes because the gains change what the empty runs told, (m, n).
 
     Args:
-        prior: rows [Z z], (r, m + 1)
-        solution: of m unknowns
+        model: of the empty arm
+        solution: of m unknowns, the parameters of the model first
+        prior: rows [Z z] of what the empty runs told, (r, m + 1)
     """
-    return float(np.sqrt(np.mean((prior[:, :-1] @ solution.value - prior[:, -1]) ** 2)))
-
-
-def _through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
-    """How the solution changes because the gains change what the empty runs told, (m, n)."""
     moved = np.zeros((prior.shape[1] - 1, model.robot.n))
     moved[: len(model.estimate.value)] = empty_response(model)
     Z = prior[:, :-1]

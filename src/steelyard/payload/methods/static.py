@@ -1,9 +1,10 @@
 """Static: mass and centre of mass from postures at rest (gaz2017 eq. (38)-(44)); combined with motion (45).
 
 At rest tau = Y(q, 0, 0) (pi + J phi) depends on the first four numbers of phi alone. Rows of one rest are
-averaged to one equation, since what disturbs them, static friction, is one draw for each posture; its size
-is taken from the residuals. The arm's gravity is the prior that its empty runs gave, with their uncertainty.
-Joints that gravity does not move tell nothing, and are weighted for themselves, so none need be left out.
+averaged to one equation, since what disturbs them is one draw for each posture: static friction, which may be
+anything between -F and F, F what the joint needs to move slowly. With the noise s of the torques its variance
+is s^2 + F^2 / 3. The arm's gravity is the prior that its empty runs gave, with their uncertainty. Joints that
+gravity does not move tell nothing of the payload, so none need be left out.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples
-from steelyard.identification.least_squares import solve_weighted
-from steelyard.identification.problem import Rows, kinds
-from steelyard.payload.methods.direct import empty_response, moved_prior, with_prior
-from steelyard.payload.methods.problem import Answer, WeighingProblem, factor_of, gain_response
+from steelyard.identification import RegressionFactor
+from steelyard.identification.least_squares import Solution, solve_weighted
+from steelyard.identification.problem import kinds
+from steelyard.payload.methods.direct import through_prior, with_prior
+from steelyard.payload.methods.problem import FRICTION, Answer, WeighingProblem
 from steelyard.recording import Samples
 
 __all__ = ["combined", "postures_at_rest", "static"]
@@ -25,6 +27,7 @@ __all__ = ["combined", "postures_at_rest", "static"]
 Array = NDArray[np.float64]
 
 _REST = 0.005  # slower is at rest, [rad/s]
+_SLOW = 0.05  # a joint that starts to move is as fast, [rad/s]
 _SAME = 0.005  # postures that are nearer are one, [rad]
 _SETTLE_S = 0.3  # after the arm has stopped it still rings
 _MOVING = ("Fc", "Fv", "Fs", "Fl")
@@ -36,34 +39,24 @@ def static(problem: WeighingProblem) -> Answer:
     Args:
         problem: loaded runs that rest now and then
     """
-    model, n = problem.model, problem.model.robot.n
-    rows = _posture_rows(problem)
-    k = len(rows.tau)
-    mixing = problem.mixing[:, :-6]
-    prior = problem.prior(_MOVING)
-    if prior[:, -7:-1].any():
+    model, n, p = problem.model, problem.model.robot.n, len(problem.model.estimate.value)
+    if problem.fixed[:, 4:10].any():
         raise InvalidSamples("at rest the inertia has no effect: fix none of its numbers")
-    prior = np.delete(prior, np.s_[-7:-1], axis=1)
-    factor = factor_of([rows])
-    solution = solve_weighted(factor, prior, mixing)
-    moved = np.zeros((mixing.shape[1], n))
-    moved[: len(model.estimate.value)] = empty_response(model)
-    Z = prior[:, :-1]
-    response = gain_response(factor, solution, mixing, n) + solution.inverse @ (Z.T @ (Z @ moved))
+    postures, width = _posture_rows(problem)
+    k = len(postures) // n
+    prior = np.delete(np.vstack([problem.prior(_MOVING), postures]), np.s_[-7:-1], axis=1)
+    solution = solve_weighted(RegressionFactor.empty(n, p), prior, problem.mixing[:, :-6])
+    rest = (prior[:, :-1] @ solution.value - prior[:, -1])[-n * k :].reshape(k, n)
     covariance, per_gain, value = np.zeros((10, 10)), np.zeros((10, n)), np.zeros(10)
     value[:4], covariance[:4, :4] = solution.value[-4:], solution.inverse[-4:, -4:]
-    per_gain[:4] = response[-4:]
-    unknown = np.append(_untold(rows, problem.jacobian[:, :4], prior), np.ones(6, bool))
+    arm = prior[: -n * k]
+    per_gain[:4] = (through_prior(model, solution, arm) + _posture_response(solution, prior, n, k))[-4:]
+    unknown = np.append(_untold(postures[:, p : p + 4], problem.fixed), np.ones(6, bool))
     covariance[unknown, unknown] = np.inf
-    note = f"{k} posture{'s' if k > 1 else ''} at rest tell nothing of the inertia"
-    if unknown[:4].any():
-        more = max(1, 2 - k)
-        note = (
-            f"{k} posture{'s' if k > 1 else ''} at rest {'are' if k > 1 else 'is'} too few:"
-            f" at least {more} more with the flange tilted otherwise"
-        )
-    moved_arm = moved_prior(prior, solution)
-    return Answer(value, covariance, unknown, solution.noise, moved_arm, per_gain, (note,))
+    contradiction = float(np.sqrt((rest**2).sum() / max(n * k - 4, 1)))
+    noise = width * np.sqrt(np.mean(rest**2, axis=0))
+    words = _enough(k) if not unknown[:4].any() else _too_few(k)
+    return Answer(value, covariance, unknown, noise, contradiction, per_gain, (words,))
 
 
 def combined(problem: WeighingProblem) -> Answer:
@@ -75,7 +68,7 @@ def combined(problem: WeighingProblem) -> Answer:
     moving = [part for part in problem.loaded if part.mask.any() and np.abs(part.v).max() > _REST]
     if not moving:
         raise InvalidSamples("nothing moves in these runs: use the static method, or add a run that moves")
-    return with_prior(replace(problem, loaded=moving), [_posture_rows(problem)])
+    return with_prior(replace(problem, loaded=moving), _posture_rows(problem)[0])
 
 
 def postures_at_rest(samples: Samples) -> tuple[Array, Array]:
@@ -97,31 +90,54 @@ def postures_at_rest(samples: Samples) -> tuple[Array, Array]:
     return np.array(q).reshape(-1, samples.n), np.array(tau).reshape(-1, samples.n)
 
 
-def _posture_rows(problem: WeighingProblem) -> Rows:
-    """One row for each rest of the loaded runs, friction that needs motion left out."""
+def _posture_rows(problem: WeighingProblem) -> tuple[Array, Array]:
+    """One row [Z z] of unit noise for each joint of each rest, (k n, p + 11); and its noise, (n,) [Nm]."""
     model = problem.model
     rests = [postures_at_rest(part) for part in problem.loaded]
-    q = np.concatenate([rest[0] for rest in rests])
+    q, tau = (np.concatenate([rest[i] for rest in rests]) for i in (0, 1))
     if not len(q):
         raise InvalidSamples(
             "the arm never rests in these runs: hold at least 2 postures for a second each,"
             " with the flange tilted differently"
         )
-    zero = np.zeros_like(q)
-    tau = np.concatenate([rest[1] for rest in rests])
     first = problem.loaded[0]
-    held = Samples(q, zero, zero, tau, first.rate_hz, first.joint_names, first.kinematics)
-    rows = model.rows(held)
-    Y = rows.Y.copy()
+    held = Samples(q, 0 * q, 0 * q, tau, first.rate_hz, first.joint_names, first.kinematics)
+    Y = model.rows(held).Y.copy()
     Y[:, :, np.isin(kinds(model.estimate.names), _MOVING)] = 0.0
-    return Rows(Y, tau, np.ones(tau.shape, bool))
+    width = np.hypot(model.estimate.noise, _friction_at_rest(problem, held) / np.sqrt(3))
+    rows = np.concatenate([Y @ problem.mixing, tau[:, :, None]], axis=2) / width[:, None]
+    return rows.reshape(-1, rows.shape[2]), width
 
 
-def _untold(rows: Rows, J: Array, prior: Array) -> NDArray[np.bool_]:
+def _friction_at_rest(problem: WeighingProblem, held: Samples) -> Array:
+    """What each joint needs to move slowly from these postures, less gravity and offset, (n,) [Nm]."""
+    model = problem.model
+    slowly = replace(held, v=np.full(held.q.shape, _SLOW))
+    friction = np.isin(kinds(model.estimate.names), (*FRICTION, "Fl")) & (kinds(model.estimate.names) != "B")
+    Y = model.rows(slowly).Y[:, :, friction]
+    return np.asarray(np.abs(Y @ model.estimate.value[friction]).mean(axis=0))
+
+
+def _posture_response(solution: Solution, prior: Array, n: int, k: int) -> Array:
+    """How a solution changes with the logarithm of the gains, through the torques at rest, (m, n)."""
+    rows = prior[-n * k :].reshape(k, n, -1)
+    return np.asarray(solution.inverse @ np.einsum("kjm,kj->mj", rows[:, :, :-1], rows[:, :, -1]))
+
+
+def _untold(effect: Array, fixed: Array) -> NDArray[np.bool_]:
     """Which of the four numbers the postures do not tell, (4,)."""
-    effect = np.vstack([(rows.Y @ J).reshape(-1, 4), prior[:, -5:-1]])
-    length = np.linalg.norm(effect, axis=0)
-    _, s, Vt = np.linalg.svd(effect / np.where(length > 0, length, 1.0))
+    rows = np.vstack([effect, fixed[:, :4]])
+    length = np.linalg.norm(rows, axis=0)
+    _, s, Vt = np.linalg.svd(rows / np.where(length > 0, length, 1.0))
     weak = np.ones(4, bool)
     weak[: len(s)] = s < 1e-6 * s[0]
     return np.asarray((np.abs(Vt[weak]) > 1e-3).any(axis=0) | (length == 0))
+
+
+def _enough(k: int) -> str:
+    return f"{k} postures at rest tell nothing of the inertia"
+
+
+def _too_few(k: int) -> str:
+    few = f"{k} posture at rest is too few" if k == 1 else f"{k} postures at rest are too few"
+    return f"{few}: at least {max(1, 2 - k)} more with the flange tilted otherwise"
