@@ -27,7 +27,7 @@ def recorded(tmp_path_factory) -> Path:
 def test_help_lists_every_verb():
     done = steelyard("--help")
     assert done.returncode == 0
-    verbs = "demo robots robot check simulate design postures identify weigh weigh-ft contact"
+    verbs = "demo robots robot check simulate design postures identify weigh weigh-ft contact collisions guide export reproduce"
     for verb in verbs.split():
         assert verb in done.stdout
 
@@ -112,6 +112,8 @@ def test_demo_weighs_within_its_own_interval_and_draws(tmp_path):
     assert abs(data["mass"] - data["mass_truth"]) < 3 * data["mass_std"]
     assert 0 < data["mass_std"] < 0.01 * data["mass_truth"]
     assert (tmp_path / "a" / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert data["report"] == "a/demo.html"
+    assert "What ur10 carries" in (tmp_path / data["report"]).read_text(encoding="utf-8")
 
 
 def test_optional_dependencies_are_not_loaded_by_the_door():

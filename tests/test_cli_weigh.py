@@ -77,3 +77,56 @@ def test_an_answer_not_to_be_trusted_is_exit_code_1(folder):
     assert done.returncode == 1
     assert "Do not trust this" in done.stdout
     assert "the mass is -2." in done.stdout
+
+
+def test_all_methods_beside_each_other(folder):
+    done = steelyard(
+        "weigh",
+        "model.json",
+        "loaded.parquet",
+        "--method",
+        "all",
+        "--empty",
+        "empty.parquet",
+        "--json",
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    methods = json.loads(done.stdout)["methods"]
+    for name in ("direct", "difference", "weighted-difference", "torque-change", "joint"):
+        found = methods[name]
+        assert found["method"] == name
+        assert abs(found["mass"] - 2.5) < 4 * found["mass_std"]
+    assert "no target torque of the controller" in methods["manufacturer"]
+    words = steelyard("weigh", "model.json", "loaded.parquet", "--method", "all", cwd=folder)
+    assert "The methods beside each other" in words.stdout
+
+
+def test_tool_and_part_together(folder):
+    alone = steelyard("weigh", "model.json", "loaded.parquet", "-o", "part.json", "--json", cwd=folder)
+    both = steelyard("weigh", "model.json", "loaded.parquet", "--tool", "part.json", "--json", cwd=folder)
+    assert json.loads(both.stdout)["mass"] == pytest.approx(2 * json.loads(alone.stdout)["mass"])
+    assert "tool and part together" in json.loads(both.stdout)["status"]
+
+
+def test_report_says_the_mass(folder):
+    done = steelyard("weigh", "model.json", "loaded.parquet", "--report", "weighed.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Report: weighed.html" in done.stdout
+    assert "2.5" in (folder / "weighed.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--method", "scale"), "there is no method 'scale'"),
+        (("--online", "--fix", "mass=2"), "--online is direct"),
+        (("loaded.parquet", "--online"), "--online replays one recording, got 2"),
+        (("--method", "joint"), "the joint method needs the empty runs too"),
+        (("--method", "manufacturer"), "no target torque of the controller"),
+    ],
+)
+def test_methods_refuse_what_they_cannot_use(folder, arguments, words):
+    done = steelyard("weigh", "model.json", "loaded.parquet", *arguments, cwd=folder)
+    assert done.returncode == 2
+    assert words in done.stderr

@@ -51,7 +51,7 @@ def test_the_names_of_libfranka():
     assert found.columns["tau"] == ("tau_J_0",)
     assert found.columns["v"] == ("dq_0",)
     assert found.columns["a_commanded"] == ("ddq_d_0",)
-    assert found.facts["notes"] == ("not read, the name means nothing here: tau_J_d",)
+    assert found.facts["notes"] == ("not read: tau_J_d, for it is without gravity; use tau_J",)
 
 
 def test_case_matters():

@@ -22,7 +22,8 @@ FLOORS = {
     "report": 7,
     "io": 7,
     "live": 7,
-    "cli": 8,
+    "reproduce": 8,
+    "cli": 9,
 }
 ONLY_HERE = {
     "pinocchio": {"robot"},

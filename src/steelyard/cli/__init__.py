@@ -9,11 +9,15 @@ from typer.exceptions import TyperException
 
 from steelyard.cli import (
     check,
+    collisions,
     contact,
     demo,
     design,
+    export,
+    guide,
     identify,
     postures,
+    reproduce,
     robot,
     robots,
     simulate,
@@ -33,7 +37,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # brackets are units
 )
-VERBS = (demo, robots, robot, check, simulate, design, postures, identify, weigh, weigh_ft, contact)
+VERBS = (
+    *(demo, robots, robot, check, simulate, design, postures),
+    *(identify, weigh, weigh_ft, contact, collisions, guide, export, reproduce),
+)
 for verb in VERBS:
     app.command(name=verb.__name__.rsplit(".", 1)[-1].replace("_", "-"))(verb.command)
 

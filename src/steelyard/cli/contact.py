@@ -9,7 +9,9 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json
-from steelyard.cli.weigh_ft import moving_samples, read
+from steelyard.cli.recordings import ColumnOption, ConventionOption, JointsOption
+from steelyard.cli.reporting import ReportOption, run_settings, write_report
+from steelyard.cli.weigh_ft import Rig, moving_samples, read
 
 if TYPE_CHECKING:
     from steelyard.applications.contact_force import ContactForce
@@ -18,6 +20,7 @@ __all__ = ["command"]
 
 
 def command(
+    ctx: typer.Context,
     payload: Annotated[Path, typer.Argument(help="What steelyard weigh-ft -o wrote (.json).")],
     recording: Annotated[Path, typer.Argument(help="A recording with a wrench.")],
     robot: Annotated[str | None, typer.Option(help="The arm, for recordings with joints.")] = None,
@@ -29,6 +32,10 @@ def command(
     picture: Annotated[
         Path | None, typer.Option(help="Where the picture goes (.png); beside the output by default.")
     ] = None,
+    report: ReportOption = None,
+    column: ColumnOption = None,
+    joints: JointsOption = None,
+    wrench_convention: ConventionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
@@ -46,8 +53,9 @@ def command(
     about = SensorDescription() if sensor is None else read_sensor(sensor)
     arm = None if robot is None else load_robot(robot)
     yaw = _yaw(load.T_flange_sensor, about.sensor.T_flange_sensor)
-    samples = moving_samples(recording, arm, about, yaw=yaw, cutoff_hz=cutoff, decimate=False)
-    table = None if arm is not None else read(recording, None, about)
+    rig = Rig(arm, about, column, joints, wrench_convention)
+    samples = moving_samples(recording, rig, yaw=yaw, cutoff_hz=cutoff, decimate=False)
+    table = None if arm is not None else read(recording, rig)
     warmth = None
     if table is not None and table.temperature is not None:
         warmth = np.interp(samples.t, table.t, table.temperature)
@@ -58,8 +66,16 @@ def command(
         picture = picture or output.with_suffix(".png")
     if picture is not None:
         contact_picture(picture, contact, title=f"{recording.name}: {load.body.mass:.3f} kg taken off")
+    if report is not None:
+        from steelyard.report.wrench_page import contact_page
+
+        settings = run_settings(ctx, [payload, recording, robot, sensor])
+        write_report(
+            contact_page(contact, title=f"External force: {recording.name}", settings=settings), report
+        )
+    files = {"output": output, "picture": picture, "report": report}
     if as_json:
-        print_json(_facts(contact, output, picture))
+        print_json(_facts(contact, files))
         return
     print(f"{recording}: {len(contact.t)} samples; {contact.status}")
     print(f"force  {_words(contact.force, 'N')}")
@@ -67,9 +83,9 @@ def command(
     if np.isfinite(contact.temperature_trend).all():
         slopes = " ".join(f"{x:.3g}" for x in contact.temperature_trend)
         print(f"zero drift with temperature: {slopes} (N, Nm for each kelvin)")
-    for what, path in (("table", output), ("picture", picture)):
+    for what, path in files.items():
         if path is not None:
-            print(f"{what}: {path}")
+            print(f"{'table' if what == 'output' else what}: {path}")
 
 
 def _yaw(T_payload: Any, T_described: Any) -> float:
@@ -84,7 +100,7 @@ def _words(size: Any, unit: str) -> str:
     )
 
 
-def _facts(contact: ContactForce, output: Path | None, picture: Path | None) -> dict[str, Any]:
+def _facts(contact: ContactForce, files: dict[str, Path | None]) -> dict[str, Any]:
     return {
         "samples": len(contact.t),
         "frame": contact.frame,
@@ -101,6 +117,5 @@ def _facts(contact: ContactForce, output: Path | None, picture: Path | None) -> 
         "temperature_trend": contact.temperature_trend,
         "temperature_trend_std": contact.temperature_trend_std,
         "status": contact.status,
-        "output": None if output is None else str(output),
-        "picture": None if picture is None else str(picture),
+        **{name: None if path is None else str(path) for name, path in files.items()},
     }

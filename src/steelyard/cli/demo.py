@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json, print_table, progress
+from steelyard.cli.reporting import ReportOption, payload_report, run_settings
 from steelyard.cli.weigh import payload_rows
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ _MASS, _COM, _MOMENTS = 3.5256, [0.0, 0.0, 0.0296], [0.0064, 0.0064, 0.0045]  # 
 
 
 def command(
+    ctx: typer.Context,
     picture: Annotated[Path, typer.Option("--picture", "-o", help="Where the picture goes.")] = Path(
         "out/demo.png"
     ),
+    report: ReportOption = None,
     seed: Annotated[int, typer.Option(help="Of the simulated noise.")] = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -50,7 +53,7 @@ def command(
     robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")
     truth = InertialParameters.from_com(_MASS, _COM, np.diag(_MOMENTS))
     sensors = SensorModel(torque_std=np.array(_TORQUE_NOISE))
-    runs = {}
+    runs, recordings = {}, {}
     for k, (name, load) in enumerate((("empty", None), ("loaded", truth))):
         with progress(f"MuJoCo: the {name} arm runs the trajectory of xu2024", quiet=as_json) as done:
             run = simulate(
@@ -61,13 +64,24 @@ def command(
                 seed=2 * seed + k,
                 options=SimulationOptions(progress=done),
             )
+            recordings[name] = run.recording
             runs[name] = prepare(run.recording, gain=robot.drive.gain)
     model = identify(robot, runs["empty"])
     payload = weigh(model, runs["loaded"])
     payload_picture(picture, model, payload, runs["loaded"], truth=truth)
+    page = report or picture.with_suffix(".html")
+    payload_report(
+        page,
+        model,
+        payload,
+        runs["loaded"],
+        recordings=recordings,
+        settings=run_settings(ctx, []),
+        truth=truth,
+    )
     seconds = time.perf_counter() - began
     if as_json:
-        print_json(_facts(payload, truth, picture, seconds))
+        print_json(_facts(payload, truth, {"picture": picture, "report": page}) | {"seconds": seconds})
         return
     print_table(
         "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)",
@@ -76,6 +90,7 @@ def command(
     )
     print(f"\n{payload.status[0].upper()}{payload.status[1:]}.")
     print(f"Picture: {picture} ({seconds:.1f} s in all)")
+    print(f"Report: {page} (open it in a browser)")
 
 
 def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
@@ -84,7 +99,7 @@ def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
     return [(name, x, half, f"{t:.4f}", unit) for (name, x, half, unit), t in cells]
 
 
-def _facts(payload: Payload, truth: InertialParameters, picture: Path, seconds: float) -> dict[str, Any]:
+def _facts(payload: Payload, truth: InertialParameters, files: dict[str, Path]) -> dict[str, Any]:
     return {
         "mass": payload.body.mass,
         "mass_std": payload.std[0],
@@ -97,6 +112,5 @@ def _facts(payload: Payload, truth: InertialParameters, picture: Path, seconds: 
         "vector_truth": truth.vector,
         "frame": payload.body.frame,
         "status": payload.status,
-        "picture": str(picture),
-        "seconds": seconds,
+        **{name: str(path) for name, path in files.items()},
     }

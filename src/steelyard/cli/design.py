@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard.cli.output import JsonFlag, number, print_json, print_table
+from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.errors import InvalidTrajectory
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = ["command"]
 
 
 def command(
+    ctx: typer.Context,
     robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
     harmonics: Annotated[int, typer.Option(help="Number of harmonics.")] = 5,
     period: Annotated[float, typer.Option(help="Length of the motion [s].")] = 10.0,
@@ -55,6 +57,7 @@ def command(
             help="A PNG of the motion against its limits; with a workspace, a second one of the axes."
         ),
     ] = None,
+    report: ReportOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Designs a motion: the most telling one found that keeps every limit, with a certificate at 1 kHz."""
@@ -94,7 +97,12 @@ def command(
             R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
             axes = picture.with_name(f"{picture.stem}_axes{picture.suffix}")
             orientation_picture(axes, R, bounds.workspace)
-    files = {"file": str(output or ""), "picture": str(picture or "")}
+    if report is not None:
+        from steelyard.report.excitation_page import excitation_page
+
+        settings = run_settings(ctx, [robot, limits, envelope])
+        write_report(excitation_page(arm, bounds, found, settings=settings), report)
+    files = {"file": str(output or ""), "picture": str(picture or ""), "report": str(report or "")}
     if as_json:
         print_json({"robot": arm.name, **found.to_dict(), **files})
         return

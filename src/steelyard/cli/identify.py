@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,21 +12,24 @@ import numpy as np
 import typer
 
 from steelyard.cli.arms import FlangeOption, LockOption, RobotArgument, load_arm
+from steelyard.cli.gains import drive_gains
 from steelyard.cli.output import JsonFlag, number, print_json, print_table, progress
+from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
+from steelyard.cli.reporting import ReportOption, identification_report, run_settings
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel, Validation
     from steelyard.identification.feasible import FeasibleArm
-    from steelyard.identification.gains import DriveGains
     from steelyard.recording import Recording, Samples
     from steelyard.robot import RobotModel
     from steelyard.signals import Preparation
 
-__all__ = ["command", "drive_gain", "prepared_from"]
+__all__ = ["command", "prepared_from"]
 
 
 def command(
+    ctx: typer.Context,
     robot: RobotArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes (.json).")],
@@ -58,8 +62,11 @@ def command(
     ] = False,
     urdf: Annotated[Path | None, typer.Option(help="Write these into a URDF.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    report: ReportOption = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
+    column: ColumnOption = None,
+    joints: JointsOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Identifies the empty arm: base parameters, friction, and how well they predict other motions.
@@ -67,15 +74,16 @@ def command(
     Exit code 1 when the motion says nothing about some of them.
     """
     from steelyard.identification import identify
-    from steelyard.io import read_recording
     from steelyard.io.models import save_model
 
     arm = load_arm(robot, lock, flange)
-    raw = {path: read_recording(path) for path in [*recordings, *(validate or [])]}
-    gain, gain_words = drive_gain(arm, [raw[path] for path in recordings], gains)
+    read = partial(read_wished, column=column, joints=joints, robot=arm)
+    raw = {path: read(path) for path in [*recordings, *(validate or [])]}
+    drives, gain_words = drive_gains(arm, [raw[path] for path in recordings], gains, read)
+    gain = None if drives is None else drives.value
     how = _preparation(arm, [raw[path] for path in recordings], cutoff, torque_cutoff, gain)
-    if gain is not None:
-        arm = arm.with_drive(replace(arm.drive, gain=gain))
+    if drives is not None:
+        arm = arm.with_drive(replace(arm.drive, gain=gain, gain_std=drives.working_std))
     prepared = {path: prepared_from(path, recording, how, gain) for path, recording in raw.items()}
     training = [prepared[path] for path in recordings]
     warnings = [f"{p}: {words}" for p, part in prepared.items() for words in part.warnings]
@@ -86,87 +94,35 @@ def command(
         model = identify(arm, training, friction=friction, progress=done)
     save_model(model, output)
     bodies = _feasible(model) if feasible or urdf else None
-    if urdf is not None and bodies is not None:
+    if urdf is not None:
+        from steelyard.io.export import arm_for_export
         from steelyard.io.urdf import write_urdf
 
-        write_urdf(bodies.robot, urdf)
+        write_urdf(arm_for_export(model).robot, urdf)
     checks = {str(path): model.validate(prepared[path]) for path in [*recordings, *(validate or [])]}
     if picture is not None:
         from steelyard.report import identification_picture
 
         shown = (validate or recordings)[0]
         identification_picture(picture, model, prepared[shown], words=shown.name)
-    told = _Told(model, checks, gain, gain_words, warnings, bodies, output)
+    if report is not None:
+        identification_report(
+            report,
+            model,
+            prepared,
+            recordings=raw,
+            trained_on=recordings,
+            notes=[f"Drives: {gain_words}.", *([] if bodies is None else [f"Real bodies: {bodies.status}"])],
+            doubts=warnings,
+            settings=run_settings(ctx, [robot, *raw, gains.partition(":")[2]]),
+        )
+    told = _Told(model, checks, gain, gain_words, warnings, bodies, output, report)
     if as_json:
         print_json(told.facts())
     else:
         told.speak(len(recordings))
     if np.isinf(model.estimate.std).any():
         raise typer.Exit(1)
-
-
-def drive_gain(
-    robot: RobotModel, recordings: Sequence[Recording], wanted: str
-) -> tuple[np.ndarray | None, str]:
-    """The drive gains to use, and where they come from in words; None where torques were measured.
-
-    Args:
-        robot: the arm
-        recordings: of the empty arm
-        wanted: 'auto', 'robot', 'targets', numbers with commas, or 'mass=KG:FILE' of a loaded run
-    """
-    if wanted == "auto" and all(r.tau is not None for r in recordings):
-        return None, "torques were measured"
-    if wanted == "robot" or (wanted == "auto" and robot.drive.gain is not None):
-        if robot.drive.gain is None:
-            raise InvalidSamples(f"{robot.name} has no drive gains; use --gains targets or give numbers")
-        return robot.drive.gain, "gains of the robot file"
-    if wanted in ("targets", "auto"):
-        found = _gains_from_targets(recordings)
-        return found.value, f"gains from the controller's targets: {_gains_in_words(found)}"
-    if wanted.startswith("mass="):
-        found = _gains_from_mass(robot, recordings, wanted)
-        return found.value, f"gains from a known mass: {_gains_in_words(found)}; {found.status}"
-    try:
-        return np.array([float(x) for x in wanted.split(",")]), "gains as given"
-    except ValueError:
-        raise InvalidSamples(
-            f"--gains is auto, robot, targets, numbers with commas, or mass=KG:FILE; got '{wanted}'"
-        ) from None
-
-
-def _gains_from_targets(recordings: Sequence[Recording]) -> DriveGains:
-    from steelyard.identification.gains import gains_from_targets
-
-    if any(r.current_target is None or r.tau_target is None for r in recordings):
-        raise InvalidSamples(
-            "the recordings hold motor currents without the controller's targets:"
-            " give the drive gains as --gains k1,k2,... [Nm/A]"
-        )
-    found = gains_from_targets(recordings)
-    if not found.known.all():
-        raise InvalidSamples(f"gains from targets: {found.status}")
-    return found
-
-
-def _gains_from_mass(robot: RobotModel, recordings: Sequence[Recording], wanted: str) -> DriveGains:
-    from steelyard.identification.gains import gains_from_known_mass
-    from steelyard.io import read_recording
-
-    mass, _, file = wanted.removeprefix("mass=").partition(":")
-    try:
-        kilograms = float(mass)
-    except ValueError:
-        kilograms = 0.0
-    if not kilograms > 0 or not file:
-        raise InvalidSamples(f"--gains mass=KG:FILE needs a mass and a loaded recording; got '{wanted}'")
-    guess = robot.drive.gain if robot.drive.gain is not None else _gains_from_targets(recordings).value
-    return gains_from_known_mass(robot, recordings, [read_recording(file)], kilograms, guess=guess)
-
-
-def _gains_in_words(gains: DriveGains) -> str:
-    pairs = zip(gains.value, gains.std, strict=True)
-    return ", ".join(f"{k:.4g} +- {1.96 * s:.2g}" for k, s in pairs) + " Nm/A"
 
 
 def _preparation(
@@ -226,9 +182,10 @@ class _Told:
         warnings: list[str],
         bodies: FeasibleArm | None,
         output: Path,
+        report: Path | None,
     ) -> None:
         self.model, self.checks, self.gain, self.gain_words = model, checks, gain, gain_words
-        self.warnings, self.bodies, self.output = warnings, bodies, output
+        self.warnings, self.bodies, self.output, self.report = warnings, bodies, output, report
 
     def facts(self) -> dict[str, Any]:
         """Everything, for programs."""
@@ -258,6 +215,7 @@ class _Told:
             else {"rms_ratio": self.bodies.rms_ratio, "status": self.bodies.status},
             "status": estimate.status,
             "warnings": self.warnings,
+            "report": None if self.report is None else str(self.report),
         }
 
     def speak(self, training: int) -> None:
@@ -281,6 +239,8 @@ class _Told:
             print(f"warning: {words}")
         print(f"\n{len(estimate.weak())} of {len(estimate.names)} parameters are weak (std above 30 %).")
         print(f"Model: {self.output}")
+        if self.report is not None:
+            print(f"Report: {self.report}")
 
     def _headers(self) -> tuple[str, ...]:
         return ("recording", "", *(f"{j + 1}" for j in range(self.model.robot.n)), "mean")

@@ -2,63 +2,226 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from steelyard.cli.identify import prepared_from
 from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
+from steelyard.cli.reporting import ReportOption, payload_report, run_settings
 
 if TYPE_CHECKING:
+    from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
+    from steelyard.recording import Recording, Samples
+    from steelyard.signals import Preparation
 
-__all__ = ["command"]
+__all__ = ["command", "payload_facts", "payload_rows"]
+
+_ALL = "all"
 
 
 def command(
+    ctx: typer.Context,
     model: Annotated[Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")],
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the loaded arm.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the payload goes (.json).")
     ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="direct, difference, weighted-difference, torque-change, manufacturer, static, combined,"
+            " joint; all to see them beside each other."
+        ),
+    ] = "direct",
     fix: Annotated[
-        list[str] | None, typer.Option(help="A number that is known, as mass=2.8; may be repeated.")
+        list[str] | None,
+        typer.Option(help="A number that is known, as mass=2.8, cx=0 or inertia=0; may be repeated."),
+    ] = None,
+    empty: Annotated[
+        list[Path] | None,
+        typer.Option(help="Empty runs, for torque-change (the same motions, in order) and joint."),
+    ] = None,
+    tool: Annotated[
+        Path | None,
+        typer.Option(help="A tool the arm carried when it was identified (.json): answer with both."),
     ] = None,
     cutoff: Annotated[float, typer.Option(help="Of the filter on the motion [Hz].")] = 10.0,
+    online: Annotated[
+        bool, typer.Option("--online", help="Sample by sample, showing how the answer becomes known.")
+    ] = False,
+    accuracy: Annotated[
+        float, typer.Option(help="Online: 95 % half-width of the mass at which it has converged [%].")
+    ] = 1.0,
+    real_time: Annotated[
+        bool, typer.Option("--real-time", help="Online: not faster than the recording's clock.")
+    ] = False,
+    save_state: Annotated[Path | None, typer.Option(help="Online: where the state goes, to resume.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Online: a saved state to go on from.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    report: ReportOption = None,
+    column: ColumnOption = None,
+    joints: JointsOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
-    from steelyard.io import read_recording
-    from steelyard.io.models import load_model, save_payload
-    from steelyard.payload import weigh
+    from steelyard.io.models import load_model, load_payload, save_payload
     from steelyard.signals import Preparation
 
+    if online:
+        from steelyard.cli.weigh_online import OnlineWishes, weigh_online
+
+        _require_online(recordings, method, fix, empty, tool)
+        wishes = OnlineWishes(
+            output=output,
+            picture=picture,
+            cutoff_hz=cutoff,
+            accuracy=accuracy / 100,
+            real_time=real_time,
+            save_state=save_state,
+            resume=resume,
+            as_json=as_json,
+        )
+        return weigh_online(model, recordings[0], wishes)
     arm = load_model(model)
     how = Preparation(cutoff_hz=cutoff, kinematics=arm.kinematics)
-    parts = []
-    for path in recordings:
-        recording = read_recording(path)
-        gain = None if recording.tau is not None else arm.robot.drive.gain
-        parts.append(prepared_from(path, recording, how, gain))
-    payload = weigh(arm, parts, fixed=_fixed(fix or []))
+    runs = _Runs(arm, how, partial(read_wished, column=column, joints=joints, robot=arm.robot), recordings)
+    runs.add_empty(empty or [])
+    fixed = _fixed(fix or [])
+    payload = runs.weighed("direct" if method == _ALL else method, fixed)
+    others = _compared(runs, fixed) if method == _ALL else {}
+    if tool is not None:
+        payload = payload.together_with(load_payload(tool))
     if output is not None:
         save_payload(payload, output)
     if picture is not None:
         from steelyard.report import payload_picture
 
-        payload_picture(picture, arm, payload, parts[0], truth=None)
+        payload_picture(picture, arm, payload, runs.loaded[0], truth=None)
+    if report is not None:
+        runs.report(report, payload, others, run_settings(ctx, [model, *recordings, *(empty or []), tool]))
     if as_json:
-        print_json(_facts(payload, output))
+        facts = {name: p if isinstance(p, str) else payload_facts(p, None) for name, p in others.items()}
+        print_json({**payload_facts(payload, output), **({"methods": facts} if others else {})})
     else:
-        print_table(
-            "What the arm carries (95 % intervals)", ("", "weighed", "+-", "unit"), payload_rows(payload)
-        )
-        print(f"\n{payload.status[0].upper()}{payload.status[1:]}.")
-    if np.isinf(payload.std).any() or "do not trust" in payload.status:
+        _speak(payload, others)
+        for what, path in (("Payload", output), ("Picture", picture), ("Report", report)):
+            if path is not None:
+                print(f"{what}: {path}")
+    if not payload.trusted:
         raise typer.Exit(1)
+
+
+def _require_online(
+    recordings: list[Path], method: str, fix: list[str] | None, empty: list[Path] | None, tool: Path | None
+) -> None:
+    from steelyard.errors import InvalidSamples
+
+    if len(recordings) != 1:
+        raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
+    if method != "direct" or fix or empty or tool:
+        raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
+
+
+class _Runs:
+    """Recordings on the command line, prepared when they are needed."""
+
+    def __init__(
+        self,
+        arm: DynamicModel,
+        how: Preparation,
+        read: Callable[[Path], Recording],
+        loaded: Sequence[Path],
+    ) -> None:
+        self.arm, self.how, self.read, self.paths = arm, how, read, loaded
+        self.raw = [read(path) for path in loaded]
+        self.loaded = [self._prepared(*run) for run in zip(loaded, self.raw, strict=True)]
+        self.empty: list[Samples] = []
+
+    def add_empty(self, paths: Sequence[Path]) -> None:
+        """Empty runs beside the loaded ones."""
+        self.empty += [self._prepared(path, self.read(path)) for path in paths]
+
+    def report(
+        self, path: Path, payload: Payload, others: dict[str, Payload | str], settings: dict[str, str]
+    ) -> None:
+        """Writes the page."""
+        answers = [(name, answer) for name, answer in others.items() if not isinstance(answer, str)]
+        names = [file.name for file in self.paths]
+        payload_report(
+            path,
+            self.arm,
+            payload,
+            self.loaded[0],
+            recordings=dict(zip(names, self.raw, strict=True)),
+            settings=settings,
+            more=(answers, ()),
+        )
+
+    def weighed(self, method: str, fixed: dict[str, float]) -> Payload:
+        from steelyard.payload import weigh
+
+        empty = self._said_by_controller() if method == "manufacturer" else self.empty
+        return weigh(self.arm, self.loaded, method=method, fixed=fixed, empty=empty or None)
+
+    def _prepared(self, path: Path, recording: Recording) -> Samples:
+        gain = None if recording.tau is not None else self.arm.robot.drive.gain
+        return prepared_from(path, recording, self.how, gain)
+
+    def _said_by_controller(self) -> list[Samples]:
+        """The controller's own torque for each loaded motion, as if it had been measured."""
+        from dataclasses import replace
+
+        from steelyard.errors import InvalidSamples
+
+        for path, recording in zip(self.paths, self.raw, strict=True):
+            if recording.tau_target is None:
+                raise InvalidSamples(
+                    f"{path} has no target torque of the controller, which the manufacturer method"
+                    " takes for that of the empty arm"
+                )
+        said = [replace(recording, tau=recording.tau_target, current=None) for recording in self.raw]
+        return [prepared_from(*run, self.how, None) for run in zip(self.paths, said, strict=True)]
+
+
+def _compared(runs: _Runs, fixed: dict[str, float]) -> dict[str, Payload | str]:
+    """The answer of each method, or why it has none."""
+    from steelyard.errors import SteelyardError
+    from steelyard.payload.methods import METHODS
+
+    answers: dict[str, Payload | str] = {}
+    for name in METHODS:
+        try:
+            answers[name] = runs.weighed(name, fixed)
+        except SteelyardError as error:
+            answers[name] = str(error)
+    return answers
+
+
+def _speak(payload: Payload, others: dict[str, Payload | str]) -> None:
+    if others:
+        print_table(
+            "The methods beside each other (95 % intervals)",
+            ("method", "mass, kg", "+-", "centre, mm", "+-", ""),
+            [_method_row(name, answer) for name, answer in others.items()],
+            words=(0, 5),
+        )
+        print()
+    print_table("What the arm carries (95 % intervals)", ("", "weighed", "+-", "unit"), payload_rows(payload))
+    print(f"\n{payload.status[0].upper()}{payload.status[1:]}.")
+
+
+def _method_row(name: str, answer: Payload | str) -> tuple[str, ...]:
+    if isinstance(answer, str):
+        return name, "", "", "", "", answer
+    cells = [f"{answer.body.mass:.3f}", f"{1.96 * answer.std[0]:.3f}"]
+    cells += ["  ".join(f"{1e3 * x:.0f}" for x in answer.body.com), f"{1.96e3 * answer.com_std.max():.0f}"]
+    return name, *cells, "" if answer.trusted else answer.status
 
 
 def payload_rows(payload: Payload) -> list[tuple[str, ...]]:
@@ -67,6 +230,8 @@ def payload_rows(payload: Payload) -> list[tuple[str, ...]]:
     Args:
         payload: what was weighed
     """
+    import numpy as np
+
     from steelyard.inertia import PARAMETER_NAMES
 
     rows = [("mass", payload.body.mass, payload.std[0], "kg")]
@@ -75,7 +240,10 @@ def payload_rows(payload: Payload) -> list[tuple[str, ...]]:
     for i in range(4, 10):
         name = f"{PARAMETER_NAMES[i]} about the flange"
         rows.append((name, payload.body.vector[i], payload.std[i], "kg m^2"))
-    return [(name, f"{x:.4f}", f"{1.96 * std:.4f}", unit) for name, x, std, unit in rows]
+    return [
+        (name, f"{x:.4f}" if np.isfinite(std) else "unknown", f"{1.96 * std:.4f}", unit)
+        for name, x, std, unit in rows
+    ]
 
 
 def _fixed(wishes: list[str]) -> dict[str, float]:
@@ -91,7 +259,13 @@ def _fixed(wishes: list[str]) -> dict[str, float]:
     return fixed
 
 
-def _facts(payload: Payload, output: Path | None) -> dict[str, Any]:
+def payload_facts(payload: Payload, output: Path | None) -> dict[str, Any]:
+    """All that is known of a payload, for JSON.
+
+    Args:
+        payload: what was weighed
+        output: where it was written
+    """
     return {
         "mass": payload.body.mass,
         "mass_std": payload.std[0],
@@ -101,8 +275,10 @@ def _facts(payload: Payload, output: Path | None) -> dict[str, Any]:
         "unconstrained": payload.unconstrained.vector,
         "std": payload.std,
         "covariance": payload.covariance,
+        "excited": payload.excited,
         "frame": payload.body.frame,
         "noise": payload.noise,
+        "method": payload.method,
         "status": payload.status,
         "file": None if output is None else str(output),
     }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.cli.recordings import ColumnOption, ConventionOption, JointsOption, read_wished
+from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 
 if TYPE_CHECKING:
@@ -16,12 +18,23 @@ if TYPE_CHECKING:
     from steelyard.payload.wrench import StaticWeight, WrenchPayload, WrenchRecording, WrenchSamples
     from steelyard.robot import RobotModel
 
-__all__ = ["command"]
+__all__ = ["Rig", "command"]
 
 _BAD = ("do not trust", " postures say nothing about", "too alike", "the zero drift moves")
 
 
+class Rig(NamedTuple):
+    """What stands behind a recording: the arm, the sensor, and what the user says of a foreign file."""
+
+    arm: RobotModel | None
+    about: SensorDescription
+    column: list[str] | None = None
+    joints: str | None = None
+    wrench_convention: str | None = None
+
+
 def command(
+    ctx: typer.Context,
     robot: Annotated[str | None, typer.Option(help="The arm, for recordings with joints.")] = None,
     static: Annotated[Path | None, typer.Option(help="A recording with postures at rest.")] = None,
     dynamic: Annotated[Path | None, typer.Option(help="A recording in motion.")] = None,
@@ -33,6 +46,10 @@ def command(
         bool, typer.Option("--drift-again", help="The zero drift changed after the static recording.")
     ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where it goes (.json).")] = None,
+    report: ReportOption = None,
+    column: ColumnOption = None,
+    joints: JointsOption = None,
+    wrench_convention: ConventionOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
@@ -47,10 +64,12 @@ def command(
         raise UnknownName(f"no estimator '{estimator}'; there are {', '.join(ESTIMATORS)}")
     about = SensorDescription() if sensor is None else read_sensor(sensor)
     arm = None if robot is None else load_robot(robot)
+    rig = Rig(arm, about, column, joints, wrench_convention)
     gravity = _gravity(arm, about)
-    at_rest, turned = (None, 0.0) if static is None else _at_rest(static, arm, about, gravity, level=level)
+    samples = None
+    at_rest, turned = (None, 0.0) if static is None else _at_rest(static, rig, gravity, level=level)
     if dynamic is not None:
-        samples = moving_samples(dynamic, arm, about, yaw=turned, cutoff_hz=cutoff, decimate=True)
+        samples = moving_samples(dynamic, rig, yaw=turned, cutoff_hz=cutoff, decimate=True)
         payload = weigh_dynamic(
             samples,
             at_rest,
@@ -63,47 +82,45 @@ def command(
         payload = payload_at_rest(at_rest, turned_frame(about, turned))
     if output is not None:
         write_wrench_payload(payload, output)
+    bad = any(words in payload.status for words in _BAD)
+    if report is not None:
+        from steelyard.report.wrench_page import wrench_page
+
+        settings = run_settings(ctx, [robot, static, dynamic, sensor])
+        write_report(wrench_page(payload, samples, at_rest, doubtful=bad, settings=settings), report)
     if as_json:
-        print_json(_facts(payload, at_rest, output))
+        print_json(_facts(payload, at_rest, output) | {"report": None if report is None else str(report)})
     else:
-        _show(payload, at_rest, output)
-    if any(words in payload.status for words in _BAD):
+        _show(payload, at_rest, {"Payload": output, "Report": report})
+    if bad:
         raise typer.Exit(1)
 
 
-def moving_samples(
-    path: Path,
-    arm: RobotModel | None,
-    about: SensorDescription,
-    *,
-    yaw: float,
-    cutoff_hz: float,
-    decimate: bool,
-) -> WrenchSamples:
+def moving_samples(path: Path, rig: Rig, *, yaw: float, cutoff_hz: float, decimate: bool) -> WrenchSamples:
     """The samples of a recording in motion, from joints, an inertial unit or the pose."""
     from dataclasses import replace
 
     from steelyard.payload.wrench import samples_from_imu, samples_from_joints, samples_from_pose
 
-    if arm is not None:
-        sensor = replace(about.sensor, T_flange_sensor=turned_frame(about, yaw), yaw_known=True)
-        return samples_from_joints(
-            arm, _recording(path, about), sensor, cutoff_hz=cutoff_hz, decimate=decimate
-        )
-    recording = read(path, None, about).turned(yaw) if yaw else read(path, None, about)
-    if recording.acceleration is not None and recording.angular_velocity is not None:
-        return samples_from_imu(recording, cutoff_hz=cutoff_hz, decimate=decimate)
-    return samples_from_pose(recording)
+    if rig.arm is not None:
+        T = turned_frame(rig.about, yaw)
+        sensor = replace(rig.about.sensor, T_flange_sensor=T, yaw_known=True)
+        recording = _recording(path, rig)
+        return samples_from_joints(rig.arm, recording, sensor, cutoff_hz=cutoff_hz, decimate=decimate)
+    table = read(path, rig).turned(yaw) if yaw else read(path, rig)
+    if table.acceleration is not None and table.angular_velocity is not None:
+        return samples_from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
+    return samples_from_pose(table)
 
 
-def read(path: Path, arm: RobotModel | None, about: SensorDescription) -> WrenchRecording:
+def read(path: Path, rig: Rig) -> WrenchRecording:
     """The wrench and pose in a file."""
     from steelyard.io.wrench import read_wrench_recording
     from steelyard.payload.wrench import WrenchRecording
 
-    if arm is None:
-        return read_wrench_recording(path, about)
-    return WrenchRecording.of_joints(_recording(path, about), arm, about.sensor)
+    if rig.arm is None:
+        return read_wrench_recording(path, rig.about)
+    return WrenchRecording.of_joints(_recording(path, rig), rig.arm, rig.about.sensor)
 
 
 def turned_frame(about: SensorDescription, yaw: float) -> Any:
@@ -113,10 +130,10 @@ def turned_frame(about: SensorDescription, yaw: float) -> Any:
     return T @ about.sensor.T_flange_sensor
 
 
-def _recording(path: Path, about: SensorDescription) -> Any:
-    from steelyard.io import read_recording
-
-    recording = read_recording(path)
+def _recording(path: Path, rig: Rig) -> Any:
+    recording = read_wished(
+        path, rig.column, rig.joints, robot=rig.arm, wrench_convention=rig.wrench_convention
+    )
     if recording.wrench is None:
         raise InvalidRecording(f"{path} has no wrench; is a wrist sensor connected and logged?")
     return recording
@@ -128,19 +145,18 @@ def _gravity(arm: RobotModel | None, about: SensorDescription) -> Any:
     return np.array([0.0, 0.0, -9.81]) if arm is None else arm.gravity_base
 
 
-def _at_rest(
-    path: Path, arm: RobotModel | None, about: SensorDescription, gravity: Any, *, level: bool
-) -> tuple[StaticWeight, float]:
+def _at_rest(path: Path, rig: Rig, gravity: Any, *, level: bool) -> tuple[StaticWeight, float]:
     """What the postures tell, and the yaw of the sensor that they showed."""
     from steelyard.payload.wrench import find_postures, weigh_static
 
-    axis = None if about.sensor.yaw_known else about.sensor.T_flange_sensor[2, :3]
-    postures = find_postures(read(path, arm, about))
+    sensor = rig.about.sensor
+    axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]
+    postures = find_postures(read(path, rig))
     told = weigh_static(postures, gravity_base=gravity, tilt=not level, yaw_axis=axis)
     return told, told.yaw
 
 
-def _show(payload: WrenchPayload, static: StaticWeight | None, output: Path | None) -> None:
+def _show(payload: WrenchPayload, static: StaticWeight | None, files: dict[str, Path | None]) -> None:
     from steelyard.inertia import PARAMETER_NAMES
 
     rows = [("mass", payload.body.mass, payload.std[0], "kg")]
@@ -167,8 +183,9 @@ def _show(payload: WrenchPayload, static: StaticWeight | None, output: Path | No
             turn, std = np.degrees([static.yaw, static.yaw_std])
             print(f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f} degrees.")
     print(f"{payload.status[0].upper()}{payload.status[1:]}.")
-    if output is not None:
-        print(f"Payload: {output}")
+    for what, path in files.items():
+        if path is not None:
+            print(f"{what}: {path}")
 
 
 def _facts(payload: WrenchPayload, static: StaticWeight | None, output: Path | None) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Foreign names: which column of a log is which signal.
 
 A name is a word and an index: `q_0`, `q0`, `q.0`, `q[0]` (counted from 0 or from 1), or a word and a joint,
-`q.elbow`. The words are ours, those of UR's RTDE and of libfranka; any others are given as `columns`. A word
-that means two things on different arms (`effort` is a current on a UR) is not guessed.
+`q.elbow`. The words are ours, those of UR's RTDE and of libfranka (`franka`); others are given as `columns`.
+A word that means two things on different arms (`effort` is a current on a UR) is not guessed.
 """
 
 from __future__ import annotations
@@ -13,31 +13,37 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from steelyard.errors import UnknownName, UnreadableFile
+from steelyard.io.franka import FRANKA_REFUSED, FRANKA_WORDS
 from steelyard.io.layout import Layout
 from steelyard.recording import WrenchConvention
 
-__all__ = ["Wishes", "find_layout"]
+__all__ = ["REFUSED", "Wishes", "find_layout"]
 
-_WORDS: dict[str, tuple[str, ...]] = {
-    "t": ("t", "time", "timestamp", "Time", "Timestamp", "t_s", "time_s"),
-    "q": ("q", "actual_q"),
-    "v": ("v", "qd", "dq", "actual_qd"),
-    "tau": ("tau", "tau_J"),
+_OWN_AND_UR: dict[str, tuple[str, ...]] = {
+    "t": ("t", "time", "timestamp", "Time", "Timestamp", "t_s", "time_s", "t_ms", "time_ms"),
+    "q": ("actual_q",),
+    "v": ("v", "qd", "actual_qd"),
+    "tau": ("tau",),
     "current": ("current", "i", "actual_current"),
-    "q_commanded": ("q_commanded", "q_des", "q_d", "target_q"),
-    "v_commanded": ("v_commanded", "v_des", "qd_des", "dq_d", "target_qd"),
-    "a_commanded": ("a_commanded", "a_des", "qdd_des", "ddq_d", "target_qdd"),
+    "q_commanded": ("q_commanded", "q_des", "target_q"),
+    "v_commanded": ("v_commanded", "v_des", "qd_des", "target_qd"),
+    "a_commanded": ("a_commanded", "a_des", "qdd_des", "target_qdd"),
     "current_target": ("current_target", "i_des", "target_current"),
     "tau_target": ("tau_target", "tau_des", "target_moment"),
     "wrench": ("wrench", "ft_raw_wrench"),
 }
+_WORDS = {channel: (*FRANKA_WORDS.get(channel, ()), *words) for channel, words in _OWN_AND_UR.items()}
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
-_REFUSED = {
+REFUSED: Mapping[str, str] = {
     "actual_TCP_force": "the controller gives it in the base frame with the payload it believes in taken off;"
     " it is not the reading of a sensor",
     "actual_current_as_torque": "the controller has taken off gravity with the payload it believes in;"
     " use actual_current and drive gains",
+    **FRANKA_REFUSED,
 }
+"""Words that are not read, and why."""
+
+_NO_TORQUES = ("actual_current_as_torque", *(word for word in FRANKA_REFUSED if "tau_" in word))
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
@@ -111,7 +117,8 @@ def find_layout(names: Sequence[str], wishes: Wishes, place: str) -> Layout:
     facts: dict[str, object] = {"joint_names": joints, "source": PurePath(place).name, "notes": tuple(notes)}
     if "wrench" in found:
         facts |= {"wrench_frame": wishes.wrench_frame, "wrench_convention": wishes.wrench_convention}
-    return Layout(columns, facts, wishes.degrees)
+    unit_s = 1e-3 if columns["t"][0].endswith("_ms") else 1.0
+    return Layout(columns, facts, wishes.degrees, unit_s)
 
 
 def _joint_names(own: Sequence[str], wished: Sequence[str], place: str) -> tuple[str, ...]:
@@ -151,9 +158,9 @@ def _wished(channel: str, wanted: str | Sequence[str], names: Sequence[str], *, 
             f"{place}: there is no column '{missing[0] if missing else wanted}' for {channel};"
             f" there are {', '.join(_grouped(_split(name) for name in names))}"
         )
-    word = "actual_current_as_torque"
-    if channel == "tau" and any(column.word == word for column in group):
-        raise UnreadableFile(f"{place}: {word} cannot serve as tau: {_REFUSED[word]}")
+    word = next((column.word for column in group if column.word in _NO_TORQUES), None)
+    if word is not None and channel in ("tau", "tau_target"):
+        raise UnreadableFile(f"{place}: {word} cannot serve as {channel}: {REFUSED[word]}")
     return group
 
 
@@ -205,8 +212,9 @@ def _require(found: Mapping[str, list[_Column]], names: Sequence[str], wishes: W
     there = ", ".join(_grouped(_split(name) for name in names)) or "none"
     for channel, words in (("t", "time"), ("q", "position")):
         if channel not in found:
+            known = ", ".join(word for word in _WORDS[channel] if "." not in word)
             raise UnreadableFile(
-                f"{place}: no {words} column ({', '.join(_WORDS[channel])}); there are: {there}."
+                f"{place}: no {words} column ({known}); there are: {there}."
                 f" Name yours with columns={{'{channel}': ...}}"
             )
     chosen = [column.name for group in found.values() for column in group]
@@ -239,18 +247,18 @@ def _require_wrench_facts(found: Mapping[str, list[_Column]], wishes: Wishes, pl
 def _left_out(columns: Iterable[_Column]) -> list[str]:
     """A note for what is not read, with the reason where there is one."""
     words = _grouped(columns)
-    notes = [f"not read: {word}, for {_REFUSED[word]}" for word in words if word in _REFUSED]
+    notes = [f"not read: {word}, for {REFUSED[word]}" for word in words if word in REFUSED]
     known = [word for word in words if word in _CHANNEL]
-    unknown = [word for word in words if word not in _REFUSED and word not in known]
+    unknown = [word for word in words if word not in REFUSED and word not in known]
     notes += [f"not read, by the caller's wish: {', '.join(known)}"] if known else []
     return notes + ([f"not read, the name means nothing here: {', '.join(unknown)}"] if unknown else [])
 
 
 def _remarks(found: Mapping[str, list[_Column]], wishes: Wishes) -> list[str]:
     notes = ["angles were converted from degrees"] if wishes.degrees else []
-    word = "actual_TCP_force"
-    if any(column.word == word for column in found.get("wrench", ())):
-        notes.append(f"the wrench is {word} by the caller's wish, but {_REFUSED[word]}")
+    word = found["wrench"][0].word if "wrench" in found else ""
+    if word in REFUSED:
+        notes.append(f"the wrench is {word} by the caller's wish, but {REFUSED[word]}")
     return notes
 
 

@@ -13,7 +13,7 @@ from steelyard.errors import UnreadableFile
 
 __all__ = ["SUFFIXES", "FileKind", "file_kind", "replacing"]
 
-FileKind = Literal["parquet", "npz", "text"]
+FileKind = Literal["parquet", "npz", "text", "bag"]
 
 SUFFIXES: dict[str, FileKind] = {
     ".parquet": "parquet",
@@ -21,13 +21,23 @@ SUFFIXES: dict[str, FileKind] = {
     ".csv": "text",
     ".tsv": "text",
     ".txt": "text",
+    ".db3": "bag",
+    ".mcap": "bag",
 }
-"""What a recording's file may be called."""
+"""What a recording's file may be called; a ROS 2 bag may be a folder too."""
 
 _PARQUET = b"PAR1"
 _ZIP = b"PK"
-_LOOKS = {_PARQUET: "Parquet (.parquet)", _ZIP: "a zip archive, as NPZ (.npz) and spreadsheets are"}
-_MAGIC: dict[FileKind, bytes] = {"parquet": _PARQUET, "npz": _ZIP}
+_SQLITE = b"SQLi"
+_MCAP = b"\x89MCA"
+_LOOKS = {
+    _PARQUET: "Parquet (.parquet)",
+    _ZIP: "a zip archive, as NPZ (.npz) and spreadsheets are",
+    _SQLITE: "an SQLite database, as bags (.db3) are",
+    _MCAP: "a bag (.mcap)",
+}
+_MAGIC = {".parquet": _PARQUET, ".npz": _ZIP, ".db3": _SQLITE, ".mcap": _MCAP}
+_MCAP_END = b"P0\r\n"
 
 
 def file_kind(path: Path) -> FileKind:
@@ -36,16 +46,24 @@ def file_kind(path: Path) -> FileKind:
     Args:
         path: the file
     """
-    kind = SUFFIXES.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    kind = SUFFIXES.get(suffix)
+    if kind in (None, "bag") and path.is_dir():
+        _require_bag(path)
+        return "bag"
+    if not suffix:
+        _ends(path)  # a folder that is not there, as a rule
     if kind is None:
         raise UnreadableFile(
             f"{path}: a recording is not read from '{path.suffix}' files; known are {', '.join(SUFFIXES)}"
+            " and the folders of ROS 2 bags"
         )
     first, last = _ends(path)
     looks = next(
-        (words for magic, words in _LOOKS.items() if first.startswith(magic)), "neither Parquet nor NPZ"
+        (words for magic, words in _LOOKS.items() if first.startswith(magic)),
+        "neither Parquet nor NPZ nor a bag",
     )
-    if not first.startswith(_MAGIC.get(kind, b"")) or (kind == "text" and first.startswith(tuple(_LOOKS))):
+    if not first.startswith(_MAGIC.get(suffix, b"")) or (kind == "text" and first.startswith(tuple(_LOOKS))):
         raise UnreadableFile(
             f"{path}: it is not what its name says, it begins like {looks}; rename it or export it again"
         )
@@ -54,7 +72,24 @@ def file_kind(path: Path) -> FileKind:
             f"{path}: it was not finished by its writer (a Parquet file ends with its footer, this one does"
             " not); copy it again from where it was written, or record again"
         )
+    if suffix == ".mcap" and last != _MCAP_END:
+        raise UnreadableFile(
+            f"{path}: it was not finished by its recorder (its end is missing); copy it again,"
+            " or repair it with mcap recover"
+        )
     return kind
+
+
+def _require_bag(path: Path) -> None:
+    if (path / "metadata.yaml").is_file():
+        return
+    files = sorted(file.name for file in path.iterdir() if SUFFIXES.get(file.suffix.lower()) == "bag")
+    hint = (
+        f"it was not finished by its recorder; give the file itself ({files[0]}), or ros2 bag reindex"
+        if files
+        else "give a file"
+    )
+    raise UnreadableFile(f"{path}: it is a folder, but no ROS 2 bag (metadata.yaml is missing); {hint}")
 
 
 def _ends(path: Path) -> tuple[bytes, bytes]:

@@ -40,11 +40,13 @@ class Layout:
         columns: names of the columns of 't' and of every channel
         facts: the fields of a Recording that are not signals
         degrees: whether angles are to be converted
+        time_unit_s: what time is multiplied with, [s]
     """
 
     columns: Mapping[str, tuple[str, ...]]
     facts: Mapping[str, Any]
     degrees: bool = False
+    time_unit_s: float = 1.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,7 +71,7 @@ class Layout:
             channel: np.column_stack([values[name] for name in group])
             for channel, group in self.columns.items()
         }
-        piece["t"] = piece["t"][:, 0]
+        piece["t"] = piece["t"][:, 0] * self.time_unit_s
         for channel in _ANGLES if self.degrees else ():
             if channel in piece:
                 piece[channel] = np.deg2rad(piece[channel])

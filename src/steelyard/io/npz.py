@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steelyard.errors import UnreadableFile
 from steelyard.io.columns import Wishes, find_layout
 from steelyard.io.files import replacing
+from steelyard.io.franka import in_seconds
 from steelyard.io.layout import own_layout, pack, piece_of
 from steelyard.recording import Recording
 
@@ -42,6 +43,7 @@ def read_npz(path: Path, wishes: Wishes) -> Recording:
         if odd:
             layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
     _require_one_length({name: columns[name] for name in layout.names}, place)
+    layout = layout if own is not None else in_seconds(layout, columns, place)
     return layout.recording(layout.gather(columns), place)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.io.columns import Wishes, find_layout
 from steelyard.io.files import replacing
+from steelyard.io.franka import in_seconds, is_franka
 from steelyard.io.layout import Layout, Piece, own_layout, pack, piece_of
 from steelyard.recording import Recording
 
@@ -57,7 +58,8 @@ def parquet_layout(path: Path, wishes: Wishes) -> Layout:
         schema = file.schema_arrow
     own = (schema.metadata or {}).get(_OWN)
     if own is None:
-        return find_layout(schema.names, wishes, str(path))
+        layout = find_layout(schema.names, wishes, str(path))
+        return in_seconds(layout, _first_rows(path, layout), str(path)) if is_franka(layout) else layout
     layout = wishes.fulfilled(own_layout(own.decode(), str(path)), str(path))
     for name in layout.names:
         if name not in schema.names:
@@ -98,6 +100,12 @@ def write_parquet(recording: Recording, path: Path) -> None:
     table = pa.table(flat).replace_schema_metadata({_OWN: pack(recording, names)})
     with replacing(path) as part:
         pq.write_table(table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
+
+
+def _first_rows(path: Path, layout: Layout) -> dict[str, Array]:
+    with _opened(path) as file:
+        batch = next(file.iter_batches(GROUP_ROWS, columns=list(layout.names)), None)
+    return {name: np.empty(0) for name in layout.names} if batch is None else _numbers(batch, layout, path)
 
 
 def _column_names(channel: str, recording: Recording) -> tuple[str, ...]:

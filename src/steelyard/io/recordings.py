@@ -3,9 +3,9 @@
     recording = read_recording("log.csv", columns={"tau": "effort_"})
     write_recording(recording, "log.parquet")
 
-Parquet and NPZ keep every field of a Recording. Text tables and foreign files keep only numbers under names;
-what they leave open (a wrench's frame, degrees) is an argument, never a guess, and what is not read is told
-in `notes`.
+Parquet and NPZ keep every field of a Recording. Text tables, ROS 2 bags and foreign files keep only numbers
+under names; what they leave open (a wrench's frame, degrees, what an effort is) is an argument, never a
+guess, and what is not read is told in `notes`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from steelyard.io.files import file_kind
 from steelyard.io.layout import Layout, facts_of, piece_of
 from steelyard.io.npz import read_npz, write_npz
 from steelyard.io.parquet import parquet_layout, parquet_pieces, read_parquet, write_parquet
+from steelyard.io.rosbag import read_bag
 from steelyard.io.tables import read_table
 from steelyard.recording import Recording, WrenchConvention
 
 __all__ = ["read_recording", "recording_blocks", "write_recording"]
 
-_READERS = {"parquet": read_parquet, "npz": read_npz, "text": read_table}
+_READERS = {"parquet": read_parquet, "npz": read_npz, "text": read_table, "bag": read_bag}
 _WRITERS = {".parquet": write_parquet, ".npz": write_npz}
 
 
@@ -38,17 +39,18 @@ def read_recording(
     wrench_convention: WrenchConvention | None = None,
     degrees: bool = False,
 ) -> Recording:
-    """The recording in a file: Parquet, NPZ, or a text table with a header (.csv, .tsv, .txt).
+    """The recording in a file: Parquet, NPZ, a text table with a header (.csv, .tsv, .txt), or a ROS 2 bag.
 
     Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). What is not read, and a damaged end
-    that was left out, is told in the recording's `notes`.
+    that was left out, is told in the recording's `notes`. See docs/recordings.md.
 
     Args:
-        path: the file
+        path: the file, or the folder of a bag
         columns: for a channel of Recording or 't', the list of its columns, their word without the index, or
-            what their names begin with; an empty list leaves the channel out
-        joint_names: names of the joints, instead of those in the file
-        wrench_frame: frame of the wrench; needed where a foreign file has one
+            what their names begin with; an empty list leaves the channel out. Of a bag: 'q' and 'wrench' are
+            topics, and 'effort' is either 'tau' or 'current'
+        joint_names: names of the joints, instead of those in the file; of a bag: the joints to read, in order
+        wrench_frame: frame of the wrench; needed where a foreign file has one and does not say
         wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where a foreign file has a wrench
         degrees: whether joint angles and their derivatives are in degrees; all joints must then be revolute
     """
@@ -99,9 +101,9 @@ def recording_blocks(
         block_s: length of a block without its overlaps, [s]
         overlap_s: what it has more on either side, [s]
         columns: as in `read_recording`
-        joint_names: names of the joints, instead of those in the file
-        wrench_frame: frame of the wrench; needed where a foreign file has one
-        wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where a foreign file has a wrench
+        joint_names: as in `read_recording`
+        wrench_frame: as in `read_recording`
+        wrench_convention: as in `read_recording`
         degrees: as in `read_recording`
     """
     if not block_s > 0 or not overlap_s >= 0:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.io.columns import Wishes, find_layout
+from steelyard.io.franka import in_seconds
 from steelyard.quality import DAMAGED_END
 from steelyard.recording import Recording
 
@@ -77,7 +78,9 @@ def read_table(path: Path, wishes: Wishes) -> Recording:
     values = _parse(memoryview(data)[header.begin : end], header, needed)
     if values is None:
         raise UnreadableFile(f"{path}: {_first_bad_line(data[:end], header, needed)}")
-    return layout.recording(layout.gather(dict(zip(layout.names, values, strict=True))), str(path))
+    columns = dict(zip(layout.names, values, strict=True))
+    layout = in_seconds(layout, columns, str(path))
+    return layout.recording(layout.gather(columns), str(path))
 
 
 def _refuse_without_rows(data: bytes, header: _Header, path: Path) -> NoReturn:

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.inertia import InertialParameters
@@ -28,7 +29,7 @@ from steelyard.io.files import replacing
 from steelyard.robot import RobotModel
 from steelyard.robot.model import STANDARD_GRAVITY
 
-__all__ = ["write_urdf"]
+__all__ = ["digits", "remark", "roll_pitch_yaw", "urdf_text", "write_urdf"]
 
 Array = NDArray[np.float64]
 
@@ -51,13 +52,25 @@ def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = 
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
         raise UnreadableFile(f"{path}: a URDF is written to {' or '.join(_SUFFIXES)}, not '{path.suffix}'")
+    text = urdf_text(robot, allow_unphysical=allow_unphysical)
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def urdf_text(robot: RobotModel, *, allow_unphysical: bool = False, remarks: Sequence[str] = ()) -> str:
+    """The text of an arm as a URDF.
+
+    Args:
+        robot: the arm, from any source
+        allow_unphysical: write links, too, that no real body can be; many programs refuse them
+        remarks: what else the comments at its head shall say
+    """
     if not allow_unphysical:
         _require_physical(robot)
-    root = _robot(robot)
+    root = _robot(robot, remarks)
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode", xml_declaration=False)
-    with replacing(path) as part:
-        part.write_text(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
 def _require_physical(robot: RobotModel) -> None:
@@ -69,10 +82,10 @@ def _require_physical(robot: RobotModel) -> None:
             )
 
 
-def _robot(robot: RobotModel) -> ET.Element:
+def _robot(robot: RobotModel, remarks: Sequence[str]) -> ET.Element:
     root = ET.Element("robot", name=robot.name)
-    for words in _told(robot):
-        _remark(root, words)
+    for words in (*_told(robot), *remarks):
+        remark(root, words)
     base = _new_name("base_link", {*robot.link_names, robot.flange})
     ET.SubElement(root, "link", name=base)
     parents = (base, *robot.link_names)
@@ -80,11 +93,11 @@ def _robot(robot: RobotModel) -> ET.Element:
         _append_link(root, robot.links[j], robot.T_joint_link[j])
         _append_joint(root, robot, j, parents[j])
         if not np.array_equal(robot.T_joint_link[j], np.eye(4)):
-            _remark(root, f"the frame that the arm's own description gives {name}")
+            remark(root, f"the frame that the arm's own description gives {name}")
             frame = _new_name(f"{name}_frame", {*robot.link_names, robot.flange})
             _append_fixed(root, frame, name, robot.T_joint_link[j])
     if robot.flange not in robot.link_names:
-        _remark(root, "the flange: payloads are fixed to it and expressed in it")
+        remark(root, "the flange: payloads are fixed to it and expressed in it")
         _append_fixed(root, robot.flange, robot.link_names[-1], robot.T_joint_flange)
     return root
 
@@ -94,13 +107,13 @@ def _told(robot: RobotModel) -> list[str]:
     told = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
     if not np.array_equal(robot.gravity_base, STANDARD_GRAVITY):
         told.append(
-            f"Not held by a URDF: gravity is ({_text(robot.gravity_base)}) m/s^2 in the base frame;"
+            f"Not held by a URDF: gravity is ({digits(robot.gravity_base)}) m/s^2 in the base frame;"
             " give it again when this file is read"
         )
     if robot.drive.gain is not None:
-        told.append(f"Not held by a URDF: gains of the drives ({_text(robot.drive.gain)}) Nm/A")
+        told.append(f"Not held by a URDF: gains of the drives ({digits(robot.drive.gain)}) Nm/A")
     if robot.drive.coupling is not None:
-        rows = "; ".join(_text(row) for row in robot.drive.coupling)
+        rows = "; ".join(digits(row) for row in robot.drive.coupling)
         told.append(
             f"Not held by a URDF: coupled drives, motor positions = C joint positions with C = [{rows}];"
             " rotor inertia and friction below are those of the drives"
@@ -113,16 +126,16 @@ def _told(robot: RobotModel) -> list[str]:
 def _append_link(root: ET.Element, body: InertialParameters, T_joint_link: Array) -> None:
     link = ET.SubElement(root, "link", name=body.frame)
     if not body.vector.any():
-        _remark(link, "no mass is known")
+        remark(link, "no mass is known")
         return
     there = body.in_frame(body.frame, T_joint_link)
     com, inertia = (there.com, there.inertia_com) if there.mass else (np.zeros(3), there.inertia)
     if not body.is_physical:
-        _remark(link, f"no real body has these numbers: {body.why_not_physical}")
+        remark(link, f"no real body has these numbers: {body.why_not_physical}")
     inertial = ET.SubElement(link, "inertial")
-    ET.SubElement(inertial, "origin", xyz=_text(com), rpy="0 0 0")
-    ET.SubElement(inertial, "mass", value=_text(there.mass))
-    entries = {f"i{'xyz'[i]}{'xyz'[k]}": _text(inertia[i, k]) for i in range(3) for k in range(i, 3)}
+    ET.SubElement(inertial, "origin", xyz=digits(com), rpy="0 0 0")
+    ET.SubElement(inertial, "mass", value=digits(there.mass))
+    entries = {f"i{'xyz'[i]}{'xyz'[k]}": digits(inertia[i, k]) for i in range(3) for k in range(i, 3)}
     inertial.append(ET.Element("inertia", entries))
 
 
@@ -132,7 +145,7 @@ def _append_joint(root: ET.Element, robot: RobotModel, j: int, parent: str) -> N
     written = "continuous" if free else "revolute" if kind == "continuous" else kind
     joint = ET.SubElement(root, "joint", name=robot.joint_names[j], type=written)
     _append_ends(joint, parent, robot.link_names[j], robot.joint_placements[j])
-    ET.SubElement(joint, "axis", xyz=_text(robot.joint_axes[j]))
+    ET.SubElement(joint, "axis", xyz=digits(robot.joint_axes[j]))
     _append_limit(joint, robot, j, free=bool(free))
     _append_dynamics(joint, robot, j)
 
@@ -144,10 +157,10 @@ def _append_limit(joint: ET.Element, robot: RobotModel, j: int, *, free: bool) -
         values |= {"lower": limits.q_min[j], "upper": limits.q_max[j]}
     open_ends = [name for name, value in values.items() if np.isinf(value)]
     if open_ends:
-        _remark(joint, f"no limit of {', '.join(open_ends)} is known: {_UNLIMITED:g} stands for none")
+        remark(joint, f"no limit of {', '.join(open_ends)} is known: {_UNLIMITED:g} stands for none")
     if np.isfinite(limits.a_max[j]):
-        _remark(joint, f"not held by a URDF: acceleration up to {_text(limits.a_max[j])} (rad or m)/s^2")
-    finite = {name: _text(np.clip(value, -_UNLIMITED, _UNLIMITED)) for name, value in values.items()}
+        remark(joint, f"not held by a URDF: acceleration up to {digits(limits.a_max[j])} (rad or m)/s^2")
+    finite = {name: digits(np.clip(value, -_UNLIMITED, _UNLIMITED)) for name, value in values.items()}
     joint.append(ET.Element("limit", finite))
 
 
@@ -164,14 +177,14 @@ def _append_dynamics(joint: ET.Element, robot: RobotModel, j: int) -> None:
         "viscous friction Fv [Nm (s/rad)^alpha]": 0.0 if linear else drive.viscous[j],
         "exponent alpha": 0.0 if linear else drive.exponent[j],
     }
-    words = ", ".join(f"{name} {_text(value)}" for name, value in others.items() if value)
+    words = ", ".join(f"{name} {digits(value)}" for name, value in others.items() if value)
     if words:
-        _remark(joint, f"not held by a URDF: {words}")
+        remark(joint, f"not held by a URDF: {words}")
     if friction < 0 or damping < 0:
-        words = f"Fc {_text(friction)} Nm, Fv {_text(damping)} Nm s/rad"
-        _remark(joint, f"a URDF has no negative friction; 0 stands for what is below it in {words}")
+        words = f"Fc {digits(friction)} Nm, Fv {digits(damping)} Nm s/rad"
+        remark(joint, f"a URDF has no negative friction; 0 stands for what is below it in {words}")
     if damping or friction:
-        kept = {"damping": _text(max(damping, 0.0)), "friction": _text(max(friction, 0.0))}
+        kept = {"damping": digits(max(damping, 0.0)), "friction": digits(max(friction, 0.0))}
         joint.append(ET.Element("dynamics", kept))
 
 
@@ -185,24 +198,38 @@ def _append_fixed(root: ET.Element, frame: str, parent: str, T_parent_frame: Arr
 def _append_ends(joint: ET.Element, parent: str, child: str, T_parent_child: Array) -> None:
     ET.SubElement(joint, "parent", link=parent)
     ET.SubElement(joint, "child", link=child)
-    rpy = _roll_pitch_yaw(T_parent_child[:3, :3])
-    ET.SubElement(joint, "origin", xyz=_text(T_parent_child[:3, 3]), rpy=_text(rpy))
+    rpy = roll_pitch_yaw(T_parent_child[:3, :3])
+    ET.SubElement(joint, "origin", xyz=digits(T_parent_child[:3, 3]), rpy=digits(rpy))
 
 
-def _roll_pitch_yaw(R: Array) -> Array:
+def roll_pitch_yaw(R: Array) -> Array:
+    """Roll, pitch and yaw of a rotation R = RotZ(yaw) RotY(pitch) RotX(roll), (3,) [rad].
+
+    Args:
+        R: (3, 3)
+    """
     yaw = math.atan2(R[1, 0], R[0, 0])
     c, s = math.cos(yaw), math.sin(yaw)
     rest = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ R
     return np.array([math.atan2(-rest[1, 2], rest[1, 1]), math.atan2(-rest[2, 0], rest[0, 0]), yaw])
 
 
-def _text(values: Array | float) -> str:
-    """The shortest digits that are read back as the same numbers."""
+def digits(values: ArrayLike) -> str:
+    """The shortest digits that are read back as the same numbers.
+
+    Args:
+        values: one or many
+    """
     return " ".join(repr(float(value) + 0.0) for value in np.atleast_1d(values))
 
 
-def _remark(parent: ET.Element, words: str) -> None:
-    """Appends a comment; two hyphens in a row would end it."""
+def remark(parent: ET.Element, words: str) -> None:
+    """Appends a comment; two hyphens in a row would end it.
+
+    Args:
+        parent: that it is appended to
+        words: the comment
+    """
     while "--" in words:
         words = words.replace("--", "- -")
     parent.append(ET.Comment(f" {words} "))

@@ -272,6 +272,10 @@ def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[s
 
 def _table(path: Path) -> dict[str, Array]:
     kind = file_kind(path)
+    if kind == "bag":
+        raise UnreadableFile(
+            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints tell it"
+        )
     if kind == "npz":
         with np.load(path) as archive:
             return {

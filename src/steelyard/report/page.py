@@ -12,9 +12,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.errors import InvalidSamples
+
 __all__ = ["Band", "Curve", "Page", "Panel", "Plot", "Section", "Table"]
 
 Array = NDArray[np.float64]
+
+
+def _same_length(name: str, *columns: Array | Sequence[str]) -> None:
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise InvalidSamples(f"curve '{name}': x and y need one length, got {lengths}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,9 @@ class Curve:
     y_std: Array | None = None
     colour: str = ""
 
+    def __post_init__(self) -> None:
+        _same_length(self.name, self.x, self.y, *([] if self.y_std is None else [self.y_std]))
+
 
 @dataclass(frozen=True, eq=False)
 class Band:
@@ -55,6 +66,9 @@ class Band:
     low: Array
     high: Array
     colour: str = ""
+
+    def __post_init__(self) -> None:
+        _same_length(self.name, self.x, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)

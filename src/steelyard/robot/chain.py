@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
@@ -198,4 +199,12 @@ def fill_rigid_regressor(
     for j, T in enumerate(T_joint_link):
         if not np.array_equal(T, np.eye(4)):
             columns = slice(10 * j, 10 * (j + 1))
-            Y[:, :, columns] = Y[:, :, columns] @ frame_change_matrix(T)
+            Y[:, :, columns] = Y[:, :, columns] @ _change_of_frame(T.tobytes())
+
+
+@lru_cache(maxsize=256)
+def _change_of_frame(T: bytes) -> Array:
+    """The 10 x 10 change of frame of a transform; links keep theirs, and it takes longer than a regressor."""
+    change = frame_change_matrix(np.frombuffer(T).reshape(4, 4))
+    change.setflags(write=False)
+    return change

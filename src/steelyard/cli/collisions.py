@@ -1,0 +1,129 @@
+"""`steelyard collisions MODEL RECORDING`: contacts, from joint torques and the model alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import numpy as np
+import typer
+
+from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.errors import InvalidSamples
+
+if TYPE_CHECKING:
+    from steelyard.applications.collision import Detections, Detector, Observer
+    from steelyard.applications.collision.observer import ObserverKind
+    from steelyard.identification import DynamicModel
+    from steelyard.recording import Recording
+
+__all__ = ["command"]
+
+_FIXED_NM = 6.0
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")],
+    recording: Annotated[Path, typer.Argument(help="The recording to search.")],
+    payload: Annotated[
+        Path | None, typer.Option(help="What the arm carries (.json, from steelyard weigh).")
+    ] = None,
+    learn: Annotated[
+        Path | None, typer.Option(help="A recording without contact: thresholds and friction of the day.")
+    ] = None,
+    false_alarms: Annotated[float, typer.Option(help="With --learn: how many are allowed [1/h].")] = 1.0,
+    threshold: Annotated[
+        float | None, typer.Option(help="Without --learn: the same for all joints [Nm]; 6 by default.")
+    ] = None,
+    observer: Annotated[str, typer.Option(help="momentum, direct or energy.")] = "momentum",
+    bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
+    picture: Annotated[Path | None, typer.Option(help="Where the picture goes (.png).")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Lists contacts: when, at which joint, in which direction, and from which link outwards.
+
+    Exit code 1 when the thresholds or the model do not fit the recording.
+    """
+    from steelyard.applications.collision import arm_dynamics, detect, make_observer
+    from steelyard.io import read_recording
+    from steelyard.io.models import load_model, load_payload
+
+    if learn is not None and threshold is not None:
+        raise InvalidSamples("thresholds are learned (--learn) or fixed (--threshold), not both")
+    arm = load_model(model)
+    load = None if payload is None else load_payload(payload)
+    kind = cast("ObserverKind", observer)
+    watcher = make_observer(arm_dynamics(arm, load), kind, gain_hz=bandwidth)
+    free = None if learn is None else read_recording(learn)
+    detector = _detector(watcher, arm, free, false_alarms, threshold or _FIXED_NM)
+    watched = read_recording(recording)
+    found = detect(detector, watched, gain=_gain(arm, watched))
+    if picture is not None:
+        from steelyard.report.collisions import collisions_picture
+
+        collisions_picture(picture, found, title=recording.name)
+    if as_json:
+        print_json(_facts(found, detector, picture))
+    else:
+        _speak(found, detector, picture)
+    if found.doubts:
+        raise typer.Exit(1)
+
+
+def _detector(
+    watcher: Observer, arm: DynamicModel, free: Recording | None, false_alarms: float, threshold: float
+) -> Detector:
+    from steelyard.applications.collision import Detector, fixed_thresholds
+    from steelyard.applications.collision import learn as learn_thresholds
+
+    if free is None:
+        return Detector(watcher, fixed_thresholds(watcher, threshold))
+    learned = learn_thresholds(watcher, free, gain=_gain(arm, free), false_alarms_per_hour=false_alarms)
+    return Detector(learned.observer, learned.thresholds)
+
+
+def _gain(arm: DynamicModel, recording: Recording) -> np.ndarray | None:
+    """The model's gains where the recording has currents only."""
+    return None if recording.tau is not None else arm.robot.drive.gain
+
+
+def _speak(found: Detections, detector: Detector, picture: Path | None) -> None:
+    unit = detector.observer.unit
+    rows = [
+        (
+            f"{contact.start_s:.2f}",
+            f"{contact.end_s:.2f}",
+            contact.joint,
+            "along" if contact.direction > 0 else "against",
+            f"{contact.peak:.1f}",
+            f"{contact.ratio:.1f}",
+            contact.link or "-",
+        )
+        for contact in found.contacts
+    ]
+    if rows:
+        headers = ("from (s)", "to (s)", "joint", "its axis", f"peak ({unit})", "x limit", "link or beyond")
+        print_table("Contacts", headers, rows, words=(2, 3, 6))
+        print()
+    print(f"{found.status[0].upper()}{found.status[1:]}.")
+    for words in found.doubts:
+        print(f"Doubt: {words}.")
+    if picture is not None:
+        print(f"picture: {picture}")
+
+
+def _facts(found: Detections, detector: Detector, picture: Path | None) -> dict[str, Any]:
+    learned = detector.thresholds.learned
+    return {
+        "contacts": [asdict(contact) for contact in found.contacts],
+        "residuals": list(detector.observer.names),
+        "unit": detector.observer.unit,
+        "typical_threshold": np.median(found.threshold, axis=0),
+        "largest_residual": np.abs(found.residuals.residual).max(axis=0),
+        "friction_change": None if learned is None else learned.friction_change,
+        "false_alarms_per_hour": None if learned is None else learned.false_alarms_per_hour,
+        "doubts": list(found.doubts),
+        "status": found.status,
+        "picture": None if picture is None else str(picture),
+    }

@@ -1,0 +1,175 @@
+"""`steelyard guide ROBOT|MODEL --payload payload.json`: what a known payload takes off a guiding hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.cli.arms import FlangeOption, LockOption, load_arm
+from steelyard.cli.output import JsonFlag, print_json, print_table, progress
+from steelyard.errors import InvalidInertia, InvalidRobot
+
+if TYPE_CHECKING:
+    from steelyard.applications.guiding import GuidingComparison
+    from steelyard.identification import DynamicModel
+    from steelyard.inertia import InertialParameters
+    from steelyard.payload import Payload
+    from steelyard.robot import RobotModel
+
+__all__ = ["command"]
+
+
+def command(
+    arm: Annotated[
+        str,
+        typer.Argument(
+            metavar="ROBOT|MODEL",
+            help="A bundled arm, .urdf or .toml, which the controller then knows exactly; or an identified"
+            " arm (.json), of which real bodies that explain its data are dragged.",
+        ),
+    ],
+    payload: Annotated[
+        Path,
+        typer.Option(
+            help="What the controller knows (.json, from steelyard weigh); also what the arm really carries,"
+            " unless --payload-true or --mass-true says otherwise."
+        ),
+    ],
+    payload_true: Annotated[Path | None, typer.Option(help="What the arm really carries (.json).")] = None,
+    mass_true: Annotated[
+        float | None, typer.Option(help="Its true mass [kg]: the same body, lighter or heavier.")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="Mean speed of the hand along a side [m/s].")] = 0.05,
+    centre: Annotated[str, typer.Option(help="Of the rectangle in the base frame, x,y,z [m].")] = "0.6,0,0.3",
+    sides: Annotated[str, typer.Option(help="Of the rectangle along x,y [m].")] = "0.3,0.4",
+    friction_share: Annotated[float, typer.Option(help="Of friction that the drives take off.")] = 0.95,
+    unsteadiness: Annotated[float, typer.Option(help="Noise of the hand's force over the force.")] = 0.1,
+    seed: Annotated[int, typer.Option(help="Of the hand's noise.")] = 0,
+    picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    lock: LockOption = None,
+    flange: FlangeOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Drags a simulated arm (MuJoCo) around a rectangle by hand, with the payload compensated and without.
+
+    Prints mean and variance of the hand's force for each axis. Exit code 1 when compensation does not help.
+    """
+    from steelyard.applications.guiding import TeachMode, compare_guiding
+    from steelyard.applications.hand_path import RectanglePath
+    from steelyard.io.models import load_payload
+    from steelyard.simulation.guided import GuidedOptions, Hand
+
+    robot, model = _arm(arm, lock, flange)
+    known = load_payload(payload)
+    truth = _truth(known, payload_true, mass_true)
+    path = RectanglePath(_numbers(centre, 3, "--centre"), _numbers(sides, 2, "--sides"), speed)
+    with progress(f"MuJoCo: a hand drags {robot.name}, twice {path.duration_s:.0f} s", quiet=as_json) as done:
+        comparison = compare_guiding(
+            robot,
+            model,
+            known,
+            payload_true=truth,
+            path=path,
+            hand=Hand(unsteadiness=unsteadiness),
+            teach=TeachMode(friction_share=friction_share),
+            options=GuidedOptions(seed=seed, progress=done),
+        )
+    if picture is not None:
+        from steelyard.report.guiding import guiding_picture
+
+        words = f"{robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg"
+        guiding_picture(picture, comparison, title=f"Hand guiding: {words}")
+    if as_json:
+        print_json(_facts(comparison, known, truth, picture))
+    else:
+        _speak(comparison, known, truth, picture)
+    if not _helps(comparison):
+        raise typer.Exit(1)
+
+
+def _arm(
+    name: str, lock: list[str] | None, flange: str | None
+) -> tuple[RobotModel, DynamicModel | RobotModel]:
+    """The arm that is dragged, and the arm as the controller knows it."""
+    if not name.endswith(".json"):
+        robot = load_arm(name, lock, flange)
+        return robot, robot
+    if lock or flange:
+        raise InvalidRobot("--lock and --flange are for a robot; an identified arm has its own")
+    from steelyard.applications.guiding import simulable_arm
+    from steelyard.io.models import load_model
+
+    model = load_model(name)
+    return simulable_arm(model), model
+
+
+def _truth(known: Payload, path: Path | None, mass: float | None) -> InertialParameters:
+    from steelyard.inertia import InertialParameters
+    from steelyard.io.models import load_payload
+
+    if path is not None and mass is not None:
+        raise InvalidInertia("give --payload-true or --mass-true, not both")
+    if path is not None:
+        return load_payload(path).body
+    if mass is None:
+        return known.body
+    if not mass > 0 or not known.body.mass > 0:
+        raise InvalidInertia(f"--mass-true must be positive, and so the payload's mass; got {mass:g} kg")
+    return InertialParameters.from_vector(known.body.vector * (mass / known.body.mass), known.body.frame)
+
+
+def _numbers(words: str, count: int, option: str) -> Any:
+    try:
+        values = [float(word) for word in words.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != count:
+        raise InvalidRobot(f"{option} is {count} numbers with commas between them, got '{words}'")
+    return values
+
+
+def _helps(comparison: GuidingComparison) -> bool:
+    """Whether the hand has less to do, all axes together."""
+    return bool((comparison.compensated.force_world**2).sum() < (comparison.without.force_world**2).sum())
+
+
+def _speak(
+    comparison: GuidingComparison, known: Payload, truth: InertialParameters, picture: Path | None
+) -> None:
+    print_table(
+        "Force of the hand on the tool (mean of |F|, variance of F; axes of the flange)",
+        ("axis", "mean without", "with [N]", "less", "variance without", "with [N²]", "less"),
+        [
+            (axis, f"{m0:.2f}", f"{m1:.2f}", _percent(dm), f"{v0:.2f}", f"{v1:.2f}", _percent(dv))
+            for axis, m0, m1, dm, v0, v1, dv in comparison.rows
+        ],
+    )
+    print(f"\n{comparison.status[0].upper()}{comparison.status[1:]}.")
+    print(f"The arm carries {truth.mass:.3f} kg; the controller compensates {known.body.mass:.3f} kg.")
+    if not _helps(comparison):
+        print("Compensation does not help here: the payload that the controller knows is wrong.")
+    if picture is not None:
+        print(f"picture: {picture}")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _facts(
+    comparison: GuidingComparison, known: Payload, truth: InertialParameters, picture: Path | None
+) -> dict[str, Any]:
+    mean = ("mean_without", "mean_with", "mean_reduction")
+    names = ("axis", *mean, "variance_without", "variance_with", "variance_reduction")
+    return {
+        "axes": [dict(zip(names, row, strict=True)) for row in comparison.rows],
+        "mean": "of |F|, each axis of the flange [N]",
+        "variance": "of F about its mean [N^2]",
+        "mass_known": known.body.mass,
+        "mass_true": truth.mass,
+        "helps": _helps(comparison),
+        "status": comparison.status,
+        "picture": None if picture is None else str(picture),
+    }

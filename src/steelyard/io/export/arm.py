@@ -1,0 +1,198 @@
+"""The whole identified arm for a simulator: real bodies, rotors, and friction as a straight line.
+
+Torques tell base parameters only; a simulator wants every link. They are the real bodies that explain the
+data best (`steelyard.identification.feasible`). URDF and MJCF know friction as f = friction sign(v) +
+damping v. A law with an exponent or a Stribeck curve is replaced by the line, with no negative part, that is
+nearest to it (least squares) at the speeds from rest to the joint's limit; what the files cannot hold goes
+as it is into `drives`, which is written as JSON beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from steelyard.errors import InvalidRobot, UnknownName
+from steelyard.identification import DynamicModel
+from steelyard.identification.feasible import FeasibleArm, feasible_parameters
+from steelyard.identification.least_squares import solve_weighted
+from steelyard.inertia import InertialParameters
+from steelyard.io.mjcf import mjcf_text
+from steelyard.io.urdf import urdf_text
+from steelyard.robot import DriveModel, RobotModel
+
+__all__ = ["MODEL_EXPORTS", "ArmForExport", "arm_for_export", "export_arm"]
+
+Array = NDArray[np.float64]
+
+MODEL_EXPORTS = ("urdf", "mjcf")
+"""Where a whole model can go."""
+
+_WORSE_FIT = 1.10  # RMS with real bodies over RMS without: beyond, they are not the arm that was measured
+_SPEED = 1.0  # [rad/s or m/s] up to which friction is drawn where a joint has no limit
+_POINTS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class ArmForExport:
+    """An identified arm, ready for a file.
+
+    Attributes:
+        robot: real bodies, and drives with linear friction
+        drives: rotor inertia, the friction law as identified, offsets and more, as plain JSON values
+        remarks: what the file says at its head, a sentence each
+        doubts: why the file should not be believed, a sentence each; empty when nothing speaks against it
+    """
+
+    robot: RobotModel
+    drives: dict[str, Any]
+    remarks: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+
+def arm_for_export(model: DynamicModel, *, payload: InertialParameters | None = None) -> ArmForExport:
+    """The identified arm with real bodies and linear friction.
+
+    Args:
+        model: as identified
+        payload: that is merged into the last link, in the flange frame; none by default
+    """
+    R = model.factor.weighted(solve_weighted(model.factor).weights)
+    found = feasible_parameters(model.robot, model.basis, R)
+    identified = _identified_drive(model, found)
+    speeds = np.where(np.isfinite(model.robot.limits.v_max), model.robot.limits.v_max, _SPEED)
+    linear = _straight(identified, speeds)
+    robot = found.robot.with_drive(linear)
+    if payload is not None:
+        if not payload.is_physical:
+            raise InvalidRobot(f"the payload is no real body: {payload.why_not_physical}")
+        robot = robot.with_payload(payload)
+    drives = _drives(model, found, identified, linear, speeds)
+    drives["payload"] = None if payload is None else payload.vector.tolist()
+    return ArmForExport(
+        robot, drives, _remarks(model, found, identified, speeds, payload), _doubts(model, found)
+    )
+
+
+def export_arm(arm: ArmForExport, to: str, *, forced: bool = False) -> str:
+    """The text of an arm.
+
+    Args:
+        arm: with real bodies
+        to: one of `MODEL_EXPORTS`
+        forced: its doubts were overruled; the text repeats them
+    """
+    if to not in MODEL_EXPORTS:
+        raise UnknownName(f"a model of an arm is exported to {' or '.join(MODEL_EXPORTS)}, not to '{to}'")
+    overruled = [f"FORCED in spite of a doubt: {doubt}." for doubt in arm.doubts] if forced else []
+    write = urdf_text if to == "urdf" else mjcf_text
+    return write(arm.robot, remarks=(*arm.remarks, *overruled))
+
+
+def _identified_drive(model: DynamicModel, found: FeasibleArm) -> DriveModel:
+    """Friction with the law that was identified, not the one that the robot came with."""
+    law, n = model.law, model.robot.n
+    extra = dict(zip(law.extra_names, found.extra, strict=True))
+    stribeck = [extra.get(f"Fs{j + 1}", 0.0) for j in range(n)]
+    load = [extra.get(f"Fl{j + 1}", 0.0) for j in range(n)]
+    return replace(
+        found.robot.drive,
+        exponent=law.exponent if law.curved else np.ones(n),
+        stribeck=np.array(stribeck),
+        stribeck_speed=law.stribeck_speed if law.stribeck else np.ones(n),
+        load_coulomb=np.array(load),
+        sign_width=0.0,
+    )
+
+
+def _straight(drive: DriveModel, speeds: Array) -> DriveModel:
+    """The same drives with the nearest straight line for friction."""
+    coulomb, viscous = drive.coulomb.copy(), drive.viscous.copy()
+    for j in np.flatnonzero((drive.exponent != 1) | (drive.stribeck != 0)):
+        v = np.linspace(0.0, speeds[j], _POINTS + 1)[1:]
+        curve = drive.coulomb[j] + drive.viscous[j] * v ** drive.exponent[j]
+        curve = curve + drive.stribeck[j] * np.exp(-((v / drive.stribeck_speed[j]) ** 2))
+        coulomb[j], viscous[j] = nnls(np.column_stack([np.ones(_POINTS), v]), curve)[0]
+    one, none = np.ones(len(drive)), np.zeros(len(drive))
+    return replace(
+        drive, coulomb=coulomb, viscous=viscous, exponent=one, stribeck=none, stribeck_speed=one,
+        load_coulomb=none,
+    )  # fmt: skip
+
+
+def _drives(
+    model: DynamicModel, found: FeasibleArm, drive: DriveModel, linear: DriveModel, speeds: Array
+) -> dict[str, Any]:
+    law = model.law
+    curves = {
+        "rotor_inertia": drive.rotor_inertia,
+        "coulomb": drive.coulomb,
+        "viscous": drive.viscous,
+        "exponent": drive.exponent,
+        "offset": drive.offset,
+        "load_coulomb": drive.load_coulomb,
+        "stribeck": drive.stribeck,
+        "stribeck_speed": drive.stribeck_speed,
+        "direction_width": law.width,
+        "damping_in_file": linear.viscous,
+        "friction_in_file": linear.coulomb,
+        "friction_in_file_fitted_up_to": speeds,
+    }
+    return {
+        "steelyard": "drives",
+        "version": 1,
+        "robot": model.robot.name,
+        "units": "kg m^2, Nm, rad/s (kg, N, m/s for sliding joints); viscous in Nm (s/rad)^exponent",
+        "torque": "rotor_inertia a + (coulomb + load_coulomb |load| + stribeck exp(-(v/stribeck_speed)^2)) s"
+        " + viscous |v|^exponent sign(v) + offset",
+        "law": law.name,
+        "direction": law.direction,
+        "joints": {
+            name: {key: float(values[j]) for key, values in curves.items()}
+            for j, name in enumerate(model.robot.joint_names)
+        },
+        "gain": None if drive.gain is None else drive.gain.tolist(),
+        "coupling": None if drive.coupling is None else drive.coupling.tolist(),
+        "gravity_base": model.robot.gravity_base.tolist(),
+        "status": model.estimate.status,
+        "real_bodies": found.status,
+        "rms_ratio": found.rms_ratio,
+        "made_from": list(model.made_from),
+    }
+
+
+def _remarks(
+    model: DynamicModel,
+    found: FeasibleArm,
+    drive: DriveModel,
+    speeds: Array,
+    payload: InertialParameters | None,
+) -> tuple[str, ...]:
+    told = [f"Identified: {model.estimate.status}.", f"Real bodies: {found.status}."]
+    law = model.law
+    if (drive.exponent != 1).any() or drive.stribeck.any():
+        told.append(
+            f"Friction follows the law '{law.name}'; damping and friction here are the straight line nearest"
+            f" to it up to the speeds {' '.join(f'{v:.4g}' for v in speeds)} (rad or m)/s. The law itself"
+            " stands in the JSON beside this file."
+        )
+    if drive.load_coulomb.any():
+        told.append("Left out: friction that grows with the carried torque; it stands in the JSON beside.")
+    if law.direction not in ("exact", "band"):
+        told.append(f"Left out: how friction turns round ('{law.direction}'); it stands in the JSON beside.")
+    if payload is not None:
+        told.append(f"The last link carries a payload of {payload.mass:.6g} kg, merged into it.")
+    return tuple(told)
+
+
+def _doubts(model: DynamicModel, found: FeasibleArm) -> tuple[str, ...]:
+    doubts = []
+    if not np.isfinite(model.estimate.std).all():
+        doubts.append(model.estimate.status)
+    if found.rms_ratio > _WORSE_FIT:
+        doubts.append(f"no real bodies explain the data well: {found.status}")
+    return tuple(doubts)

@@ -1,0 +1,274 @@
+"""The messages in a ROS 2 bag, without ROS: which topics there are, and two kinds of message as arrays.
+
+A bag is a folder with metadata.yaml, or one of its files (.db3, .mcap). The package `rosbags` reads the
+bytes. The two kinds (sensor_msgs/JointState, geometry_msgs/WrenchStamped) are the same in every ROS 2.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+
+__all__ = [
+    "JOINT_STATE",
+    "TEXT",
+    "WRENCH",
+    "Bag",
+    "JointStates",
+    "Ragged",
+    "Stamps",
+    "Wrenches",
+    "opened_bag",
+]
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+TEXT = "std_msgs/msg/String"
+
+_KINDS = ("position", "velocity", "effort")
+
+
+@dataclass(frozen=True, eq=False)
+class Stamps:
+    """When each message was made and when it came, in nanoseconds since an epoch, as whole numbers.
+
+    Attributes:
+        header: what its header says, (N,) [ns]; 0 where nobody filled it in
+        received: when the recorder got it, (N,) [ns]
+    """
+
+    header: Integers
+    received: Integers
+
+    def missing(self, rows: Integers | None = None) -> bool:
+        """Whether nobody filled in the headers.
+
+        Args:
+            rows: numbers of the messages that count; all when None
+        """
+        return not (self.header if rows is None else self.header[rows]).any()
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """Rows of different lengths, one after the other.
+
+    Attributes:
+        flat: all numbers
+        length: of each row, (N,)
+    """
+
+    flat: Array
+    length: Integers
+
+    @property
+    def start(self) -> Integers:
+        """Where each row begins, (N,)."""
+        return np.cumsum(self.length) - self.length
+
+
+@dataclass(frozen=True, eq=False)
+class JointStates:
+    """The messages of a JointState topic as they came.
+
+    Attributes:
+        topic: its name
+        stamps: of the N messages
+        orders: the lists of joints that messages have
+        which: which of these lists each message has, (N,)
+        values: 'position', 'velocity' and 'effort' of each message; a message may lack them
+    """
+
+    topic: str
+    stamps: Stamps
+    orders: Sequence[tuple[str, ...]]
+    which: Integers
+    values: Mapping[str, Ragged]
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def sets(self) -> dict[tuple[str, ...], int]:
+        """How many messages there are of each set of joints, whatever their order."""
+        counts: dict[frozenset[str], int] = {}
+        first: dict[frozenset[str], tuple[str, ...]] = {}
+        for k, names in enumerate(self.orders):
+            key = frozenset(names)
+            first.setdefault(key, names)
+            counts[key] = counts.get(key, 0) + int((self.which == k).sum())
+        return {first[key]: count for key, count in counts.items()}
+
+    def column(self, kind: str, joints: Sequence[str], rows: Integers) -> Array | None:
+        """A signal of some joints in some messages, (N, n); NaN where a message lacks it, None where all do.
+
+        Args:
+            kind: 'position', 'velocity' or 'effort'
+            joints: names in the order wanted
+            rows: numbers of the messages
+        """
+        values = self.values[kind]
+        start, there = values.start[rows], values.length[rows] > 0
+        out = np.full((len(rows), len(joints)), np.nan)
+        for k, names in enumerate(self.orders):
+            chosen = there & (self.which[rows] == k)
+            if chosen.any():
+                places = np.array([names.index(joint) for joint in joints])
+                out[chosen] = values.flat[start[chosen, None] + places]
+        return None if np.isnan(out).all() else out
+
+
+@dataclass(frozen=True, eq=False)
+class Wrenches:
+    """The messages of a WrenchStamped topic.
+
+    Attributes:
+        topic: its name
+        stamps: of the N messages
+        frames: the frames that the headers name
+        values: force and torque, (N, 6) [N, Nm]
+    """
+
+    topic: str
+    stamps: Stamps
+    frames: frozenset[str]
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Bag:
+    """An open bag.
+
+    Attributes:
+        place: the path, for messages
+        reader: of the package rosbags
+        store: the kinds of message it knows
+    """
+
+    place: str
+    reader: Any
+    store: Any
+    kinds: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", {c.topic: c.msgtype for c in self.reader.connections})
+
+    def topics(self, kind: str) -> list[str]:
+        """Names of the topics with one kind of message.
+
+        Args:
+            kind: as 'sensor_msgs/msg/JointState'
+        """
+        return sorted(topic for topic, own in self.kinds.items() if own == kind)
+
+    def messages(self, topic: str) -> Iterator[tuple[int, Any]]:
+        """When the recorder got each message of a topic [ns], and the message.
+
+        Args:
+            topic: its name
+        """
+        connections = [c for c in self.reader.connections if c.topic == topic]
+        for connection, received, data in self.reader.messages(connections):
+            yield received, self.store.deserialize_cdr(data, connection.msgtype)
+
+    def joint_states(self, topic: str) -> JointStates:
+        """Every message of a JointState topic.
+
+        Args:
+            topic: its name
+        """
+        header, received, which = [], [], []
+        orders: dict[tuple[str, ...], int] = {}
+        flat = {kind: array("d") for kind in _KINDS}
+        length: dict[str, list[int]] = {kind: [] for kind in _KINDS}
+        for when, message in self.messages(topic):
+            header.append(_nanoseconds(message))
+            received.append(when)
+            names = tuple(message.name)
+            which.append(orders.setdefault(names, len(orders)))
+            for kind in _KINDS:
+                numbers = getattr(message, kind)
+                if len(numbers) not in (0, len(names)):
+                    raise UnreadableFile(
+                        f"{self.place}: message {len(which)} of {topic} names {len(names)} joints, but has"
+                        f" {len(numbers)} values of {kind}; is its publisher broken?"
+                    )
+                flat[kind].frombytes(numbers.tobytes())
+                length[kind].append(len(numbers))
+        self._require_messages(topic, len(which))
+        values = {kind: Ragged(np.array(flat[kind]), np.array(length[kind])) for kind in _KINDS}
+        return JointStates(topic, _stamps(header, received), list(orders), np.array(which), values)
+
+    def wrenches(self, topic: str) -> Wrenches:
+        """Every message of a WrenchStamped topic.
+
+        Args:
+            topic: its name
+        """
+        header, received, rows = [], [], []
+        frames = set()
+        for when, message in self.messages(topic):
+            header.append(_nanoseconds(message))
+            received.append(when)
+            frames.add(message.header.frame_id)
+            parts = (message.wrench.force, message.wrench.torque)
+            rows.append([getattr(part, axis) for part in parts for axis in "xyz"])
+        self._require_messages(topic, len(rows))
+        return Wrenches(topic, _stamps(header, received), frozenset(frames), np.array(rows, dtype=float))
+
+    def announced(self, topic: str) -> int:
+        """How many messages of a topic the bag says that it has.
+
+        Args:
+            topic: its name
+        """
+        return sum(int(c.msgcount) for c in self.reader.connections if c.topic == topic)
+
+    def _require_messages(self, topic: str, count: int) -> None:
+        if count == 0:
+            raise UnreadableFile(f"{self.place}: {topic} has no messages; nothing was recorded on it")
+
+
+@contextmanager
+def opened_bag(path: Path) -> Iterator[Bag]:
+    """The open bag; whatever its damaged bytes make the reader say becomes one line of ours.
+
+    Args:
+        path: a folder with metadata.yaml, a .db3 or a .mcap file
+    """
+    try:
+        from rosbags.rosbag2 import Reader
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError as error:
+        raise MissingExtra("rosbags", "io") from error
+    try:
+        with Reader(path) as reader:
+            yield Bag(str(path), reader, get_typestore(Stores.LATEST))
+    except (SteelyardError, GeneratorExit, KeyboardInterrupt):
+        raise
+    except Exception as error:  # damaged bytes: the reader fails with whatever its parsers meet first
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UnreadableFile(
+            f"{path}: the bag is damaged or was not finished by its recorder ({reason});"
+            " copy it again, or repair it where ROS is (ros2 bag reindex, mcap recover)"
+        ) from error
+
+
+def _nanoseconds(message: Any) -> int:
+    stamp = message.header.stamp
+    return int(stamp.sec) * 10**9 + int(stamp.nanosec)
+
+
+def _stamps(header: list[int], received: list[int]) -> Stamps:
+    return Stamps(np.array(header, dtype=np.int64), np.array(received, dtype=np.int64))

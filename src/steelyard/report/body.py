@@ -1,0 +1,134 @@
+"""A body as a picture: its centre of mass with a 95 % region, and its inertia as an ellipsoid, on a frame.
+
+A homogeneous ellipsoid of mass m with semi-axes a along its principal axes has the second moment
+S = m a^2 / 5, so the ellipsoid with the inertia of a body is { x : (x - c)' A^-1 (x - c) <= 1 } with
+A = 5 (S / m), S the upper left block of the pseudo-inertia about the centre of mass c. Seen along an axis,
+its outline is the ellipse of the 2 x 2 block of A.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.inertia import InertialParameters
+from steelyard.report.page import Band, Curve, Panel, Plot
+
+__all__ = ["body_plot", "com_covariance", "outline"]
+
+Array = NDArray[np.float64]
+
+_PLANES = ((0, 1), (0, 2), (1, 2))
+_CHI_95 = 2.4477  # radius of the 95 % ellipse of two normal variables, in standard deviations
+_INK, _LOAD, _TRUTH = "#1f2933", "#2266aa", "#c23030"
+_SHORTEST_AXIS = 30.0  # [mm]
+_WEAK = 0.3
+
+
+def com_covariance(body: InertialParameters, covariance: Array) -> Array:
+    """The covariance of the centre of mass, (3, 3) [m^2]; infinite along axes that the data do not tell.
+
+    Args:
+        body: what was weighed
+        covariance: of its ten numbers, (10, 10)
+    """
+    slope = np.column_stack([-body.com, np.eye(3)]) / body.mass
+    told = np.isfinite(np.diag(covariance)[:4])
+    known = np.where(np.outer(told, told), covariance[:4, :4], 0.0)
+    seen = told[1:] & told[0]
+    return np.where(np.outer(seen, seen), slope @ known @ slope.T, np.inf)
+
+
+def outline(matrix: Array, centre: Array, radius: float = 1.0) -> tuple[Array, Array]:
+    """The ellipse { x : (x - centre)' matrix^-1 (x - centre) = radius^2 }, closed, x and y, (121,) each.
+
+    Args:
+        matrix: symmetric, not negative, (2, 2)
+        centre: (2,)
+        radius: of it
+    """
+    values, axes = np.linalg.eigh(matrix)
+    angle = np.linspace(0, 2 * np.pi, 121)
+    circle = np.array([np.cos(angle), np.sin(angle)])
+    x, y = centre[:, None] + radius * axes @ (np.sqrt(np.maximum(values, 0))[:, None] * circle)
+    return x, y
+
+
+def body_plot(
+    body: InertialParameters,
+    covariance: Array,
+    truth: InertialParameters | None = None,
+    *,
+    origin: str = "flange",
+) -> Plot:
+    """Three views of a body on its frame, in millimetres.
+
+    Args:
+        body: what was weighed
+        covariance: of its ten numbers, (10, 10); infinite where unknown
+        truth: the body where it is known, in the same frame
+        origin: what sits at the origin of the frame, in words
+    """
+    com_spread = com_covariance(body, covariance)
+    shape = _ellipsoid(body) if np.isfinite(np.diag(covariance)).all() else None
+    reach = _reach(body, shape)
+    panels = [_view(plane, body, com_spread, (shape, reach, origin), truth) for plane in _PLANES]
+    caption = (
+        f"The payload on the {origin}, seen along each axis: centre of mass with its 95 % region, and the"
+        " homogeneous ellipsoid that has its mass and inertia."
+    )
+    if shape is None:
+        caption += " The inertia is not known, or that of no real body, so no ellipsoid is drawn."
+    elif _loose(body, covariance):
+        caption += " The inertia is hardly known (see its intervals): the shape of the ellipsoid is a guess."
+    if not np.isfinite(com_spread).all():
+        caption += " Where the data do not tell the centre of mass, no region is drawn."
+    return Plot(caption, panels, 3)
+
+
+def _ellipsoid(body: InertialParameters) -> Array | None:
+    """The matrix A, (3, 3) [mm^2]; None where no real body has the inertia."""
+    if not body.mass > 0:
+        return None
+    spread = body.pseudo_inertia[:3, :3] / body.mass - np.outer(body.com, body.com)
+    return None if np.linalg.eigvalsh(spread)[0] <= 0 else 5e6 * spread
+
+
+def _loose(body: InertialParameters, covariance: Array) -> bool:
+    """Whether a diagonal entry of the inertia about the centre of mass is uncertain by more than 30 %."""
+    std = np.sqrt(np.diag(covariance)[[4, 6, 9]])
+    return bool((std > _WEAK * np.trace(body.inertia_com) / 3).any())
+
+
+def _reach(body: InertialParameters, shape: Array | None) -> float:
+    """Length of the drawn axes, [mm]."""
+    sizes = 0.0 if shape is None else float(np.sqrt(np.diag(shape)).max())
+    return max(_SHORTEST_AXIS, 0.6 * sizes, 0.6e3 * float(np.linalg.norm(body.com)))
+
+
+def _view(
+    plane: tuple[int, int],
+    body: InertialParameters,
+    com_spread: Array,
+    drawn: tuple[Array | None, float, str],
+    truth: InertialParameters | None,
+) -> Panel:
+    i, k = plane
+    block = np.ix_(plane, plane)
+    shape, reach, origin = drawn
+    com = 1e3 * body.com[[i, k]]
+    parts: list[Curve | Band] = []
+    corner = np.array([[reach, 0.0, 0.0], [0.0, 0.0, reach]])
+    parts.append(Curve(f"axes of the {origin}", corner[0], corner[1], "line", None, _INK))
+    if shape is not None:
+        parts.append(Curve("inertia ellipsoid", *outline(shape[block], com), "line", None, _LOAD))
+    if np.isfinite(com_spread[block]).all():
+        region = outline(1e6 * com_spread[block], com, _CHI_95)
+        parts.append(Curve("95 % region", *region, "line", None, "#d9822b"))
+    parts.append(Curve("centre of mass", com[:1], com[1:], "dots", None, _LOAD))
+    if truth is not None:
+        known, at = _ellipsoid(truth), 1e3 * truth.com[[i, k]]
+        if known is not None:
+            parts.append(Curve("truth: ellipsoid", *outline(known[block], at), "dashed", None, _TRUTH))
+        parts.append(Curve("truth", at[:1], at[1:], "dots", None, _TRUTH))
+    return Panel(f"{'xyz'[i]}-{'xyz'[k]} plane", f"{'xyz'[i]} [mm]", f"{'xyz'[k]} [mm]", parts, equal=True)

@@ -1,0 +1,321 @@
+"""A page as one file: no network, no second file, opens from a USB stick, reads on paper and on a phone.
+
+The drawing library travels inside, once, packed (gzip, base64); the browser unpacks it. What is drawn is JSON
+in the page. All words are escaped: a name of a joint is text, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import importlib.util
+import json
+import math
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.report.drawing import colours_of, curves_in, legend_of, panel_figure
+from steelyard.report.page import Page, Panel, Plot, Section, Table
+
+__all__ = ["page_facts", "page_html", "shown", "write_page"]
+
+_MOST_POINTS = 1500
+_POINTS_IN_ALL = 180_000  # of 18 bytes or so: with the library well below 6 MB
+_FEWEST_POINTS = 60
+_MANY_COLUMNS = 8  # smaller on paper beyond
+_SHORT_WORDS = 24  # not broken into lines
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="steelyard">
+<title>{title}</title>
+<style>
+{style}
+</style>
+<script>
+{errors}
+</script>
+</head>
+<body>
+<h1>{title}</h1>
+<div id="errors" role="alert"></div>
+<noscript><p class="failed">The plots of this page need JavaScript; its tables do not.</p></noscript>
+{body}
+<script type="application/json" id="figures">{figures}</script>
+<script type="text/plain" id="library">{library}</script>
+<script>
+{program}
+</script>
+</body>
+</html>
+"""
+
+
+def page_html(page: Page) -> str:
+    """A page as one self-contained HTML document.
+
+    Args:
+        page: what it says
+    """
+    figures: list[dict[str, Any]] = []
+    most = _points(page)
+    body = [_answer(page), _contents(page)]
+    body += [_section(part, i, figures, most) for i, part in enumerate(page.sections)]
+    body.append(_settings(page.settings, len(page.sections)))
+    return _PAGE.format(
+        title=_text(page.title),
+        style=_asset("page.css"),
+        errors=_asset("errors.js"),
+        body="\n".join(part for part in body if part),
+        figures=_json_in_html(figures),
+        library=_library() if figures else "",
+        program=_asset("page.js"),
+    )
+
+
+def write_page(page: Page, path: Path) -> None:
+    """Writes a page; the file appears whole or not at all, its folder is made.
+
+    Args:
+        page: what it says
+        path: of the HTML file
+    """
+    text = page_html(page)
+    path = Path(path)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise UnreadableFile(f"{path}: the page cannot be written: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def page_facts(page: Page) -> dict[str, Any]:
+    """The same as plain data for JSON: tables in full, curves with the points that are drawn.
+
+    A number that is not finite is 'inf', '-inf' or 'nan' in a table and None in a curve.
+
+    Args:
+        page: what it says
+    """
+    most = _points(page)
+    return {
+        "title": page.title,
+        "answer": list(page.answer),
+        "doubts": list(page.doubts),
+        "sections": [
+            {
+                "title": part.title,
+                "text": list(part.text),
+                "parts": [_part_facts(x, most) for x in part.parts],
+            }
+            for part in page.sections
+        ],
+        "settings": dict(page.settings),
+    }
+
+
+def shown(cell: str | float | None) -> str:
+    """A cell of a table as words: four digits that count, integers in full.
+
+    Args:
+        cell: a number or words
+    """
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool | np.bool_):
+        return "yes" if cell else "no"
+    if isinstance(cell, int | np.integer):
+        return str(cell)
+    value = float(cell)
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if 1e4 <= size < 1e6:
+        return f"{value:.0f}"
+    words = f"{value:#.4g}" if 1e-4 <= size < 1e4 else f"{value:.3e}"
+    return words.rstrip(".")
+
+
+def _plots(page: Page) -> list[Plot]:
+    return [part for section in page.sections for part in section.parts if isinstance(part, Plot)]
+
+
+def _points(page: Page) -> int:
+    """How many points a curve may have, so that the page stays small."""
+    fair = _POINTS_IN_ALL // max(1, curves_in(_plots(page)))
+    return max(_FEWEST_POINTS, min(_MOST_POINTS, fair))
+
+
+def _text(words: str) -> str:
+    return html.escape(str(words))
+
+
+def _breakable(words: str) -> str:
+    """Escaped words that may be broken into lines after the joints of a name or a path."""
+    return re.sub(r"([_/])(?=\w)", r"\1<wbr>", _text(words))
+
+
+def _paragraphs(sentences: Sequence[str]) -> str:
+    return "\n".join(f"<p>{_text(words)}</p>" for words in sentences)
+
+
+def _answer(page: Page) -> str:
+    doubts = f'\n<div class="doubts">\n{_paragraphs(page.doubts)}\n</div>' if page.doubts else ""
+    return f'<div class="answer">\n{_paragraphs(page.answer)}\n</div>{doubts}'
+
+
+def _contents(page: Page) -> str:
+    titles = [part.title for part in page.sections] + (["Settings"] if page.settings else [])
+    links = (f'<a href="#part{i}">{_text(title)}</a>' for i, title in enumerate(titles))
+    return f"<nav>{' '.join(links)}</nav>" if len(titles) > 1 else ""
+
+
+def _section(section: Section, number: int, figures: list[dict[str, Any]], most: int) -> str:
+    parts = [f'<section id="part{number}">', f"<h2>{_text(section.title)}</h2>", _paragraphs(section.text)]
+    for part in section.parts:
+        parts.append(_table(part) if isinstance(part, Table) else _plot(part, figures, most))
+    return "\n".join([*parts, "</section>"])
+
+
+def _table(table: Table) -> str:
+    words = [
+        any(isinstance(row[i], str) for row in table.rows if i < len(row)) for i in range(len(table.head))
+    ]
+    kind = ["" if flag else ' class="n"' for flag in words]
+    head = "".join(f"<th{kind[i]}>{_breakable(name)}</th>" for i, name in enumerate(table.head))
+    rows = "\n".join(f"<tr>{''.join(map(_td, row))}</tr>" for row in table.rows)
+    caption = f"<figcaption>{_text(table.caption)}</figcaption>" if table.caption else ""
+    note = f'\n<p class="note">{_text(table.note)}</p>' if table.note else ""
+    wide = ' class="wide"' if len(table.head) > _MANY_COLUMNS else ""
+    return (
+        f'<figure class="table">{caption}<div class="scroll"><table{wide}><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{rows}\n</tbody></table></div>{note}</figure>"
+    )
+
+
+def _td(cell: str | float | None) -> str:
+    kind = ' class="n"'
+    if isinstance(cell, str):
+        kind = ' class="s"' if len(cell) <= _SHORT_WORDS else ""
+    return f"<td{kind}>{_breakable(shown(cell))}</td>"
+
+
+def _plot(plot: Plot, figures: list[dict[str, Any]], most: int) -> str:
+    colours = colours_of(plot)
+    legends = {legend_of(panel) for panel in plot.panels}
+    shared = len(legends) == 1
+    panels = []
+    for panel in plot.panels:
+        own = "" if shared else _legend(panel, colours)
+        square = " square" if panel.equal else ""
+        label = _text(f"{panel.title}: {panel.y} against {panel.x}")
+        place = f'<div class="plot{square}" data-plot="{len(figures)}" role="img" aria-label="{label}"></div>'
+        title = f"<h3>{_text(panel.title)}</h3>" if panel.title else ""
+        panels.append(f'<div class="panel">{title}{own}{place}</div>')
+        figures.append(panel_figure(panel, colours, most))
+    above = _legend(plot.panels[0], colours) if shared and plot.panels else ""
+    columns = f"c{min(3, max(1, plot.columns, 1))}" if len(plot.panels) > 1 else "c1"
+    inside = "\n".join(panels)
+    caption = f"<figcaption>{_text(plot.caption)}</figcaption>" if plot.caption else ""
+    return f'<figure>{caption}{above}\n<div class="panels {columns}">\n{inside}\n</div></figure>'
+
+
+def _legend(panel: Panel, colours: Mapping[str, str]) -> str:
+    names = legend_of(panel)
+    if len(names) < 2:
+        return ""
+    marks = "".join(f"<span>{_swatch(style, colours[name])}{_text(name)}</span>" for name, style in names)
+    return f'<p class="legend">{marks}</p>'
+
+
+def _swatch(style: str, colour: str) -> str:
+    colour = _text(colour)
+    drawn = {
+        "dots": f'<circle cx="11" cy="5" r="3" fill="{colour}"/>',
+        "bars": f'<rect x="4" width="14" height="10" fill="{colour}"/>',
+        "band": f'<rect width="22" height="10" fill="{colour}" fill-opacity="0.25"/>',
+        "dashed": f'<path d="M0 5h22" stroke="{colour}" stroke-width="2" stroke-dasharray="6 3"/>',
+    }
+    line = f'<path d="M0 5h22" stroke="{colour}" stroke-width="2.5"/>'
+    return f'<svg viewBox="0 0 22 10" aria-hidden="true">{drawn.get(style, line)}</svg>'
+
+
+def _settings(settings: Mapping[str, str], number: int) -> str:
+    if not settings:
+        return ""
+    rows = "\n".join(
+        f"<tr><td>{_text(name)}</td><td>{_text(value)}</td></tr>" for name, value in settings.items()
+    )
+    return (
+        f'<section id="part{number}">\n<h2>Settings</h2>\n'
+        f'<table class="settings"><tbody>\n{rows}\n</tbody></table>\n</section>'
+    )
+
+
+def _part_facts(part: Table | Plot, most: int) -> dict[str, Any]:
+    if isinstance(part, Table):
+        rows = [[_cell(cell) for cell in row] for row in part.rows]
+        return {"table": part.caption, "head": list(part.head), "rows": rows, "note": part.note}
+    colours = colours_of(part)
+    panels = []
+    for panel in part.panels:
+        traces = panel_figure(panel, colours, most)["data"]
+        curves = [{"name": html.unescape(t["name"]), "x": _unescaped(t["x"]), "y": t["y"]} for t in traces]
+        marks = [[float(x), words] for x, words in panel.marks]
+        panels.append({"title": panel.title, "x": panel.x, "y": panel.y, "curves": curves, "marks": marks})
+    return {"plot": part.caption, "panels": panels}
+
+
+def _unescaped(values: Sequence[Any]) -> list[Any]:
+    return [html.unescape(x) if isinstance(x, str) else x for x in values]
+
+
+def _cell(cell: Any) -> Any:
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    return cell if not isinstance(cell, float) or math.isfinite(cell) else str(cell)
+
+
+def _json_in_html(value: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@lru_cache(maxsize=8)
+def _asset(name: str) -> str:
+    return (resources.files("steelyard.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _library() -> str:
+    """Plotly, packed."""
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or spec.origin is None:
+        raise MissingExtra("plotly", "report")
+    script = Path(spec.origin).parent / "package_data" / "plotly.min.js"
+    return base64.b64encode(gzip.compress(script.read_bytes(), 9, mtime=0)).decode("ascii")

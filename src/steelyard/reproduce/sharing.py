@@ -1,0 +1,53 @@
+"""What the pages of all papers need: progress in parts, and which versions made a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Progress", "every", "part_of", "versions"]
+
+Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+_PACKAGES = ("steelyard", "numpy", "scipy", "pin", "mujoco", "jax")
+
+
+def part_of(progress: Progress | None, low: float, high: float) -> Progress:
+    """A progress that fills the part of another one from `low` to `high`.
+
+    Args:
+        progress: called with the share of the whole; None for nobody
+        low: share at which the part begins
+        high: share at which it ends
+    """
+
+    def report(share: float) -> None:
+        if progress is not None:
+            progress(low + (high - low) * min(max(share, 0.0), 1.0))
+
+    return report
+
+
+def versions() -> dict[str, str]:
+    """The version of every package that makes numbers, by name."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[f"version of {name}"] = version(name)
+        except PackageNotFoundError:
+            found[f"version of {name}"] = "not installed as a package"
+    return found
+
+
+def every(count: int, wanted: int) -> slice:
+    """A slice that keeps about `wanted` of `count` rows, evenly: enough for a plot.
+
+    Args:
+        count: of rows
+        wanted: to keep
+    """
+    return slice(0, count, max(1, count // wanted))

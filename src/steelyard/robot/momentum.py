@@ -1,0 +1,94 @@
+"""Generalised momentum and energy of an arm, one instant at a time and fast.
+
+    p = (M(q) + B) v,      dp/dt = tau + tau_external - friction + C(q, v)' v - g(q)
+    E = v' (M(q) + B) v / 2 + U(q),      dE/dt = v' (tau + tau_external - friction)
+
+B is the inertia of the rotors at the joints, which is constant and so has no part in C (C + C' = dM/dt).
+M v is the inverse dynamics of the acceleration v without speed, less gravity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.errors import InvalidRobot
+from steelyard.robot.chain import frame_id, single_row
+from steelyard.robot.model import RobotModel
+
+__all__ = ["MomentumDynamics", "frame_jacobian"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MomentumDynamics:
+    """The links and rotors of an arm, as momentum observers need them; its arguments are not checked.
+
+    Attributes:
+        robot: the arm, with its payload
+        rotor: inertia of the rotors at the joints, (n, n) [kg m^2]
+    """
+
+    robot: RobotModel
+    rotor: Array
+    _zero: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rotor = np.array(self.rotor, dtype=float)
+        if rotor.shape != (self.robot.n, self.robot.n) or not np.isfinite(rotor).all():
+            raise InvalidRobot(f"rotor must be {self.robot.n} x {self.robot.n} finite numbers, got {rotor}")
+        rotor.setflags(write=False)
+        object.__setattr__(self, "rotor", rotor)
+        object.__setattr__(self, "_zero", np.zeros(self.robot.n))
+
+    def momentum(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """The momentum p and the drift C' v - g of one instant, each (n,).
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+            v: joint velocities, (n,) [rad/s or m/s]
+        """
+        model, data = self.robot._pin, self.robot._data
+        gravity = pin.computeGeneralizedGravity(model, data, q)
+        p = pin.rnea(model, data, q, self._zero, v) - gravity + self.rotor @ v
+        return p, v @ pin.computeCoriolisMatrix(model, data, q, v) - gravity
+
+    def energy(self, q: Array, v: Array) -> float:
+        """Kinetic and potential energy, [J].
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+            v: joint velocities, (n,) [rad/s or m/s]
+        """
+        model, data = self.robot._pin, self.robot._data
+        p = pin.rnea(model, data, q, self._zero, v) - pin.computeGeneralizedGravity(model, data, q)
+        kinetic = 0.5 * v @ (p + self.rotor @ v)
+        return float(kinetic + pin.computePotentialEnergy(model, data, q))
+
+    def torque(self, q: Array, v: Array, a: Array) -> Array:
+        """The torque that moves links and rotors, (n,) [Nm or N].
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+            v: joint velocities, (n,) [rad/s or m/s]
+            a: joint accelerations, (n,) [rad/s^2 or m/s^2]
+        """
+        return np.asarray(pin.rnea(self.robot._pin, self.robot._data, q, v, a) + self.rotor @ a)
+
+
+def frame_jacobian(robot: RobotModel, q: ArrayLike, frame: str | None = None) -> Array:
+    """The matrix J with (linear, angular) velocity = J v of a frame, (6, n), axes of the base, at its origin.
+
+    Args:
+        robot: the arm
+        q: joint positions, (n,) [rad or m]
+        frame: its name; the flange by default
+    """
+    index = frame_id(robot._pin, frame or robot.flange)
+    (qi,) = single_row(robot._pin, q)
+    J = pin.computeFrameJacobian(robot._pin, robot._data, qi, index, pin.LOCAL_WORLD_ALIGNED)
+    return np.array(J)

@@ -1,0 +1,174 @@
+"""Pages of every kind, small and quick to make, for the tests of reports."""
+
+from functools import cache
+
+import numpy as np
+
+from steelyard.applications.contact_force import contact_force
+from steelyard.excitation import Design, DesignLimits, certify
+from steelyard.identification import DynamicModel, identify
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload, weigh
+from steelyard.payload.wrench import (
+    WrenchRecording,
+    WristSensor,
+    find_postures,
+    payload_at_rest,
+    samples_from_joints,
+    weigh_dynamic,
+    weigh_static,
+)
+from steelyard.payload.wrench.regressor import features, wrench_regressor
+from steelyard.quality import check_quality
+from steelyard.recording import Recording, Samples
+from steelyard.report.excitation_page import excitation_page
+from steelyard.report.identification_page import Shown, identification_page
+from steelyard.report.page import Band, Curve, Page, Panel, Plot, Section, Table
+from steelyard.report.payload_page import payload_page
+from steelyard.report.pieces import convergence_plot
+from steelyard.report.wrench_page import contact_page, wrench_page
+from steelyard.robot import load_robot
+from steelyard.trajectory import load_trajectory
+
+LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
+EVIL = '</script><script>window.evil=1</script><img src=x onerror="window.evil=1">&lt;b'
+SETTINGS = {"steelyard": "0.0", "command": f"steelyard weigh {EVIL}"}
+
+
+def samples(payload: InertialParameters | None, seed: int) -> Samples:
+    """The published motion of a UR10 with noise on its torques."""
+    robot = load_robot("ur10")
+    robot = robot if payload is None else robot.with_payload(payload)
+    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.01))
+    tau = robot.torque(q, v, a) + np.random.default_rng(seed).normal(size=q.shape)
+    return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
+
+
+@cache
+def weighed() -> tuple[DynamicModel, Payload, Samples]:
+    model, loaded = identify(load_robot("ur10"), samples(None, 0)), samples(LOAD, 1)
+    return model, weigh(model, loaded), loaded
+
+
+def everything_page() -> Page:
+    """Every style of curve, gaps, logarithms, marks, words that attack."""
+    t = np.arange(0, 20, 0.002)
+    y = np.sin(t) + 0.1 * np.random.default_rng(3).normal(size=t.size)
+    y[4000:4200] = np.nan
+    first = Panel(
+        EVIL,
+        f"time [s] {EVIL}",
+        EVIL,
+        [Band("95 %", t, y - 0.2, y + 0.2), Curve("measured", t, y), Curve(EVIL, t, np.sin(t), "dashed")],
+        marks=[(3.0, EVIL)],
+    )
+    names = [f"{EVIL} {i}" for i in range(5)]
+    bars = Curve("bars", names, np.array([1.0, 0.1, 3.0, 20.0, 500.0]), "bars", np.full(5, 0.05))
+    second = Panel("log", "", "", [bars], log_y=True)
+    third = Panel("dots", "x", "y", [Curve("dots", y, t, "dots"), Curve("steps", t, y, "steps")], equal=True)
+    nothing = Panel("nothing to draw", "x", "y", [Curve("empty", np.zeros(0), np.zeros(0))])
+    table = Table(EVIL, ("name", EVIL), [[EVIL, 1.5], ["n", np.inf], ["m", None], ["k", 12345]], EVIL)
+    section = Section(EVIL, [EVIL], [Plot(EVIL, [first, second, third, nothing]), table])
+    return Page(EVIL, [EVIL], [section], SETTINGS, doubts=[EVIL])
+
+
+def identification() -> Page:
+    model, _, _ = weighed()
+    unseen = samples(None, 5)
+    recording = Recording(unseen.t, unseen.q, unseen.joint_names, tau=unseen.tau)
+    return identification_page(
+        model,
+        Shown(unseen, "other.parquet", fitted=False),
+        checks={"other.parquet": model.validate(unseen)},
+        quality={"other.parquet": check_quality(recording, limits=model.robot.limits)},
+        settings=SETTINGS,
+    )
+
+
+def payload() -> Page:
+    model, found, loaded = weighed()
+    t = np.linspace(0.5, 10, 50)
+    plot = convergence_plot(
+        t,
+        LOAD.mass + 0.1 / t,
+        0.2 / t,
+        com=LOAD.com + 0.001 / t[:, None],
+        com_std=np.ones(3) * 0.01 / t[:, None],
+        truth=(LOAD.mass, LOAD.com),
+    )
+    extra = [Section("Convergence", (), [plot])]
+    return payload_page(
+        model, found, loaded, truth=LOAD, others=[("again", found)], settings=SETTINGS, extra=extra
+    )
+
+
+def wrench_recording(q, v, a, t, rng) -> Recording:
+    robot = load_robot("ur10")
+    motion = robot.frame_motion(q, v, a)
+    g = np.einsum("nji,j->ni", robot.forward_kinematics(q)[:, :3, :3], [0, 0, -9.81])
+    x = features(g, motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration)
+    wrench = wrench_regressor(x) @ LOAD.vector + rng.normal(size=(len(t), 6)) * [
+        0.2,
+        0.2,
+        0.2,
+        0.02,
+        0.02,
+        0.02,
+    ]
+    told = {"wrench_frame": "flange", "wrench_convention": "load_on_sensor"}
+    return Recording(t, q, robot.joint_names, wrench=wrench, **told)
+
+
+@cache
+def wrench_parts():
+    rng, robot, sensor = np.random.default_rng(4), load_robot("ur10"), WristSensor()
+    rests = rng.uniform(-1.5, 1.5, size=(8, 6)).repeat(150, axis=0)
+    zero = np.zeros_like(rests)
+    still = wrench_recording(rests, zero, zero, np.arange(1200) / 100, rng)
+    static = weigh_static(find_postures(WrenchRecording.of_joints(still, robot, sensor)))
+    t = np.arange(0, 10, 0.01)
+    moving = samples_from_joints(robot, wrench_recording(*load_trajectory("xu2024").at(t), t, rng), sensor)
+    return static, moving, weigh_dynamic(moving, static)
+
+
+def wrench() -> Page:
+    static, moving, found = wrench_parts()
+    return wrench_page(found, moving, static, settings=SETTINGS)
+
+
+def at_rest() -> Page:
+    static, _, _ = wrench_parts()
+    return wrench_page(payload_at_rest(static), None, static, doubtful=True, settings=SETTINGS)
+
+
+def contact() -> Page:
+    _, moving, found = wrench_parts()
+    return contact_page(contact_force(found, moving, rezero="rest"), settings=SETTINGS)
+
+
+def excitation() -> Page:
+    robot, motion = load_robot("ur10"), load_trajectory("xu2024")
+    limits = DesignLimits.of(robot)
+    found = Design(
+        motion,
+        certify(robot, limits, motion),
+        "condition",
+        179.0,
+        179.0,
+        {"m": 0.01},
+        (179.0, np.inf),
+        1.0,
+        "as published",
+    )
+    return excitation_page(robot, limits, found, settings=SETTINGS)
+
+
+PAGES = {
+    "everything": everything_page,
+    "identification": identification,
+    "payload": payload,
+    "wrench": wrench,
+    "at_rest": at_rest,
+    "contact": contact,
+    "excitation": excitation,
+}

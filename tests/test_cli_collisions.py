@@ -1,0 +1,110 @@
+"""`steelyard collisions` on a small simulated arm: words, JSON, a picture, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from steelyard.cli.collisions import command
+from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.io import write_recording
+from steelyard.io.models import save_model, save_payload
+from steelyard.payload import weigh
+from steelyard.robot import DriveModel, RobotModel
+from steelyard.signals import prepare
+from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
+
+PUSH = Push(3.0, 0.4, "hand", np.array([80.0, 70.0, -60.0]), np.array([0.2, 0.1, -0.15]))
+
+
+def run(robot, seed, *, load=None, pushes=(), speed=1.0):
+    motion = FourierTrajectory.random(
+        np.zeros(3), reach=[1.0] * 3, speed=[speed] * 3, period_s=8.0, harmonics=4, seed=seed
+    )
+    sensors = SensorModel(torque_std=0.2, wrist_sensor=False)
+    options = SimulationOptions(step_s=0.004)
+    return simulate(
+        robot, motion, payload=load, sensors=sensors, seed=seed, pushes=pushes, options=options
+    ).recording
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny):
+    path = tmp_path_factory.mktemp("collisions")
+    drive = DriveModel(np.array([0.3, 0.2, 0.1]), np.array([5.0, 4.0, 2.0]), np.array([3.0, 2.0, 1.0]))
+    robot = RobotModel.from_urdf_text(tiny["revolute"]).with_drive(drive)
+    load = InertialParameters.from_com(2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange)
+    model = identify(robot, prepare(run(robot, 1, speed=2.0)))
+    save_model(model, path / "model.json")
+    save_payload(weigh(model, prepare(run(robot, 2, load=load, speed=2.0))), path / "payload.json")
+    write_recording(run(robot, 3, load=load), path / "free.npz")
+    write_recording(run(robot, 3, load=load, pushes=(PUSH,)), path / "pushed.npz")
+    return path
+
+
+def collisions(folder, *arguments):
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(command)
+    words = [str(folder / x) if "." in x and not x.replace(".", "").isdigit() else x for x in arguments]
+    return CliRunner().invoke(app, words)
+
+
+def test_it_lists_the_contact_and_draws_it(folder):
+    done = collisions(
+        folder,
+        "model.json",
+        "pushed.npz",
+        "--payload",
+        "payload.json",
+        "--learn",
+        "free.npz",
+        "--picture",
+        "a.png",
+    )
+    assert done.exit_code == 0, done.output
+    assert "1 contact in 8.0 s; thresholds learned from 8 s of free motion" in done.output
+    assert "hand" in done.output
+    assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_json_says_the_same_and_the_other_observers_work(folder):
+    for kind, unit in (("momentum", "Nm"), ("direct", "Nm"), ("energy", "W")):
+        done = collisions(
+            folder,
+            *("model.json", "pushed.npz", "--payload", "payload.json", "--learn", "free.npz"),
+            *("--observer", kind, "--false-alarms", "0.5", "--json"),
+        )
+        facts = json.loads(done.output)
+        assert facts["unit"] == unit
+        assert facts["false_alarms_per_hour"] == 0.5
+        assert any(3.0 < c["detected_s"] < 3.4 for c in facts["contacts"])
+    assert facts["contacts"][0]["link"] is None
+
+
+def test_a_fixed_threshold_and_an_ignored_payload(folder):
+    knows = collisions(
+        folder, "model.json", "free.npz", "--payload", "payload.json", "--threshold", "8", "--json"
+    )
+    ignores = collisions(folder, "model.json", "free.npz", "--threshold", "8", "--json")
+    assert json.loads(knows.output)["contacts"] == []
+    assert json.loads(ignores.output)["contacts"]
+    assert "fixed at 8 Nm" in json.loads(knows.output)["status"]
+
+
+def test_what_it_refuses(folder):
+    done = collisions(folder, "model.json", "free.npz", "--learn", "free.npz", "--threshold", "8")
+    assert isinstance(done.exception, InvalidSamples)
+    assert "not both" in str(done.exception)
+    done = collisions(folder, "model.json", "free.npz", "--payload", "payload.json", "--learn", "pushed.npz")
+    assert isinstance(done.exception, InvalidRecording)
+    assert "not free: near t = 3." in str(done.exception)
+    text = (folder / "payload.json").read_text().replace('"hand"', '"gripper"')
+    (folder / "other.json").write_text(text)
+    done = collisions(folder, "model.json", "free.npz", "--payload", "other.json")
+    assert isinstance(done.exception, InvalidRobot)
+    assert "frame 'gripper'" in str(done.exception)

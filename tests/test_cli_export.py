@@ -1,0 +1,186 @@
+"""`steelyard export` as a user meets it: text, files, facts, exit codes."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from steelyard.cli import export
+from steelyard.cli.output import complain
+from steelyard.errors import SteelyardError
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.io.models import save_model, save_payload
+from steelyard.io.wrench import write_wrench_payload
+from steelyard.payload import Payload
+from steelyard.payload.wrench.payload import WrenchPayload
+from steelyard.recording import Samples
+from steelyard.robot import RobotModel, load_robot
+from steelyard.trajectory import load_trajectory
+
+app = typer.Typer()
+app.command(name="export")(export.command)
+app.command(name="other")(complain)  # so that the verb keeps its name
+GOOD = "all ten parameters were excited, and a real body can have them"
+INERTIA = np.diag([0.02, 0.015, 0.012])
+BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], INERTIA)
+SPREAD = np.diag([0.01, *[1e-3] * 9]) ** 2
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["export", *(str(word) for word in words)])
+
+
+def sensed(T):
+    body, full = BODY.renamed("sensor"), np.zeros((18, 18))
+    full[:10, :10] = SPREAD
+    drift, two, six = [4.0, -2.0, 6.0, 0.2, -0.3, 0.1], np.zeros(2), np.zeros(6)
+    return WrenchPayload(
+        body, body, drift, two, [0, 0, -9.81], full, six, six, six, T_flange_sensor=T, status=GOOD
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A good payload, a doubtful one, one of a wrist sensor, and a model of a UR10."""
+    path = tmp_path_factory.mktemp("export")
+    save_payload(Payload(BODY, BODY, SPREAD, np.ones(6), GOOD), path / "good.json")
+    save_payload(Payload(BODY, BODY, 400 * SPREAD, np.ones(6), GOOD), path / "doubtful.json")
+    T = np.eye(4)
+    T[2, 3] = 0.04
+    write_wrench_payload(sensed(T), path / "sensor.json")
+    robot = load_robot("ur10")
+    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.02))
+    tau = robot.torque(q, v, a) + 0.05 * np.random.default_rng(3).normal(size=q.shape)
+    samples = Samples(q, v, a, tau, 50.0, robot.joint_names, "measured", made_by=("made up",))
+    save_model(identify(robot, samples), path / "model.json")
+    (path / "drives.json").write_text('{"steelyard": "drives"}')
+    (path / "list.json").write_text("[1, 2]")
+    (path / "words.json").write_text("no JSON")
+    return path
+
+
+def test_text_goes_to_stdout_or_into_a_file(folder):
+    done = run(folder / "good.json", "--to", "ur")
+    assert done.exit_code == 0
+    assert done.output.splitlines()[-1].startswith(
+        "set_target_payload(2.5, [0.01, -0.02, 0.06], [0.02, 0.015,"
+    )
+    output = folder / "payload.script"
+    written = run(folder / "good.json", "--to", "ur", "-o", output)
+    assert written.output == f"Written: {output}\n"
+    assert output.read_text() == done.output
+    missing = run(folder / "good.json", "--to", "ur", "-o", folder / "no" / "x")
+    assert "the folder" in str(missing.exception)
+
+
+def test_the_tool_frame_turns_and_moves_the_body(folder):
+    done = run(folder / "good.json", "--to", "mecademic", "--tool-frame", "0 0 0.03 0 0 90")
+    assert "SetPayload(2.5,20.0,10.0,90.0)" in done.output
+    done = run(folder / "good.json", "--to", "mecademic", "--tool-frame", "0.1,0,0,90,0,90")
+    assert "SetPayload(2.5,160.0,10.0,-20.0)" in done.output  # about x first, then about the fixed z
+    done = run(folder / "good.json", "--to", "kuka", "--tool-frame", "0 0 0 0 0 90", "--number", 3, "--json")
+    facts = json.loads(done.output)
+    np.testing.assert_allclose(facts["com"], [0.02, 0.01, 0.06])
+    np.testing.assert_allclose(facts["inertia_com"], np.diag([0.015, 0.02, 0.012]), atol=1e-12)
+    assert "LOAD_DATA[3]=" in facts["text"]
+    assert facts["doubts"] == []
+    assert facts["mass_error"] == pytest.approx(0.0196)
+
+
+def test_doubt_is_exit_code_1_and_force_is_told(folder):
+    output = folder / "doubtful.mod"
+    done = run(folder / "doubtful.json", "--to", "abb", "-o", output)
+    assert done.exit_code == 1
+    assert "error: not exported: the mass is known to +- 15.7 % (95 %), more than 10 % allowed" in done.output
+    assert not output.exists()
+    facts = json.loads(run(folder / "doubtful.json", "--to", "abb", "--json").stdout)
+    assert facts["text"] is None
+    assert len(facts["doubts"]) == 1
+    done = run(folder / "doubtful.json", "--to", "abb", "-o", output, "--force")
+    assert done.exit_code == 0
+    assert "warning: forced in spite of a doubt: the mass" in done.output
+    assert "! FORCED in spite of a doubt: the mass is known to +- 15.7 %" in output.read_text()
+    done = run(folder / "doubtful.json", "--to", "abb", "--largest-mass-error", 16)
+    assert done.exit_code == 0
+    assert "FORCED" not in done.output
+    done = run(folder / "good.json", "--to", "abb", "--largest-com-error", 0.5)
+    assert "more than 0.5 mm allowed" in done.output
+
+
+def test_a_wrist_sensor_is_placed_by_hand_or_by_its_file(folder):
+    done = run(folder / "sensor.json", "--to", "ur")
+    assert "say --as-mounted if the file's own is right (its origin at 0 0 0.04 m, not turned)" in str(
+        done.exception
+    )
+    done = run(folder / "sensor.json", "--to", "ur", "--as-mounted")
+    assert "set_target_payload(2.5, [0.01, -0.02, 0.1]," in done.output
+    done = run(folder / "sensor.json", "--to", "ur", "--tool-frame", "0 0 0 0 0 0")
+    assert "set_target_payload(2.5, [0.01, -0.02, 0.06]," in done.output
+    done = run(folder / "sensor.json", "--to", "ft-yaml")
+    assert "bias: [4.0, -2.0, 6.0, 0.2, -0.3, 0.1]" in done.output
+
+
+def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
+    output = folder / "arm.urdf"
+    done = run(folder / "model.json", "--to", "urdf", "-o", output, "--payload", folder / "good.json")
+    assert done.exit_code == 0, done.output
+    assert "arm.drives.json" in done.output
+    arm = RobotModel.from_urdf(output)
+    drives = json.loads((folder / "arm.drives.json").read_text())
+    assert list(drives["joints"]) == list(arm.joint_names)
+    assert drives["joints"]["elbow_joint"]["exponent"] == load_robot("ur10").drive.exponent[2]
+    assert drives["payload"] == pytest.approx(BODY.vector.tolist())
+    facts = json.loads(run(folder / "model.json", "--to", "mjcf", "--json").output)
+    assert facts["drives"]["joints"]["elbow_joint"]["rotor_inertia"] > 0
+    assert facts["text"].startswith("<mujoco")
+    done = run(folder / "model.json", "--to", "mjcf", "--payload", folder / "sensor.json", "--as-mounted")
+    assert "carries a payload of 2.5 kg" in done.output
+    done = run(folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json")
+    assert done.exit_code == 1
+    assert "the payload: the mass is known to" in done.output
+    done = run(folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json", "--force")
+    assert "FORCED in spite of a doubt: the payload: the mass" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("good.json", "--to", "yaskawa"), "not exported to 'yaskawa'; there are ur, ur-ros2"),
+        (
+            ("model.json", "--to", "ur"),
+            "is a model of an arm, which is exported to urdf or mjcf, not to 'ur'",
+        ),
+        (("drives.json", "--to", "ur"), "neither a payload nor a model (it says 'drives'); they are made so"),
+        (("list.json", "--to", "ur"), "neither a payload nor a model (it does not say what it is)"),
+        (("words.json", "--to", "ur"), "is not JSON"),
+        (("none.json", "--to", "ur"), "cannot read"),
+        (("good.json", "--to", "ur", "--tool-frame", "0 0 1"), "--tool-frame is 'x y z roll pitch yaw' [m,"),
+        (
+            ("good.json", "--to", "ur", "--tool-frame", "0 0 x 0 0 0"),
+            "--tool-frame is 'x y z roll pitch yaw'",
+        ),
+        (("good.json", "--to", "ur", "--as-mounted"), "--as-mounted is for wrist sensors"),
+        (("sensor.json", "--to", "ft-yaml", "--as-mounted"), "wants the frame of the sensor itself"),
+        (("good.json", "--to", "ur", "--payload", "good.json"), "--payload belongs to the export of a model"),
+        (("model.json", "--to", "urdf", "--payload", "model.json"), "is a model of an arm, not a payload"),
+        (("model.json", "--to", "urdf", "--tool-frame", "0 0 0 0 0 0"), "a model has its own frames"),
+        (
+            ("sensor.json", "--to", "ur", "--as-mounted", "--tool-frame", "0 0 0 0 0 0"),
+            "give --tool-frame or --as-mounted, not both",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_words(folder, words, message, monkeypatch):
+    monkeypatch.chdir(folder)
+    done = run(*words)
+    assert isinstance(done.exception, SteelyardError), done.output
+    assert message in str(done.exception)
+
+
+def test_help_names_every_target():
+    from steelyard.io.export import EXPORTS
+
+    assert export._TARGETS.split(", ") == list(EXPORTS)

@@ -1,0 +1,180 @@
+"""The online weighing of a recording on the command line: words, JSON, picture, saved states, refusals."""
+
+import contextlib
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import typer
+
+from steelyard.cli.weigh_online import OnlineWishes, weigh_online
+from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.io import write_recording
+from steelyard.io.models import load_payload, save_model
+from steelyard.payload.online import DirectState
+from steelyard.payload.online.curve import CurvePoint, convergence_times
+from steelyard.recording import Recording
+from steelyard.report.online import online_picture
+from steelyard.robot import load_robot
+from steelyard.signals import Preparation, prepare
+from steelyard.trajectory import FourierTrajectory
+
+LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
+
+
+def run_of(robot, seed, motion_seed, gain=None):
+    """10 s of an arm at 100 Hz with torque noise, or with motor currents."""
+    series = FourierTrajectory.random(
+        np.zeros(6), reach=[2.0] * 6, speed=[1.5] * 6, period_s=10.0, harmonics=5, seed=motion_seed
+    )
+    t = np.arange(0, 10, 0.01)
+    q, v, a = series.at(t)
+    tau = robot.torque(q, v, a) + 0.5 * np.random.default_rng(seed).normal(size=q.shape)
+    effort = {"tau": tau} if gain is None else {"current": tau / gain}
+    return Recording(t=t, q=q, joint_names=robot.joint_names, **effort)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("online")
+    robot = load_robot("ur10")
+    how = Preparation(cutoff_hz=10.0, trim_s=0.3)
+    empty = [prepare(run_of(robot, seed, 1 + seed), how) for seed in (0, 1)]
+    model = identify(robot, empty)
+    save_model(model, path / "model.json")
+    save_model(
+        replace(model, estimate=replace(model.estimate, value=1.01 * model.estimate.value)),
+        path / "other.json",
+    )
+    loaded = run_of(robot.with_payload(LOAD), 2, 3)
+    write_recording(loaded, path / "loaded.parquet")
+    write_recording(run_of(robot.with_payload(LOAD), 2, 3, robot.drive.gain), path / "currents.parquet")
+    empty = run_of(robot, 3, 3)
+    parts = ((loaded, slice(0, 600)), (empty, slice(600, 1000)))
+    dropped = {name: np.concatenate([getattr(r, name)[cut] for r, cut in parts]) for name in ("q", "tau")}
+    t = np.arange(1000) * 0.01
+    write_recording(Recording(t=t, joint_names=robot.joint_names, **dropped), path / "dropped.parquet")
+    write_recording(loaded.between(0.0, 0.3), path / "short.parquet")
+    write_recording(
+        Recording(t=loaded.t, q=loaded.q[:, :5], tau=np.asarray(loaded.tau)[:, :5]), path / "five.parquet"
+    )
+    return path
+
+
+def weighed(folder, recording, capsys, **wishes):
+    code = 0
+    try:
+        weigh_online(folder / "model.json", folder / recording, OnlineWishes(**wishes))
+    except typer.Exit as error:
+        code = error.exit_code
+    return code, capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def facts(folder):
+    """What is said of the loaded run, as JSON; its state is saved."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        wishes = OnlineWishes(as_json=True, accuracy=0.02, save_state=folder / "state.json")
+        weigh_online(folder / "model.json", folder / "loaded.parquet", wishes)
+    return json.loads(out.getvalue())
+
+
+def test_words_files_and_picture(folder, capsys):
+    wishes = {"output": folder / "payload.json", "picture": folder / "curve.png", "accuracy": 0.02}
+    code, out = weighed(folder, "loaded.parquet", capsys, **wishes)
+    assert code == 0
+    lines = [line for line in out.splitlines() if " s  mass " in line]
+    assert 10 <= len(lines) <= 12  # one for each second
+    assert "says nothing about the mass yet" in lines[0]
+    assert "Converged: the mass is known to" in out
+    assert "The mass is known to 2 % since " in out
+    payload = load_payload(folder / "payload.json")
+    assert payload.body.mass == pytest.approx(3.5, abs=3 * payload.std[0])
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_has_the_curve_and_when_it_converged(facts):
+    curve = facts["curve"]
+    assert len({len(values) for values in curve.values()}) == 1
+    assert 60 <= len(curve["t"]) <= 110
+    assert curve["mass_std"][-1] < 0.1 * curve["mass_std"][5]
+    inside = np.abs(np.array(curve["mass"]) - 3.5) < 3 * np.array(curve["mass_std"])
+    assert inside.mean() > 0.9
+    since = facts["converged_s"]
+    half = 1.96 * np.array(curve["mass_std"]) / np.abs(curve["mass"])
+    assert (half[np.array(curve["t"]) >= since] <= 0.02).all()
+    assert facts["mass"] == pytest.approx(3.5, abs=3 * facts["mass_std"])
+    assert facts["samples"]["used"] > 900
+    assert facts["history"] == []
+    assert facts["delay_s"] == pytest.approx(0.23, abs=0.02)
+
+
+def test_a_dropped_part_is_history(folder, capsys):
+    wishes = {"picture": folder / "dropped.png", "save_state": folder / "dropped.json"}
+    _, words = weighed(folder, "dropped.parquet", capsys, **wishes)
+    state = DirectState.from_dict(json.loads((folder / "dropped.json").read_text()))
+    (episode,) = state.history
+    assert episode.end_s == pytest.approx(6.0, abs=0.5)
+    assert episode.vector[0] == pytest.approx(3.5, abs=4 * np.sqrt(episode.covariance[0, 0]))
+    (line,) = [line for line in words.splitlines() if line.startswith("1 ")]
+    assert "Payloads before" in words
+    assert float(line.split()[2]) == pytest.approx(episode.end_s, abs=0.01)
+    assert float(line.split()[3]) == pytest.approx(episode.vector[0], abs=0.001)
+    assert "payload 2, since" in words
+
+
+def test_currents_are_weighed_with_the_gains_of_the_model(folder, facts, capsys):
+    _, current = weighed(folder, "currents.parquet", capsys, as_json=True)
+    assert json.loads(current)["mass"] == pytest.approx(facts["mass"], abs=1e-6)
+
+
+def test_a_saved_state_is_resumed_and_knows_more(folder, facts, capsys):
+    _, out = weighed(folder, "loaded.parquet", capsys, as_json=True, resume=folder / "state.json")
+    more = json.loads(out)
+    assert more["mass_std"] < facts["mass_std"]
+    assert more["samples"]["used"] > 1.9 * facts["samples"]["used"]
+    assert more["samples"]["late"] == 0
+    other = OnlineWishes(resume=folder / "state.json")
+    with pytest.raises(InvalidSamples, match="was saved with another model"):
+        weigh_online(folder / "other.json", folder / "loaded.parquet", other)
+
+
+def test_refusals(folder, tmp_path):
+    def refused(recording, **wishes):
+        weigh_online(folder / "model.json", folder / recording, OnlineWishes(as_json=True, **wishes))
+
+    with pytest.raises(InvalidRecording, match="the recording has 5 joints, the arm has 6"):
+        refused("five.parquet")
+    with pytest.raises(InvalidRecording, match="too short to replay"):
+        refused("short.parquet")
+    with pytest.raises(UnreadableFile, match="cannot read"):
+        refused("loaded.parquet", resume=tmp_path / "none.json")
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(UnreadableFile, match="is not JSON"):
+        refused("loaded.parquet", resume=tmp_path / "bad.json")
+    (tmp_path / "half.json").write_text('{"format": "steelyard online state 2"}')
+    with pytest.raises(UnreadableFile, match="is not a whole online state"):
+        refused("loaded.parquet", resume=tmp_path / "half.json")
+    with pytest.raises(UnreadableFile, match="there is no folder"):
+        refused("loaded.parquet", save_state=tmp_path / "none" / "state.json")
+
+
+def point(t, converged, payload=1, std=0.02):
+    return CurvePoint(t, 2.0, std, np.array([0.1, 0.0, 0.2]), np.full(3, 0.01), payload, converged, "words")
+
+
+def test_convergence_counts_from_the_last_time_that_it_was_lost():
+    points = [point(0.0, False), point(1.0, True), point(2.0, False), point(3.0, True), point(4.0, True)]
+    points += [point(5.0, False, 2), point(6.0, True, 2), point(7.0, False, 3)]
+    assert convergence_times(points) == {1: 3.0, 2: 6.0}
+
+
+def test_a_picture_of_a_mass_that_was_never_known(tmp_path):
+    nothing = point(0.0, False, std=np.inf)._replace(com=np.full(3, np.nan), com_std=np.full(3, np.inf))
+    online_picture(tmp_path / "p.png", [nothing, nothing._replace(t=1.0)], accuracy=0.01, words="nothing")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,291 @@
+"""Observers, thresholds and detection on a small simulated arm: what is found, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from steelyard.applications.collision import (
+    Detector,
+    MomentumObserver,
+    ObserverSample,
+    arm_dynamics,
+    contact_wrench,
+    detect,
+    fixed_thresholds,
+    learn,
+    make_observer,
+    observe,
+)
+from steelyard.applications.collision.residuals import observer_samples
+from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnknownName
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.payload import weigh
+from steelyard.recording import Recording
+from steelyard.robot import DriveModel, RobotModel
+from steelyard.signals import Preparation, prepare
+from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
+
+SENSORS = SensorModel(torque_std=0.2, wrist_sensor=False)
+PUSHES = (
+    Push(3.0, 0.4, "hand", np.array([60.0, -40.0, 30.0])),
+    Push(6.0, 0.4, "lower", np.array([-30.0, 90.0, 40.0]), np.array([0.1, 0.2, 0.1])),
+    Push(9.0, 0.4, "hand", np.array([40.0, 50.0, -40.0]), np.array([0.15, 0.1, -0.15])),
+)
+LINKS = ("lower", "lower", "hand")  # the first acts on the axis of the hand's joint, which does not feel it
+
+
+def run(robot, seed, *, seconds=12.0, load=None, pushes=(), speed=1.0):
+    motion = FourierTrajectory.random(
+        np.zeros(3), reach=[1.0] * 3, speed=[speed] * 3, period_s=seconds, harmonics=4, seed=seed
+    )
+    return simulate(
+        robot,
+        motion,
+        payload=load,
+        sensors=SENSORS,
+        rate_hz=125.0,
+        seed=seed,
+        pushes=pushes,
+        options=SimulationOptions(step_s=0.004),
+    )
+
+
+@pytest.fixture(scope="module")
+def robot(tiny):
+    drive = DriveModel(
+        np.array([0.3, 0.2, 0.1]),
+        np.array([5.0, 4.0, 2.0]),
+        np.array([3.0, 2.0, 1.0]),
+        gain=np.array([10.0, 8.0, 5.0]),
+    )
+    return RobotModel.from_urdf_text(tiny["revolute"]).with_drive(drive)
+
+
+@pytest.fixture(scope="module")
+def load(robot):
+    return InertialParameters.from_com(2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange)
+
+
+@pytest.fixture(scope="module")
+def model(robot):
+    return identify(robot, prepare(run(robot, 1, seconds=8.0, speed=2.0).recording))
+
+
+@pytest.fixture(scope="module")
+def payload(robot, model, load):
+    return weigh(model, prepare(run(robot, 2, seconds=8.0, load=load, speed=2.0).recording, Preparation()))
+
+
+@pytest.fixture(scope="module")
+def free(robot, load):
+    return run(robot, 3, load=load, seconds=16.0).recording
+
+
+@pytest.fixture(scope="module")
+def pushed(robot, load):
+    return run(robot, 4, load=load, pushes=PUSHES)
+
+
+@pytest.fixture(scope="module")
+def learned(model, payload, free):
+    return learn(MomentumObserver(arm_dynamics(model, payload)), free)
+
+
+@pytest.fixture(scope="module")
+def found(learned, pushed):
+    return detect(Detector(learned.observer, learned.thresholds), pushed.recording)
+
+
+def test_every_push_is_found_soon_with_its_joint_direction_and_link(found, pushed):
+    assert len(found.contacts) == 3
+    for contact, push, link in zip(found.contacts, PUSHES, LINKS, strict=True):
+        assert 0 < contact.detected_s - push.start_s < 0.1
+        assert push.start_s + push.duration_s < contact.end_s + 0.05 < push.start_s + push.duration_s + 0.3
+        middle = np.searchsorted(pushed.truth.t, push.start_s + 0.2)
+        external = pushed.truth.external[middle]
+        j = found.residuals.names.index(contact.joint)
+        assert contact.direction == np.sign(external[j]) == np.sign(contact.peak)
+        assert contact.peak == pytest.approx(external[j], rel=0.25)
+        assert contact.link == link
+        assert contact.ratio > 1
+    assert found.status.startswith("3 contacts in 12.0 s; thresholds learned from 16 s of free motion")
+
+
+def test_the_residual_is_the_true_external_torque(found, pushed):
+    during = (pushed.truth.t > 3.2) & (pushed.truth.t < 3.4)
+    np.testing.assert_allclose(found.residuals.residual[during], pushed.truth.external[during], atol=2.5)
+    beyond_link = (pushed.truth.t > 6.1) & (pushed.truth.t < 6.4)
+    assert np.abs(pushed.truth.external[beyond_link, 2]).max() < 1e-9
+    assert np.abs(found.residuals.residual[beyond_link, 2]).max() < 1.0
+
+
+def test_step_by_step_is_the_same_as_at_once(learned, found, pushed):
+    detector = Detector(learned.observer, learned.thresholds)
+    samples = observer_samples(pushed.recording, 3)
+    state = detector.init(samples[0])
+    ended = []
+    for i, sample in enumerate(samples[1:], start=1):
+        state = detector.step(state, sample)
+        ended += [] if state.ended is None else [state.ended]
+        np.testing.assert_allclose(state.threshold, found.threshold[i], rtol=1e-9)
+        np.testing.assert_array_equal(state.observer.residual, found.residuals.residual[i])
+    assert tuple(ended) == found.contacts
+
+
+def test_the_learning_motion_itself_has_no_contact(learned, free):
+    assert detect(Detector(learned.observer, learned.thresholds), free).contacts == ()
+    assert not learned.thresholds.level.flags.writeable
+
+
+def test_rarer_false_alarms_need_higher_thresholds(learned, model, payload, free):
+    observer = MomentumObserver(arm_dynamics(model, payload))
+    seldom = learn(observer, free, false_alarms_per_hour=0.001).thresholds.level
+    assert (seldom > 1.05 * learned.thresholds.level).all()
+
+
+def test_friction_of_another_day_is_learned_from_the_free_motion(robot, model, load, payload):
+    drive = robot.drive
+    warm = robot.with_drive(replace(drive, coulomb=0.8 * drive.coulomb, viscous=1.3 * drive.viscous))
+    free = run(warm, 5, load=load, seconds=16.0).recording
+    observer = MomentumObserver(arm_dynamics(model, payload))
+    adapted = learn(observer, free)
+    change = adapted.thresholds.learned.friction_change
+    np.testing.assert_allclose(change[0], -0.2 * drive.coulomb, atol=0.12 * drive.coulomb.max())
+    np.testing.assert_allclose(change[1], 0.3 * drive.viscous, atol=0.2 * drive.viscous.max())
+    as_it_is = learn(observer, free, adapt_friction=False)
+    assert not as_it_is.thresholds.learned.friction_change.any()
+    assert (as_it_is.thresholds.level[0, :2] > 1.1 * adapted.thresholds.level[0, :2]).all()
+
+
+def test_an_ignored_payload_looks_like_a_contact(model, payload, free):
+    knowing, ignorant = (MomentumObserver(arm_dynamics(model, x)) for x in (payload, None))
+    limit = 1.2 * np.abs(observe(knowing, free).beyond_friction).max(axis=0)
+    assert not detect(Detector(knowing, fixed_thresholds(knowing, limit)), free).contacts
+    assert detect(Detector(ignorant, fixed_thresholds(ignorant, limit)), free).contacts
+
+
+@pytest.mark.parametrize("kind", ["direct", "energy"])
+def test_the_other_observers_find_the_pushes_too(model, payload, free, pushed, kind):
+    observer = make_observer(arm_dynamics(model, payload), kind)
+    made = learn(observer, free)
+    found = detect(Detector(made.observer, made.thresholds), pushed.recording)
+    for push in PUSHES:
+        assert any(push.start_s <= c.detected_s <= push.start_s + push.duration_s for c in found.contacts)
+    if kind == "energy":
+        assert all(c.link is None and c.joint == "power" for c in found.contacts)
+        assert found.residuals.unit == "W"
+
+
+def test_a_rate_that_changes_makes_no_contact(learned, free):
+    keep = np.ones(len(free), dtype=bool)
+    keep[len(free) // 2 :: 2] = False  # half the rate from there on
+    keep[::37] = False
+    thinned = detect(Detector(learned.observer, learned.thresholds), free.rows(keep))
+    assert thinned.contacts == ()
+
+
+def test_a_quicker_motion_than_the_learned_one_is_told(robot, load, learned):
+    quick = run(robot, 6, load=load, speed=2.0).recording
+    doubts = detect(Detector(learned.observer, learned.thresholds), quick).doubts
+    assert any("thresholds reach beyond what was learned" in words for words in doubts)
+
+
+def test_a_contact_gives_its_force(found, pushed, robot):
+    i = int(np.searchsorted(found.residuals.t, 3.3))
+    answer = contact_wrench(robot, found.residuals.q[i], found.residuals.residual[i], frame="hand")
+    np.testing.assert_allclose(answer.force_base, PUSHES[0].force_world, atol=12)
+
+
+# --- what is refused ---------------------------------------------------------------------------------------
+
+
+def test_a_learning_motion_with_a_contact_is_refused(model, payload, pushed):
+    observer = MomentumObserver(arm_dynamics(model, payload))
+    with pytest.raises(InvalidRecording, match=r"not free: near t = (3|6|9)\.\d+ s the residual of \w+ is"):
+        learn(observer, pushed.recording)
+
+
+def test_a_model_without_friction_is_refused_where_the_recording_has_it(robot, free, load):
+    ideal = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
+    observer = MomentumObserver(arm_dynamics(ideal, load))
+    with pytest.raises(InvalidRecording, match="friction that the model does not know"):
+        learn(observer, free)
+    doubts = detect(Detector(observer, fixed_thresholds(observer, 50.0)), free).doubts
+    assert any("friction that the model does not know" in words for words in doubts)
+
+
+def test_a_payload_for_another_flange_is_refused(model):
+    other = InertialParameters.from_com(1.0, [0, 0, 0.1], np.eye(3) * 0.01, frame="gripper")
+    with pytest.raises(InvalidRobot, match="the payload is in frame 'gripper', the flange of tiny is"):
+        arm_dynamics(model, other)
+
+
+def test_a_model_with_unknown_parameters_is_refused(model):
+    covariance = np.array(model.estimate.covariance)
+    covariance[0, 0] = np.inf
+    holed = replace(model, estimate=replace(model.estimate, covariance=covariance))
+    with pytest.raises(InvalidSamples, match=f"the model does not know {model.estimate.names[0]}"):
+        arm_dynamics(holed)
+
+
+def test_holes_and_time_that_goes_back_are_refused_and_repeats_ignored(learned, free):
+    observer = learned.observer
+    keep = (free.t < 4) | (free.t > 5)
+    with pytest.raises(InvalidSamples, match=r"1\.0\d+ s from t = 3\.9\d+ s to the next sample"):
+        observe(observer, free.rows(keep))
+    sample = observer_samples(free, 3)[0]
+    state = observer.init(sample)
+    assert observer.step(state, sample) is state
+    with pytest.raises(InvalidSamples, match="forwards: start it anew after a pause"):
+        observer.step(state, sample._replace(t=-0.01))
+
+
+def test_samples_that_are_none_are_refused(learned):
+    with pytest.raises(InvalidSamples, match="has 3 joints, the sample"):
+        learned.observer.init(ObserverSample(0.0, np.zeros(2), np.zeros(2), np.zeros(2)))
+    with pytest.raises(InvalidSamples, match="holds numbers that are not finite"):
+        learned.observer.init(ObserverSample(0.0, np.array([0, np.nan, 0]), np.zeros(3), np.zeros(3)))
+
+
+def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):
+    current = Recording(free.t, free.q, free.joint_names, v=free.v, current=free.current)
+    with pytest.raises(InvalidRecording, match="motor currents only: give the drive gains"):
+        observe(learned.observer, current)
+    with pytest.raises(InvalidRobot, match="gain must be 3 finite numbers"):
+        observe(learned.observer, current, gain=[1.0, 2.0])
+    with pytest.raises(InvalidRecording, match="neither torques nor motor currents"):
+        observe(learned.observer, Recording(free.t, free.q))
+    with pytest.raises(InvalidRecording, match="the arm has 3 joints, the recording 2"):
+        observe(learned.observer, Recording(free.t, free.q[:, :2], tau=free.q[:, :2]))
+    same = observe(learned.observer, current, gain=robot.drive.gain)
+    np.testing.assert_allclose(same.residual, observe(learned.observer, free).residual, atol=1e-9)
+    v = np.array(free.v)
+    v[5] = np.nan
+    assert len(observe(learned.observer, replace(free, v=v))) == len(free) - 1
+    bare = observe(learned.observer, replace(free, v=None))
+    assert np.abs(bare.residual[200:] - same.residual[200:]).max() < 6
+
+
+def test_wishes_that_make_no_sense_are_refused(learned, free, robot):
+    observer = learned.observer
+    with pytest.raises(InvalidSamples, match="gain_hz and longest_gap_s must be positive"):
+        MomentumObserver(observer.arm, gain_hz=0.0)
+    with pytest.raises(UnknownName, match="no observer 'kalman'; there are momentum, direct, energy"):
+        make_observer(observer.arm, "kalman")
+    with pytest.raises(InvalidSamples, match="false_alarms_per_hour must be positive"):
+        learn(observer, free, false_alarms_per_hour=0.0)
+    with pytest.raises(InvalidRecording, match="too short to learn from"):
+        learn(observer, free.between(0, 2))
+    with pytest.raises(InvalidSamples, match="a threshold must be positive"):
+        fixed_thresholds(observer, [1.0, -2.0, 3.0])
+    with pytest.raises(InvalidSamples, match="debounce_s and release_s must not be negative"):
+        Detector(observer, learned.thresholds, release=0.0)
+    with pytest.raises(InvalidSamples, match="3 thresholds for 1 residuals"):
+        Detector(make_observer(observer.arm, "energy"), learned.thresholds)
+    with pytest.raises(InvalidSamples, match="external must be 3 finite numbers"):
+        contact_wrench(robot, np.zeros(3), np.zeros(2))
+    with pytest.raises(InvalidSamples, match="kind must be 'force' or 'wrench'"):
+        contact_wrench(robot, np.zeros(3), np.ones(3), kind="push")

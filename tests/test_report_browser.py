@@ -1,0 +1,113 @@
+"""Pages in a real browser: every plot drawn, no error, no request, no overflow on a phone, whole on paper."""
+
+import base64
+
+import pytest
+
+from browser import Browser, chromium
+from report_pages import PAGES
+from steelyard.report.html import page_html, write_page
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
+
+PLOTS = "document.querySelectorAll('[data-plot]').length"
+BEYOND = "[...document.querySelectorAll({})].filter(e => e.getBoundingClientRect().right > {}).length"
+DRAWN = "document.querySelectorAll('.plot[data-drawn] .main-svg .xy').length"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages")
+    for name, make in PAGES.items():
+        write_page(make(), path / f"{name}.html")
+    return path
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_plot_is_drawn_without_error_or_network(browser, folder, name):
+    path = folder / f"{name}.html"
+    browser.open(path)
+    count = browser.ask(PLOTS)
+    assert count >= 4
+    assert browser.ask("document.querySelectorAll('.plot[data-drawn]').length") == count
+    assert browser.ask(DRAWN) >= count
+    assert browser.ask("document.getElementById('errors').textContent") == ""
+    assert browser.complaints == []
+    assert browser.requests == [path.as_uri()]
+    assert browser.ask("typeof window.evil") == "undefined"
+    for width in (1280, 390):
+        if width < 1280:
+            browser.resize(width)
+        assert browser.ask("window.innerWidth") == width
+        assert browser.ask("document.documentElement.scrollWidth <= window.innerWidth")
+        assert browser.ask(BEYOND.format("'.plot svg'", "innerWidth + 1")) == 0
+    assert browser.complaints == []
+
+
+def test_a_page_opened_on_a_phone_is_one_column(browser, folder):
+    browser.open(folder / "excitation.html", width=390)
+    assert browser.ask("document.documentElement.scrollWidth") == 390
+    assert browser.ask("[...document.querySelectorAll('.plot')].every(p => p.clientWidth > 300)")
+    assert browser.complaints == []
+
+
+def test_curves_have_ink_and_bars_their_words(browser, folder):
+    browser.open(folder / "everything.html")
+    ink = "p.querySelectorAll('.js-line, .point, .js-fill').length"
+    first, second, third, empty = browser.ask(f"[...document.querySelectorAll('.plot')].map(p => {ink})")
+    assert first >= 3
+    assert second == 5
+    assert third > 200
+    assert empty == 0
+    assert browser.ask("document.querySelectorAll('.plot')[1].textContent.includes('onerror')")
+
+
+def test_paper_keeps_plots_and_tables_whole(browser, folder):
+    browser.open(folder / "payload.html")
+    widths = "[...document.querySelectorAll('.plot .svg-container')].map(e => e.clientWidth)"
+    before = browser.ask(widths)
+    pdf = base64.b64decode(browser.call("Page.printToPDF", preferCSSPageSize=True)["data"])
+    assert pdf.startswith(b"%PDF")
+    browser.resize(1280)
+    assert browser.ask(widths) == before  # the screen is as it was
+    browser.ask("window.dispatchEvent(new Event('beforeprint'))")
+    assert max(browser.ask(widths)) <= 670
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.ask("document.body.style.width = '680px'")  # A4 less its margins
+    edge = "document.body.getBoundingClientRect().right + 1"
+    assert browser.ask(BEYOND.format("'.plot svg, table'", edge)) == 0
+    flat = "[...document.querySelectorAll('.plot')].filter(p => p.getBoundingClientRect().height < 60).length"
+    assert browser.ask(flat) == 0
+    browser.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_a_plot_that_fails_says_so_and_the_others_are_drawn(browser, folder):
+    path = folder / "broken.html"
+    path.write_text(page_html(PAGES["at_rest"]()).replace('id="figures">', 'id="figures">!', 1))
+    browser.open(path)
+    assert "This page has an error" in browser.ask("document.getElementById('errors').textContent")
+    text = page_html(PAGES["at_rest"]()).replace('"layout":{"xaxis"', '"layout":{"nothing"', 1)
+    path.write_text(text)
+    browser.open(path)
+    failed = browser.ask("[...document.querySelectorAll('.plot.failed')].map(p => p.textContent)")
+    assert len(failed) == 1
+    assert "could not be drawn" in failed[0]
+    assert browser.ask("document.querySelectorAll('.plot[data-drawn]').length") == browser.ask(PLOTS) - 1
+
+
+def test_a_browser_that_cannot_unpack_is_told(browser, folder):
+    text = page_html(PAGES["at_rest"]()).replace(
+        "<head>", "<head><script>delete window.DecompressionStream</script>", 1
+    )
+    path = folder / "old.html"
+    path.write_text(text)
+    browser.open(path)
+    assert "too old to draw" in browser.ask("document.getElementById('errors').textContent")
+    assert browser.ask("document.querySelectorAll('.plot.failed').length") == browser.ask(PLOTS)
