@@ -5,7 +5,7 @@ noise (Table VIII, nonlinear, without payload) at 125 Hz. Pick and place in MuJo
 periodic trajectory with each payload, of which the second period is kept (the first holds the controller's
 start), with fresh noise in every period; at a change the torques jump from those of one run to those of
 another at the same phase. What is left out is the transient of the arm itself while it takes or drops the
-part.
+part. Settings were chosen on seeds below 400; what is reported are seeds from 1000 on.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ TABLE_VII = InertialParameters.from_com(3.5256, [0, 0, 0.0296], np.diag([0.0064,
 TIMES_S = (2.0, 4.0, 6.6, 10.0)
 RATE_HZ = 125.0
 SEEDS = 200
+FRESH = 1000  # first seed of what is reported
 
 
 class Case(NamedTuple):
@@ -128,7 +129,7 @@ def xu2024_run(case: Case, seed: int) -> tuple[float, float]:
 
 
 def accuracy(case: Case, seeds: int = SEEDS) -> Iterator[Figure]:
-    runs = [direct_run(case, seed) for seed in range(seeds)]
+    runs = [direct_run(case, seed) for seed in range(FRESH, FRESH + seeds)]
     errors, stds = np.array([run[0] for run in runs]), np.array([run[1] for run in runs])
     percent = 100 / TABLE_VII.mass
     for i, until_s in enumerate(TIMES_S):
@@ -149,43 +150,67 @@ def accuracy(case: Case, seeds: int = SEEDS) -> Iterator[Figure]:
     yield Figure("coverage", "all ten, all times: coverage of 95 % intervals", 100 * inside.mean(), "%")
     alarms = sum(len(run[2].history) for run in runs)
     yield Figure("alarms", f"false changes in {seeds} runs", alarms, "", goal=0)
-    published = np.array([xu2024_run(case, seed) for seed in range(seeds)])
+    published = np.array([xu2024_run(case, seed) for seed in range(FRESH, FRESH + seeds)])
     rms = percent * float(np.sqrt(np.mean(published[:, 0] ** 2)))
     yield Figure("xu2024_mass", "xu2024 as published: RMS error of the mass when it converges", rms, "%")
     yield Figure("xu2024_time", "xu2024 as published: when that is, median", np.median(published[:, 1]), "s")
 
 
-def slow_noise(seed: int) -> np.ndarray:
-    """Noise of Table VIII that remembers for 0.1 s (first order), (1250, 6) [Nm]."""
+def slow_noise(seed: int, memory_s: np.ndarray) -> np.ndarray:
+    """Noise of Table VIII that remembers for some time (first order), joint by joint, (1250, 6) [Nm]."""
     rng = np.random.default_rng(seed)
-    kept = np.exp(-1 / (0.1 * RATE_HZ))
+    kept = np.exp(-1 / (memory_s * RATE_HZ))
     white = np.sqrt(1 - kept**2) * rng.normal(size=(1250, 6))
-    return lfilter([1.0], [1.0, -kept], white, axis=0, zi=kept * rng.normal(size=(1, 6)))[0] * TABLE_VIII
+    start = kept * rng.normal(size=6)
+    columns = [lfilter([1.0], [1.0, -k], x, zi=[s])[0] for k, x, s in zip(kept, white.T, start, strict=True)]
+    return np.column_stack(columns) * TABLE_VIII
 
 
-def correlated(case: Case, seeds: int = 30) -> Iterator[Figure]:
-    """Noise that is correlated in time, the arm identified from one empty run with such noise."""
+ALIKE, MIXED = np.full(6, 0.1), np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.05])
+
+
+def empty_arm(case: Case, seed: int, memory_s: np.ndarray) -> DynamicModel:
+    """The arm identified from one empty run with slow noise."""
     q, v, a = case.motion.transpose(1, 0, 2)
     robot = case.model.robot
-    inside, alarms = [], 0
-    for seed in range(seeds):
-        tau = case.Y @ TABLE_VI + slow_noise(2 * seed)
-        model = identify(robot, Samples(q, v, a, tau, RATE_HZ, robot.joint_names, "commanded"))
-        estimator = DirectEstimator(model, "commanded", options=DirectOptions(lowest_speed=0.0))
-        state = estimator.init()
-        for row in zip(case.t, q, v, a, case.tau + slow_noise(2 * seed + 1), strict=True):
-            state = estimator.step(state, OnlineSample(*row))
-        answer = estimator._answer(estimator._drained(state))
-        far = np.abs(answer.x[:10] - TABLE_VII.vector)
-        inside.append(far < 1.96 * np.sqrt(np.diag(answer.covariance)))
-        alarms += len(state.history)
-    yield Figure(
-        "coverage_correlated",
-        "noise that remembers for 0.1 s: coverage of all ten",
-        100 * np.mean(inside),
-        "%",
+    tau = case.Y @ TABLE_VI + slow_noise(2 * seed, memory_s)
+    return identify(robot, Samples(q, v, a, tau, RATE_HZ, robot.joint_names, "commanded"))
+
+
+def slow_run(
+    case: Case, model: DynamicModel, seed: int, memory_s: np.ndarray
+) -> tuple[np.ndarray, DirectState]:
+    """Which of the ten lie in their 95 % intervals after 10 s with slow noise, and the state."""
+    estimator = DirectEstimator(model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    state = estimator.init()
+    noisy = case.tau + slow_noise(2 * seed + 1, memory_s)
+    for t, (q, v, a), tau in zip(case.t, case.motion, noisy, strict=True):
+        state = estimator.step(state, OnlineSample(t, q, v, a, tau))
+    answer = estimator._answer(estimator._drained(state))
+    far = np.abs(answer.x[:10] - TABLE_VII.vector)
+    return far < 1.96 * np.sqrt(np.diag(answer.covariance)), state
+
+
+def correlated(case: Case, seeds: int = 100) -> Iterator[Figure]:
+    """Noise that is correlated in time: as it was in the empty run, and when that run knew nothing of it."""
+    alike, mixed, surprise = (
+        [slow_run(case, empty_arm(case, s, ALIKE), s, ALIKE) for s in range(FRESH, FRESH + seeds)],
+        [slow_run(case, empty_arm(case, s, MIXED), s, MIXED) for s in range(FRESH, FRESH + seeds // 2)],
+        [slow_run(case, case.model, s, ALIKE) for s in range(FRESH, FRESH + seeds // 2)],
     )
-    yield Figure("alarms_correlated", f"the same, false changes in {seeds} runs", alarms, "", goal=0)
+    for name, what, runs in (
+        ("coverage_correlated", "noise that remembers for 0.1 s: coverage of all ten", alike),
+        ("coverage_mixed", "noise that remembers for 0.02 to 0.3 s: coverage of all ten", mixed),
+        ("coverage_surprise", "0.1 s, but the model says white: coverage of all ten", surprise),
+    ):
+        yield Figure(name, what, 100 * float(np.mean([run[0] for run in runs])), "%")
+    mass = 100 * float(np.mean([run[0][0] for run in alike]))
+    yield Figure(
+        "coverage_correlated_mass", "noise that remembers for 0.1 s: coverage of the mass", mass, "%"
+    )
+    runs = alike + mixed + surprise
+    alarms = sum(len(run[1].history) for run in runs)
+    yield Figure("alarms_correlated", f"the same, false changes in {len(runs)} runs", alarms, "", goal=0)
 
 
 def step_times(case: Case, periods: int = 4) -> Iterator[Figure]:
@@ -264,7 +289,7 @@ def pick_and_place() -> Iterator[Figure]:
     masses = [0.0 if part is None else part.mass for part in parts]
     estimator = DirectEstimator(arm.model, "commanded")
     delays, errors, wrong = [], [], 0
-    for seed, change_at in enumerate(range(0, 1250, 125)):
+    for seed, change_at in enumerate(range(62, 1250, 125), start=FRESH):
         delay, error, false = one_day(arm, estimator, masses, seed, change_at)
         delays += delay
         errors += error
@@ -281,7 +306,7 @@ def pick_and_place() -> Iterator[Figure]:
     )
     yield Figure("wrong", "pick and place: changes that were none", wrong, "", goal=0)
     state = estimator.init()
-    for sample in carrying(arm, [1] * 60, seed=77):
+    for sample in carrying(arm, [1] * 60, seed=FRESH + 77):
         state = estimator.step(state, sample)
     yield Figure("false", "false changes in 10 minutes of motion", len(state.history), "", goal=0)
     off = abs(estimator.estimate(state).body.mass / masses[1] - 1)

@@ -35,7 +35,8 @@ def megabytes() -> float:
 
 
 def healthy(state: DirectState) -> bool:
-    arrays = (state.R, state.base, state.safe, state.x, state.information, state.memory, *state.spread[:5])
+    arrays = (state.R, state.base, state.safe, state.x, state.information, state.pull, state.memory)
+    arrays = (*arrays, *state.spread[:5])
     return all(np.isfinite(array).all() for array in arrays)
 
 

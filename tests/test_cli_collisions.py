@@ -65,8 +65,13 @@ def test_it_lists_the_contact_and_draws_it(folder):
         "free.npz",
         "--picture",
         "a.png",
+        "--report",
+        "a.html",
     )
     assert done.exit_code == 0, done.output
+    page = (folder / "a.html").read_text(encoding="utf-8")
+    assert "Contacts: pushed.npz" in page
+    assert "Residuals and thresholds" in page
     assert "1 contact in 8.0 s; thresholds learned from 8 s of free motion" in done.output
     assert "hand" in done.output
     assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"

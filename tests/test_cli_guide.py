@@ -35,17 +35,22 @@ def folder(tmp_path_factory):
 
 
 def test_table_and_picture(folder):
-    done = steelyard("ur10", "--payload", "payload.json", *SMALL, "--picture", "p.png", cwd=folder)
+    done = steelyard(
+        "ur10", "--payload", "payload.json", *SMALL, "--picture", "p.png", "--report", "p.html", cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     assert "mean without" in done.stdout
     assert "The hand pulls with" in done.stdout
     assert "carries 3.000 kg; the controller compensates 3.000 kg" in done.stdout
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert "Hand guiding: ur10" in (folder / "p.html").read_text(encoding="utf-8")
 
 
 def test_a_payload_that_is_not_there_is_bad_news(folder, capsys):
     with pytest.raises(typer.Exit) as stop:
-        command("ur10", folder / "payload.json", mass_true=0.5, sides="0.02,0.02", speed=0.1, as_json=True)
+        command(
+            None, "ur10", folder / "payload.json", mass_true=0.5, sides="0.02,0.02", speed=0.1, as_json=True
+        )
     assert stop.value.exit_code == 1
     facts = json.loads(capsys.readouterr().out)
     assert facts["helps"] is False
@@ -73,12 +78,12 @@ def test_bad_input_is_one_line_and_exit_code_2(folder):
 )
 def test_what_is_refused(folder, arm, payload, options, words):
     with pytest.raises(SteelyardError, match=words):
-        command(arm, folder / payload, **options)
+        command(None, arm, folder / payload, **options)
 
 
 def test_files_that_are_something_else_are_refused(folder):
     payload = folder / "payload.json"
     with pytest.raises(SteelyardError, match="is not a model file"):
-        command(str(payload), payload)
+        command(None, str(payload), payload)
     with pytest.raises(SteelyardError, match="give --payload-true or --mass-true, not both"):
-        command("ur10", payload, payload_true=payload, mass_true=1.0)
+        command(None, "ur10", payload, payload_true=payload, mass_true=1.0)

@@ -68,7 +68,7 @@ def folder(tmp_path_factory):
 def weighed(folder, recording, capsys, **wishes):
     code = 0
     try:
-        weigh_online(folder / "model.json", folder / recording, OnlineWishes(**wishes))
+        weigh_online(None, folder / "model.json", folder / recording, OnlineWishes(**wishes))
     except typer.Exit as error:
         code = error.exit_code
     return code, capsys.readouterr().out
@@ -80,7 +80,7 @@ def facts(folder):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         wishes = OnlineWishes(as_json=True, accuracy=0.02, save_state=folder / "state.json")
-        weigh_online(folder / "model.json", folder / "loaded.parquet", wishes)
+        weigh_online(None, folder / "model.json", folder / "loaded.parquet", wishes)
     return json.loads(out.getvalue())
 
 
@@ -141,12 +141,12 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts, capsys):
     assert more["samples"]["late"] == 0
     other = OnlineWishes(resume=folder / "state.json")
     with pytest.raises(InvalidSamples, match="was saved with another model"):
-        weigh_online(folder / "other.json", folder / "loaded.parquet", other)
+        weigh_online(None, folder / "other.json", folder / "loaded.parquet", other)
 
 
 def test_refusals(folder, tmp_path):
     def refused(recording, **wishes):
-        weigh_online(folder / "model.json", folder / recording, OnlineWishes(as_json=True, **wishes))
+        weigh_online(None, folder / "model.json", folder / recording, OnlineWishes(as_json=True, **wishes))
 
     with pytest.raises(InvalidRecording, match="the recording has 5 joints, the arm has 6"):
         refused("five.parquet")

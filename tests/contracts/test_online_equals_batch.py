@@ -5,10 +5,12 @@ import pytest
 
 from steelyard.identification import friction_law, identify
 from steelyard.inertia import InertialParameters
+from steelyard.live import replay
 from steelyard.payload import weigh
 from steelyard.payload.online import DirectEstimator, DirectOptions, OnlineSample
-from steelyard.recording import Samples
+from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot
+from steelyard.signals import Preparation, prepare
 from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -81,3 +83,21 @@ def test_blocks_do_not_matter():
         vectors.append(estimator.estimate(fed(estimator, loaded)).unconstrained.vector)
     np.testing.assert_allclose(vectors[1], vectors[0], atol=1e-9)
     np.testing.assert_allclose(vectors[2], vectors[0], atol=1e-9)
+
+
+def test_a_replayed_recording_weighs_what_its_prepared_samples_weigh():
+    """The causal path is `prepare`, only later: the same payload within a tenth of its uncertainty."""
+    robot = load_robot("ur10")
+    how = Preparation(cutoff_hz=10.0, trim_s=0.3)
+    empty, loaded = (samples(arm, k, 1 + k) for k, arm in enumerate((robot, robot.with_payload(LOAD))))
+    recordings = [Recording(t=s.t, q=s.q, tau=s.tau, joint_names=s.joint_names) for s in (empty, loaded)]
+    model = identify(robot, prepare(recordings[0], how))
+    estimator = DirectEstimator(model, "measured", options=DirectOptions(alarm=None))
+    batch = fed(estimator, prepare(recordings[1], how))
+    causal = estimator.init()
+    for sample in replay(recordings[1], Preparation(cutoff_hz=10.0)):
+        causal = estimator.step(causal, sample)
+    one, other = (estimator.estimate(state, physical=False) for state in (batch, causal))
+    apart = (one.unconstrained.vector - other.unconstrained.vector) / one.std
+    assert np.abs(apart).max() < 0.35  # the causal path sees a little more of the ends
+    assert np.sqrt(np.mean(apart**2)) < 0.2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -10,6 +11,8 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
+from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ _FIXED_NM = 6.0
 
 
 def command(
+    ctx: typer.Context,
     model: Annotated[Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")],
     recording: Annotated[Path, typer.Argument(help="The recording to search.")],
     payload: Annotated[
@@ -39,6 +43,9 @@ def command(
     observer: Annotated[str, typer.Option(help="momentum, direct or energy.")] = "momentum",
     bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
     picture: Annotated[Path | None, typer.Option(help="Where the picture goes (.png).")] = None,
+    report: ReportOption = None,
+    column: ColumnOption = None,
+    joints: JointsOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Lists contacts: when, at which joint, in which direction, and from which link outwards.
@@ -46,7 +53,6 @@ def command(
     Exit code 1 when the thresholds or the model do not fit the recording.
     """
     from steelyard.applications.collision import arm_dynamics, detect, make_observer
-    from steelyard.io import read_recording
     from steelyard.io.models import load_model, load_payload
 
     if learn is not None and threshold is not None:
@@ -55,18 +61,26 @@ def command(
     load = None if payload is None else load_payload(payload)
     kind = cast("ObserverKind", observer)
     watcher = make_observer(arm_dynamics(arm, load), kind, gain_hz=bandwidth)
-    free = None if learn is None else read_recording(learn)
+    read = partial(read_wished, column=column, joints=joints, robot=arm.robot)
+    free = None if learn is None else read(learn)
     detector = _detector(watcher, arm, free, false_alarms, threshold or _FIXED_NM)
-    watched = read_recording(recording)
+    watched = read(recording)
     found = detect(detector, watched, gain=_gain(arm, watched))
     if picture is not None:
         from steelyard.report.collisions import collisions_picture
 
         collisions_picture(picture, found, title=recording.name)
+    if report is not None:
+        from steelyard.report.collisions_page import collisions_page
+
+        settings = run_settings(ctx, [model, recording, payload, learn])
+        write_report(collisions_page(found, title=f"Contacts: {recording.name}", settings=settings), report)
     if as_json:
-        print_json(_facts(found, detector, picture))
+        print_json({**_facts(found, detector, picture), "report": None if report is None else str(report)})
     else:
         _speak(found, detector, picture)
+        if report is not None:
+            print(f"report: {report}")
     if found.doubts:
         raise typer.Exit(1)
 

@@ -9,6 +9,7 @@ import typer
 
 from steelyard.cli.arms import FlangeOption, LockOption, load_arm
 from steelyard.cli.output import JsonFlag, print_json, print_table, progress
+from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.errors import InvalidInertia, InvalidRobot
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = ["command"]
 
 
 def command(
+    ctx: typer.Context,
     arm: Annotated[
         str,
         typer.Argument(
@@ -48,6 +50,7 @@ def command(
     unsteadiness: Annotated[float, typer.Option(help="Noise of the hand's force over the force.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Of the hand's noise.")] = 0,
     picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    report: ReportOption = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
     as_json: JsonFlag = False,
@@ -76,15 +79,24 @@ def command(
             teach=TeachMode(friction_share=friction_share),
             options=GuidedOptions(seed=seed, progress=done),
         )
+    words = f"{robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg"
+    if report is not None:
+        from steelyard.report.guiding_page import guiding_page
+
+        settings = run_settings(ctx, [arm, payload, payload_true])
+        page = guiding_page(comparison, title=f"Hand guiding: {robot.name}", words=words, settings=settings)
+        write_report(page, report)
     if picture is not None:
         from steelyard.report.guiding import guiding_picture
 
-        words = f"{robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg"
         guiding_picture(picture, comparison, title=f"Hand guiding: {words}")
     if as_json:
-        print_json(_facts(comparison, known, truth, picture))
+        files = {"report": None if report is None else str(report)}
+        print_json({**_facts(comparison, known, truth, picture), **files})
     else:
         _speak(comparison, known, truth, picture)
+        if report is not None:
+            print(f"report: {report}")
     if not _helps(comparison):
         raise typer.Exit(1)
 

@@ -80,6 +80,9 @@ def command(
         wishes = OnlineWishes(
             output=output,
             picture=picture,
+            report=report,
+            column=column,
+            joints=joints,
             cutoff_hz=cutoff,
             accuracy=accuracy / 100,
             real_time=real_time,
@@ -87,7 +90,7 @@ def command(
             resume=resume,
             as_json=as_json,
         )
-        return weigh_online(model, recordings[0], wishes)
+        return weigh_online(ctx, model, recordings[0], wishes)
     arm = load_model(model)
     how = Preparation(cutoff_hz=cutoff, kinematics=arm.kinematics)
     runs = _Runs(arm, how, partial(read_wished, column=column, joints=joints, robot=arm.robot), recordings)

@@ -15,6 +15,8 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import number, print_json, print_table
+from steelyard.cli.recordings import read_wished
+from steelyard.cli.reporting import payload_report, run_settings
 from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ class OnlineWishes:
         picture: where a picture of the curve goes
         cutoff_hz: of the filter on the motion, as for `identify`, [Hz]
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+        report: where the page goes
+        column: what a foreign file calls its signals, as SIGNAL=NAME
+        joints: of a ROS bag, in the arm's order
         real_time: not faster than the recording's clock
         save_state: where the state goes, to resume from
         resume: a saved state to go on from
@@ -50,29 +55,34 @@ class OnlineWishes:
     picture: Path | None = None
     cutoff_hz: float | None = 10.0
     accuracy: float = 0.01
+    report: Path | None = None
+    column: list[str] | None = None
+    joints: str | None = None
     real_time: bool = False
     save_state: Path | None = None
     resume: Path | None = None
     as_json: bool = False
 
 
-def weigh_online(model_path: Path, recording_path: Path, wishes: OnlineWishes | None = None) -> None:
+def weigh_online(
+    ctx: typer.Context, model_path: Path, recording_path: Path, wishes: OnlineWishes | None = None
+) -> None:
     """Replays a recording, shows how the payload becomes known, and ends with it.
 
     Exit code 1 when the answer is not to be trusted.
 
     Args:
+        ctx: of the verb
         model_path: the identified empty arm (.json)
         recording_path: of the loaded arm
         wishes: what else is wanted
     """
-    from steelyard.io import read_recording
     from steelyard.io.models import load_model, save_payload
     from steelyard.payload.online import DirectEstimator, DirectOptions
 
     wish = wishes or OnlineWishes()
     model = load_model(model_path)
-    recording = read_recording(recording_path)
+    recording = read_wished(recording_path, wish.column, wish.joints, robot=model.robot)
     warnings = _quality(recording, model, recording_path)
     estimator = DirectEstimator(model, model.kinematics, options=DirectOptions(accuracy=wish.accuracy))
     state = estimator.init() if wish.resume is None else _resumed(wish.resume, estimator)
@@ -89,6 +99,8 @@ def weigh_online(model_path: Path, recording_path: Path, wishes: OnlineWishes | 
         from steelyard.report.online import online_picture
 
         online_picture(wish.picture, points, accuracy=wish.accuracy, words=recording_path.name)
+    if wish.report is not None:
+        _report(ctx, wish, (model_path, recording_path), (model, payload, recording, points))
     told = _Told(payload, state, points, delay_s, warnings, wish)
     if wish.as_json:
         print_json(told.facts())
@@ -96,6 +108,38 @@ def weigh_online(model_path: Path, recording_path: Path, wishes: OnlineWishes | 
         told.speak()
     if np.isinf(payload.std).any() or "do not trust" in payload.status:
         raise typer.Exit(1)
+
+
+def _report(
+    ctx: typer.Context,
+    wish: OnlineWishes,
+    files: tuple[Path, Path],
+    found: tuple[DynamicModel, Payload, Recording, list[CurvePoint]],
+) -> None:
+    """Writes the page: that of `steelyard weigh`, with the curve."""
+    from steelyard.cli.identify import prepared_from
+    from steelyard.report.page import Section
+    from steelyard.report.pieces import convergence_plot
+    from steelyard.signals import Preparation
+
+    model, payload, recording, points = found
+    known = [point for point in points if np.isfinite(point.mass_std)]
+    curve = convergence_plot(
+        np.array([point.t for point in known]),
+        np.array([point.mass for point in known]),
+        np.array([point.mass_std for point in known]),
+    )
+    how = Preparation(cutoff_hz=wish.cutoff_hz, kinematics=model.kinematics)
+    gain = None if recording.tau is not None else model.robot.drive.gain
+    payload_report(
+        wish.report or Path(),
+        model,
+        payload,
+        prepared_from(files[1], recording, how, gain),
+        recordings={files[1].name: recording},
+        settings=run_settings(ctx, [*files, wish.resume]),
+        more=((), [Section("How the answer became known", (), [curve])] if known else ()),
+    )
 
 
 def _quality(recording: Recording, model: DynamicModel, path: Path) -> list[str]:

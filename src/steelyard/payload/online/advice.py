@@ -1,7 +1,10 @@
 """What to say about an online estimate: how sure it is, what is missing, and which motion would help.
 
 For each joint a slow swing from the present posture (0.3 rad to both sides in 2 s, the others at rest, whose
-torques then do not count) is imagined, and the standard deviation that the mass would have after it computed.
+torques then do not count) is imagined, and the standard deviation that a number would have after it computed.
+As long as the mass is not known as asked for, that number is the mass; then the one of the ten that is
+known least. To compare them, moments are divided by 0.1 m and inertias by (0.1 m)^2, the size of a part in a
+gripper.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ _SWING = 0.3  # [rad or m]
 _SWING_S = 2.0
 _SWING_SAMPLES = 16
 _SWING_ROWS = 250.0
+_SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
+_UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
+_STRANGE = 5.0  # standard deviations
 _WORTH = 0.7  # advice must promise a standard deviation this much smaller
 
 
@@ -36,6 +42,7 @@ class OnlineAnswer(NamedTuple):
         unknown: which of the ten the motion does not tell, (10,)
         S: factor of the covariance of all unknowns, S S', (m, m)
         weights: of the joints' rows, (n,)
+        contradiction: how far the samples have moved the arm, RMS in its standard deviations
     """
 
     x: Array
@@ -43,20 +50,27 @@ class OnlineAnswer(NamedTuple):
     unknown: NDArray[np.bool_]
     S: Array
     weights: Array
+    contradiction: float
 
     @property
     def half_width(self) -> float:
         """Half-width of the mass's 95 % interval over the mass."""
         return float(1.96 * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
 
+    @property
+    def least_known(self) -> int:
+        """Which of the ten is known least, for a part of 0.1 m."""
+        return int((np.sqrt(np.diag(self.covariance)) / _SIZE).argmax())
 
-def best_motion(answer: OnlineAnswer, rows: OnlineRows, q: Array) -> tuple[int, float]:
-    """The joint whose swing would make the mass surest, and the standard deviation it would have after, [kg].
+
+def best_motion(answer: OnlineAnswer, rows: OnlineRows, q: Array, which: int = 0) -> tuple[int, float]:
+    """The joint whose swing would make a number surest, and the standard deviation it would have after, [SI].
 
     Args:
         answer: so far
         rows: the row maker
         q: present posture, (n,) [rad or m]
+        which: of the ten; the mass by default
     """
     n = len(q)
     w = 2 * np.pi / _SWING_S
@@ -71,7 +85,7 @@ def best_motion(answer: OnlineAnswer, rows: OnlineRows, q: Array) -> tuple[int, 
         at_rest = np.array([np.zeros(n), motion[0, 0]])
         H, _ = rows.rows(motion, np.zeros((_SWING_SAMPLES, n)), at_rest, answer.x)
         H = H[:, j, :-1] * answer.weights[j]
-        std[j] = _std_after(answer.S, H * np.sqrt(_SWING_ROWS / _SWING_SAMPLES))
+        std[j] = _std_after(answer.S, H * np.sqrt(_SWING_ROWS / _SWING_SAMPLES), which)
     best = int(std.argmin())
     return best, float(std[best])
 
@@ -89,10 +103,15 @@ def status_of(
         accuracy: that was asked for the mass
     """
     parts = [_first_words(answer, distance, accuracy)]
-    if answer.half_width > accuracy and np.isfinite(state.reach).all():
-        parts.append(_advice(answer, state, rows))
+    if np.isfinite(state.reach).all():
+        parts.append(_advice(answer, state, rows, 0 if answer.half_width > accuracy else answer.least_known))
     if distance >= _FAR:
         parts.append(f"do not trust this: the nearest real body is {distance:.0f} standard deviations away")
+    if answer.contradiction > _STRANGE:
+        parts.append(
+            f"do not trust this: the torques contradict the empty arm by {answer.contradiction:.0f} standard"
+            " deviations: is the model that of this arm, and did nothing touch it?"
+        )
     if state.history:
         parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
     return "; ".join(part for part in (*parts, state.counts.words) if part)
@@ -105,6 +124,11 @@ def _first_words(answer: OnlineAnswer, distance: float, accuracy: float) -> str:
     if answer.unknown.any():
         names = ", ".join(np.array(PARAMETER_NAMES)[answer.unknown])
         return f"mass {kilograms:.4g} +- {half:.2g} kg; the motion says nothing about {names}"
+    if kilograms < -half:
+        return (
+            f"do not trust this: the mass is {kilograms:.3g} +- {half:.2g} kg;"
+            " does the model hold a load that is gone?"
+        )
     if kilograms < half:
         return f"no payload can be told from none: mass {kilograms:.3g} +- {half:.2g} kg"
     if answer.half_width <= accuracy:
@@ -112,19 +136,27 @@ def _first_words(answer: OnlineAnswer, distance: float, accuracy: float) -> str:
     return f"the mass is known to {100 * answer.half_width:.2g} %, {100 * accuracy:.2g} % is asked for"
 
 
-def _advice(answer: OnlineAnswer, state: DirectState, rows: OnlineRows) -> str:
-    joint, std = best_motion(answer, rows, (state.reach[0] + state.reach[1]) / 2)
-    now = float(np.sqrt(answer.covariance[0, 0]))
-    if std > _WORTH * now:
-        return "keep moving"
+def _advice(answer: OnlineAnswer, state: DirectState, rows: OnlineRows, which: int) -> str:
+    joint, std = best_motion(answer, rows, (state.reach[0] + state.reach[1]) / 2, which)
+    now = float(np.sqrt(answer.covariance[which, which]))
+    stays = 0.0
+    if not answer.unknown[which]:  # what no motion lowers: drive gains, a model that does not quite fit
+        stays = max(now**2 - float(answer.S[which] @ answer.S[which]), 0.0)
+        std = float(np.sqrt(std**2 + stays))
     name = rows.robot.joint_names[joint]
+    if which:
+        known = "" if answer.unknown[which] else f" (+- {1.96 * now:.2g} {_UNITS[which]})"
+        told = f"least known is {PARAMETER_NAMES[which]}{known}"
+        return f"{told}: a swing of {name} would help most" if std < _WORTH * now else ""
+    if std > _WORTH * now:
+        return "more motion will hardly help: the model limits it" if stays > now**2 / 2 else "keep moving"
     half = 1.96 * std / max(abs(answer.x[0]), 1e-12)
     told = "" if answer.unknown[0] else f" (to {100 * half:.2g} %)"
     return f"a swing of {name} by {_SWING:g} to both sides would help most{told}"
 
 
-def _std_after(S: Array, H: Array) -> float:
-    """The standard deviation of the first unknown after more rows."""
+def _std_after(S: Array, H: Array, which: int) -> float:
+    """The standard deviation of one unknown after more rows."""
     HS = H @ S
-    gain = np.linalg.solve(np.eye(len(H)) + HS @ HS.T, HS @ S[0])
-    return float(np.sqrt(max(S[0] @ S[0] - (HS @ S[0]) @ gain, 0.0)))
+    gain = np.linalg.solve(np.eye(len(H)) + HS @ HS.T, HS @ S[which])
+    return float(np.sqrt(max(S[which] @ S[which] - (HS @ S[which]) @ gain, 0.0)))

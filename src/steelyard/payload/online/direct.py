@@ -9,7 +9,8 @@ answer: with information A_j from joint j whose variance is f_j times what was a
 
     C = A^-1 + A^-1 sum_j (f_j - 1) A_j A^-1
 
-(columns of payload and friction only; the arm is known from elsewhere).
+(columns of payload and friction only, the arm is known from elsewhere; and no more than max_j f_j times
+A^-1, which holds with all columns).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload.online.advice import OnlineAnswer, status_of
 from steelyard.payload.online.change import change_statistic
+from steelyard.payload.online.doubt import Doubt
 from steelyard.payload.online.factor import (
     NOTHING_STD,
     factor_with,
@@ -34,6 +36,7 @@ from steelyard.payload.online.factor import (
     restarted,
     solved,
 )
+from steelyard.payload.online.noise import slow_noise
 from steelyard.payload.online.rows import OnlineRows
 from steelyard.payload.online.sample import Counts, OnlineSample, checked_row, fault_of
 from steelyard.payload.online.spread import Spread
@@ -47,6 +50,7 @@ Array = NDArray[np.float64]
 
 _MOST_EPISODES = 1000
 _SETTLED = 10  # windows: before, residuals tell of the unknowns, not of the noise
+_HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be told from it
 _CLOCK_ROUNDING_S = 1e-4
 _YOUNG = 15  # windows
 _SPIKE = 20.0  # standard deviations
@@ -92,7 +96,7 @@ class DirectEstimator:
         model: of the empty arm
         kinematics: whether the stream holds 'measured' or 'commanded' motion; it must be the model's
         noise: standard deviation of each joint's torque that weighs its rows, (n,) [Nm or N]; by default
-            that of the model, widened by its correlation in time
+            that of the model, widened by its correlation in time (see `noise`)
         options: see `DirectOptions`
     """
 
@@ -103,6 +107,7 @@ class DirectEstimator:
     _rows: OnlineRows = field(init=False, repr=False)
     _weights: Array = field(init=False, repr=False)
     _prior: Array = field(init=False, repr=False)
+    _doubt: Doubt = field(init=False, repr=False)
     _friction_change: Array = field(init=False, repr=False)
     _empty: Array = field(init=False, repr=False)
 
@@ -112,9 +117,8 @@ class DirectEstimator:
                 f"the model was fitted to {self.model.kinematics} motion, the stream holds"
                 f" {self.kinematics} motion"
             )
-        estimate, n = self.model.estimate, self.model.robot.n
-        noise = estimate.noise * np.sqrt(np.maximum(estimate.inflation, 1.0))
-        noise = np.array(noise if self.noise is None else self.noise, dtype=float)
+        n = self.model.robot.n
+        noise = np.array(slow_noise(self.model) if self.noise is None else self.noise, dtype=float)
         if noise.shape != (n,) or not (np.isfinite(noise).all() and (noise > 0).all()):
             raise InvalidSamples(f"noise must be {n} positive numbers, got {noise}")
         rows = OnlineRows.of(self.model)
@@ -122,6 +126,7 @@ class DirectEstimator:
         object.__setattr__(self, "_rows", rows)
         object.__setattr__(self, "_weights", 1.0 / noise)
         object.__setattr__(self, "_prior", prior_factor(self.model, rows))
+        object.__setattr__(self, "_doubt", Doubt.of(self.model, rows, self._prior))
         object.__setattr__(self, "_empty", solved(self._prior))
         object.__setattr__(self, "_friction_change", self._change_of_friction())
 
@@ -143,6 +148,7 @@ class DirectEstimator:
             last_tau=np.zeros(n),
             window=Window.nothing(n, m),
             information=np.zeros((n, known, known)),
+            pull=np.zeros((n, m)),
             spread=Spread.nothing(n),
             reach=_no_reach(n),
             start_s=-np.inf,
@@ -172,16 +178,17 @@ class DirectEstimator:
         state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
         return state._replace(pending=(row,), last_s=float(row[0]))
 
-    def estimate(self, state: DirectState) -> Payload:
+    def estimate(self, state: DirectState, *, physical: bool = True) -> Payload:
         """What the arm carries now, with all samples of the state.
 
         Args:
             state: as `init` or `step` gave it
+            physical: look for the nearest real body, which takes much longer than a step; else the plain one
         """
         answer = self._answer(self._drained(state))
         plain = InertialParameters.from_vector(answer.x[:10], self.model.robot.flange)
         body, distance = plain, 0.0
-        if not answer.unknown.any():
+        if physical and not answer.unknown.any():
             body, distance = nearest_physical(plain, answer.covariance)
         status = status_of(answer, state, self._rows, distance=distance, accuracy=self.options.accuracy)
         noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
@@ -280,11 +287,12 @@ class DirectEstimator:
         """The state with rows in its factor and its window; those that do not count are zero."""
         window = state.window
         if not count.any():
-            return state._replace(window=window._replace(end_s=last_s))
-        R, information = state.R, state.information
+            return state._replace(window=window._replace(end_s=last_s, samples=window.samples + len(rows)))
+        R, information, pull = state.R, state.information, state.pull
         if self.options.forgetting_s is not None:
             weight = float(np.exp((window.end_s - last_s) / self.options.forgetting_s))
-            R, information = forgotten(R, weight, information.shape[1]), weight * information
+            R = forgotten(R, weight, information.shape[1])
+            information, pull = weight * information, weight * pull
         flat = rows.reshape(-1, rows.shape[2])
         near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
         window = Window(
@@ -294,10 +302,12 @@ class DirectEstimator:
             window.joints + rows.sum(axis=0),
             window.squares + (e**2).sum(axis=0),
             window.rows + count,
+            window.samples + len(rows),
         )
         return state._replace(
             R=factor_with(R, flat),
             information=information + near.transpose(0, 2, 1) @ near,
+            pull=pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0) if self._doubt.gain.any() else pull,
             window=window,
         )
 
@@ -307,7 +317,7 @@ class DirectEstimator:
         empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
         if not window.rows.any():
             return state._replace(window=empty)
-        if self.options.alarm is not None:
+        if self.options.alarm is not None and state.spread.windows >= _HEARD and window.moving:
             statistic = change_statistic(window, state.base, state.x)
             if statistic > self.options.alarm * state.spread.inflation.max():
                 return self._changed(state, statistic)._replace(window=empty)
@@ -336,6 +346,7 @@ class DirectEstimator:
             safe=R,
             x=solved(R),
             information=np.zeros_like(state.information),
+            pull=np.zeros_like(state.pull),
             spread=state.spread.with_surprise(statistic / 4) if young and state.history else state.spread,
             reach=_no_reach(len(self._weights)),
             start_s=state.window.start_s,
@@ -344,14 +355,20 @@ class DirectEstimator:
         )
 
     def _answer(self, state: DirectState) -> OnlineAnswer:
-        S = inverse_factor(state.R)
+        S, x = inverse_factor(state.R), solved(state.R)
         near = state.information.shape[1]
         C = S[:10] @ S.T
+        unknown = np.diag(C) > (_UNKNOWN * NOTHING_STD) ** 2
         excess = np.tensordot(state.spread.inflation - 1.0, state.information, axes=1)
+        contradiction = self._doubt.contradiction(x)
         covariance = C[:, :10] + C[:, :near] @ excess @ C[:, :near].T
-        unknown = np.diag(covariance) > (_UNKNOWN * NOTHING_STD) ** 2
+        most = state.spread.inflation.max() * np.diag(C) / np.diag(covariance)
+        narrower = np.sqrt(np.minimum(most, 1.0))
+        covariance *= np.outer(narrower, narrower) * max(1.0, contradiction) ** 2
+        covariance += self._doubt.of_gains(S, state.pull)
         covariance[unknown, unknown] = np.inf
-        return OnlineAnswer(solved(state.R), (covariance + covariance.T) / 2, unknown, S, self._weights)
+        covariance = (covariance + covariance.T) / 2
+        return OnlineAnswer(x, covariance, unknown, S, self._weights, contradiction)
 
     def _spikes(self, e: Array, tau: Array, before: Array, after: Array) -> NDArray[np.bool_]:
         """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,)."""

@@ -3,8 +3,12 @@
 Rows are divided by the noise that the model has, correlation in time included, so sums of residuals over
 any stretch should have unit variance for each row. Where the arm of today differs (other noise, friction
 that the law does not know, correlation), they have more. Sums over 1, 2 and 4 windows and the squares of
-single residuals are kept; the widest scale counts. A few blocks say little, so each ratio starts as if
-twenty had been just as wide as assumed, and counts by what exceeds one standard deviation of its scatter.
+single residuals are kept; the widest scale counts. A few blocks say little, so a ratio r of K blocks counts
+by what exceeds one standard deviation of its scatter, and as if there were K_0 = 20 more that are just as
+wide as assumed, fewer where the assumption is plainly wrong:
+
+    f - 1 = K (r - 1 - sqrt(2 / K)) / (K + K_0 / r^2)
+
 Old windows fade, because friction drifts.
 """
 
@@ -97,4 +101,5 @@ class Spread(NamedTuple):
 
 def _excess(squares: Array, count: Array, assumed: float) -> Array:
     """By how much a mean square exceeds 1, less the scatter that it has by chance."""
-    return np.asarray((squares - count - np.sqrt(2 * count)) / (assumed + count))
+    ratio = np.maximum(squares / np.maximum(count, 1e-9), 1.0)
+    return np.asarray((squares - count - np.sqrt(2 * count)) / (assumed / ratio**2 + count))

@@ -16,7 +16,8 @@ __all__ = ["DirectState", "Episode", "Window"]
 
 Array = NDArray[np.float64]
 
-_FORMAT = "steelyard online state 1"
+_MOVING = 0.75  # of a window's samples
+_FORMAT = "steelyard online state 2"
 
 
 class Episode(NamedTuple):
@@ -45,6 +46,7 @@ class Window(NamedTuple):
         joints: sums of the rows of each joint, (n, m + 1)
         squares: sums of squared residuals over their noise, (n,)
         rows: how many each joint has, (n,)
+        samples: how many there were, at rest too
     """
 
     start_s: float
@@ -53,6 +55,7 @@ class Window(NamedTuple):
     joints: Array
     squares: Array
     rows: Array
+    samples: float
 
     @classmethod
     def nothing(cls, n: int, m: int, start_s: float = -np.inf) -> Window:
@@ -64,7 +67,12 @@ class Window(NamedTuple):
             start_s: when it begins, [s]
         """
         empty = np.zeros((4, m + 1)), np.zeros((n, m + 1)), np.zeros(n), np.zeros(n)
-        return cls(start_s, start_s, *empty)
+        return cls(start_s, start_s, *empty, 0.0)
+
+    @property
+    def moving(self) -> bool:
+        """Whether some joint moved nearly all the time; an arm that stops or starts shows odd friction."""
+        return bool(self.rows.max() >= _MOVING * self.samples)
 
 
 class DirectState(NamedTuple):
@@ -82,6 +90,7 @@ class DirectState(NamedTuple):
         last_tau: torque of the last sample that was processed, (n,) [Nm or N]
         window: the samples on trial
         information: of payload and friction from each joint, (n, b, b)
+        pull: H'tau of each joint, rows over their noise, (n, m)
         spread: of the residuals
         reach: lowest and highest position, highest speed since the payload was taken, (3, n)
         start_s: when this payload was first seen, [s]
@@ -101,6 +110,7 @@ class DirectState(NamedTuple):
     last_tau: Array
     window: Window
     information: Array
+    pull: Array
     spread: Spread
     reach: Array
     start_s: float
@@ -140,7 +150,7 @@ class DirectState(NamedTuple):
         )
 
 
-_ARRAYS = ("R", "base", "safe", "x", "memory", "last_tau", "information", "reach")
+_ARRAYS = ("R", "base", "safe", "x", "memory", "last_tau", "information", "pull", "reach")
 
 
 def _plain(value: Any) -> Any:

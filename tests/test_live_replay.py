@@ -1,0 +1,189 @@
+"""Replay: the causal path gives what `prepare` gives, only later, whatever the stream does."""
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.live import CausalPath, RawRow, paced, path_of, replay
+from steelyard.recording import Recording
+from steelyard.signals import Preparation, prepare
+from steelyard.signals.fixed_lag import FixedLag
+
+RATE_HZ = 125.0
+
+
+def signals(t):
+    """A motion of two joints that is no polynomial, and torques that belong to it."""
+    q = np.column_stack([np.sin(2.1 * t) + 0.3 * np.sin(7 * t), 0.8 * np.cos(3.3 * t)])
+    return q, np.column_stack([5 * np.sin(2.1 * t + 0.4), np.sign(np.sin(3.3 * t))])
+
+
+def recording(t=None, **more):
+    t = np.arange(0, 4, 1 / RATE_HZ) if t is None else t
+    q, tau = signals(t)
+    return Recording(**{"t": t, "q": q, "tau": tau, **more})
+
+
+def arrays(samples):
+    samples = list(samples)
+    return [np.array([getattr(sample, name) for sample in samples]) for name in ("t", "q", "v", "a", "tau")]
+
+
+def good(samples):
+    return [sample for sample in samples if np.isfinite(sample.t)]
+
+
+@pytest.mark.parametrize("cutoff_hz", [None, 10.0, 20.0])
+@pytest.mark.parametrize("torque_cutoff_hz", [None, 8.0])
+def test_replay_is_what_prepare_makes(cutoff_hz, torque_cutoff_hz):
+    how = Preparation(cutoff_hz=cutoff_hz, torque_cutoff_hz=torque_cutoff_hz)
+    noisy = recording(
+        q=signals(np.arange(0, 4, 1 / RATE_HZ))[0] + 1e-4 * np.random.default_rng(0).normal(size=(500, 2))
+    )
+    t, q, v, a, tau = arrays(replay(noisy, how))
+    offline = prepare(noisy, how)
+    at = np.round((t - offline.start_s) * RATE_HZ).astype(int)
+    np.testing.assert_allclose(t, offline.t[at], atol=1e-9)
+    middle = (at > 60) & (at < 440)  # ends of the offline filter see no neighbours
+    for online, name, share in ((q, "q", 1e-4), (v, "v", 1e-3), (a, "a", 0.02), (tau, "tau", 0.01)):
+        expected = getattr(offline, name)[at]
+        error = np.sqrt(np.mean((online - expected)[middle] ** 2, axis=0))
+        assert (error < share * expected.std(axis=0)).all(), name
+
+
+def test_motion_and_torque_belong_to_one_instant():
+    """A torque that is the acceleration stays it, to the sample, although only the motion is filtered."""
+    t = np.arange(0, 6, 1 / RATE_HZ)
+    q = np.sin(4.0 * t)[:, None]
+    _, _, _, a, tau = arrays(replay(Recording(t=t, q=q, tau=-16 * q), Preparation(cutoff_hz=10.0)))
+    shifts = [np.corrcoef(np.roll(tau[:, 0], k)[50:-50], a[50:-50, 0])[0, 1] for k in (-1, 0, 1)]
+    assert shifts[1] == max(shifts)
+    np.testing.assert_allclose(a, tau, atol=0.02 * 16)
+
+
+def test_the_promised_delay_is_the_real_one():
+    path = path_of(recording(), Preparation(cutoff_hz=10.0))
+    state, late = path.init(), []
+    q, tau = signals(np.arange(0, 4, 1 / RATE_HZ))
+    for t, x, torque in zip(np.arange(0, 4, 1 / RATE_HZ), q, tau, strict=True):
+        state, ready = path.step(state, RawRow(t, x[None], torque))
+        late += [t - sample.t for sample in ready]
+    assert late
+    assert max(late) == pytest.approx(path.delay_s, abs=1.5 / RATE_HZ)
+    assert max(late) <= path.delay_s + 1e-9
+
+
+def test_states_are_values():
+    path = CausalPath(2, RATE_HZ)
+    now = np.arange(60) / RATE_HZ
+    rows = [RawRow(t, q[None], tau) for t, q, tau in zip(now, *signals(now), strict=True)]
+    state = path.init()
+    for row in rows[:50]:
+        state, _ = path.step(state, row)
+    first, again = (path.step(state, rows[50]) for _ in range(2))
+    assert first[1][0].t == again[1][0].t
+    np.testing.assert_array_equal(first[1][0].a, again[1][0].a)
+
+
+def test_a_clock_that_jitters_does_not_matter():
+    rng = np.random.default_rng(1)
+    t = np.arange(0, 4, 1 / RATE_HZ) + rng.uniform(-1, 1, 500) * 0.2 / RATE_HZ
+    q, tau = signals(t)
+    at, online_q, v, a, _ = arrays(replay(Recording(t=t, q=q, tau=tau), Preparation(cutoff_hz=10.0)))
+    truth_q = signals(at + t[0])[0]
+    np.testing.assert_allclose(online_q, truth_q, atol=2e-3)
+    speed = np.gradient(truth_q, at, axis=0)
+    assert np.sqrt(np.mean((v - speed)[5:-5] ** 2)) < 0.01 * speed.std()
+    assert np.sqrt(np.mean((a - np.gradient(speed, at, axis=0))[5:-5] ** 2)) < 0.05 * a.std()
+
+
+def test_bad_rows_go_on_to_be_counted_and_leave_the_others_alone():
+    clean = recording()
+    q = np.array(clean.q)
+    q[200, 1], q[300, 0] = np.nan, 1e9
+    made = list(replay(recording(q=q), Preparation(cutoff_hz=10.0)))
+    assert sum(not np.isfinite(sample.t) for sample in made) == 2
+    t, _, _, a, _ = arrays(good(made))
+    expected = {round(s.t * RATE_HZ): s.a for s in replay(clean, Preparation(cutoff_hz=10.0))}
+    truth = np.array([expected[round(x * RATE_HZ)] for x in t])
+    assert np.abs(a - truth).max() < 0.05 * np.abs(truth).max()
+
+
+def test_repeated_and_late_rows_get_times_that_an_estimator_skips():
+    path, now = CausalPath(2, RATE_HZ, Preparation(cutoff_hz=None)), np.arange(20) / RATE_HZ
+    state = path.init()
+    for t, q, tau in zip(now, *signals(now), strict=True):
+        state, _ = path.step(state, RawRow(t, q[None], tau))
+    (repeated,) = path.step(state, RawRow(now[-1], np.ones((1, 2)), np.ones(2)))[1]
+    (late,) = path.step(state, RawRow(now[-3], np.ones((1, 2)), np.ones(2)))[1]
+    assert repeated.t == state.last_s
+    assert late.t < state.last_s
+
+
+def test_after_a_hole_the_filters_start_anew():
+    t = np.arange(0, 4, 1 / RATE_HZ)
+    t = t[(t < 1.5) | (t > 2.0)]
+    at, _, _, a, _ = arrays(replay(recording(t), Preparation(cutoff_hz=10.0)))
+    lag_s = FixedLag(10.0, RATE_HZ).delay_s
+    assert not ((at > 1.5 - lag_s + 0.02) & (at < 2.0 + lag_s)).any()
+    truth = np.gradient(np.gradient(signals(t)[0], t, axis=0), t, axis=0)
+    assert np.abs(a).max() < 1.1 * np.abs(truth[np.r_[5:180, 200:430]]).max()
+
+
+@pytest.mark.parametrize("known", [1, 2, 3])
+def test_commanded_motion_is_used_as_far_as_it_goes(known):
+    t = np.arange(0, 4, 1 / RATE_HZ)
+    w = 2.5
+    channels = dict(
+        zip(
+            ("q_commanded", "v_commanded", "a_commanded"),
+            (np.sin(w * t), w * np.cos(w * t), -w * w * np.sin(w * t)),
+            strict=True,
+        )
+    )
+    channels = {name: x[:, None] for name, x in list(channels.items())[:known]}
+    source = Recording(t=t, q=np.zeros((len(t), 1)) + t[:, None], tau=np.ones((len(t), 1)), **channels)
+    at, q, v, a, _ = arrays(replay(source, Preparation(cutoff_hz=10.0, kinematics="commanded")))
+    for found, truth in ((q, np.sin(w * at)), (v, w * np.cos(w * at)), (a, -w * w * np.sin(w * at))):
+        np.testing.assert_allclose(found[:, 0], truth, atol=3e-3 * w * w)
+
+
+def test_samples_come_as_they_are_and_currents_times_gains():
+    prepared = prepare(recording())
+    t, q, v, a, tau = arrays(replay(prepared))
+    for found, name in ((t, "t"), (q, "q"), (v, "v"), (a, "a"), (tau, "tau")):
+        np.testing.assert_array_equal(found, getattr(prepared, name))
+    _, torque = signals(np.arange(0, 4, 1 / RATE_HZ))
+    gain = np.array([10.0, -4.0])
+    source = recording(tau=None, current=torque / gain)
+    np.testing.assert_allclose(
+        arrays(replay(source, gain=gain))[4], arrays(replay(recording()))[4], atol=1e-12
+    )
+
+
+def test_paced_samples_wait_for_their_time():
+    waits = []
+    samples = list(replay(prepare(recording())))[:20]
+    assert list(paced(samples, sleep=waits.append)) == samples
+    assert len(waits) == 19
+    assert np.sum(np.diff(waits) > 0) > 15  # nobody slept, so each is further ahead
+
+
+def test_refusals():
+    with pytest.raises(InvalidRecording, match="no commanded positions, but the model was fitted to them"):
+        replay(recording(), Preparation(kinematics="commanded"))
+    with pytest.raises(InvalidRecording, match="has no torques: give the drive gains"):
+        replay(recording(tau=None))
+    with pytest.raises(InvalidRecording, match="gains were given, but the recording has no motor currents"):
+        replay(recording(), gain=np.ones(2))
+    with pytest.raises(InvalidSamples, match="gain must be 2 finite numbers"):
+        replay(recording(current=np.ones((500, 2))), gain=np.ones(3))
+    with pytest.raises(InvalidSamples, match="not fitted with a Fourier series"):
+        replay(recording(), Preparation(fourier_period_s=4.0))
+    with pytest.raises(InvalidRecording, match="clock of the recording stands still"):
+        replay(recording(np.zeros(500)))
+    path = CausalPath(2, RATE_HZ)
+    with pytest.raises(InvalidSamples, match="a row is 1 x 2 numbers of motion and 2 torques, got"):
+        path.step(path.init(), RawRow(0.0, np.zeros((1, 3)), np.zeros(2)))
+    with pytest.raises(InvalidSamples, match="rate_hz must be positive"):
+        FixedLag(None, 0.0)
