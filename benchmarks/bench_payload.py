@@ -170,10 +170,20 @@ def real() -> Iterator[Figure]:
     robot = robot.with_drive(replace(robot.drive, gain=gains.value, gain_std=gains.working_std))
     empty = {name: prepare(recording, how, gain=gains.value) for name, recording in raw.items()}
     every = identify(robot, list(empty.values()), friction="presliding-load")
+    alone = {name: identify(robot, samples, friction="presliding-load") for name, samples in empty.items()}
+    nothing = [
+        weigh(alone[name], samples) for name in empty for other, samples in empty.items() if other != name
+    ]
+    z = np.array([found.unconstrained.mass / found.std[0] for found in nothing])
+    mass = np.array([found.unconstrained.mass for found in nothing])
+    words = f"UR10e, {len(z)} pairs of empty runs: RMS mass of nothing"
+    yield Figure("real_nothing", words, float(np.sqrt(np.mean(mass**2))), "kg")
+    yield Figure(
+        "real_nothing_z", "  the same in standard deviations", float(np.sqrt(np.mean(z**2))), "", goal=1.2
+    )
     for name, (mass, goal) in LOADED.items():
         loaded = prepare(read_recording(DATA / "loaded" / f"{name}.npz"), how, gain=gains.value)
-        same = identify(robot, empty[SAME_DAY[name]], friction="presliding-load")
-        for words, model in (("baseline of the day", same), ("all five baselines", every)):
+        for words, model in (("baseline of the day", alone[SAME_DAY[name]]), ("all five baselines", every)):
             found = weigh(model, loaded)
             error, half = found.body.mass - mass, 1.96 * found.std[0]
             key = f"real_{mass}_{words.split()[0]}"

@@ -21,36 +21,21 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    """A folder with the two recordings of the example, made as the README says."""
-    path = tmp_path_factory.mktemp("readme")
-    for command in COMMANDS:
-        if command.startswith("steelyard simulate"):
-            done = run(command, path)
-            assert done.returncode == 0, done.stderr
-    return path
-
-
 def test_the_two_commands_are_targets_of_the_makefile():
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {command.split()[1] for command in COMMANDS if command.startswith("make")} <= targets
     assert {"demo", "test", "bench", "lint"} <= targets
 
 
-@pytest.mark.parametrize(
-    "command", [c for c in COMMANDS if c.startswith("steelyard") and "simulate" not in c]
-)
-def test_commands_run(command, folder):
-    done = run(command, folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout
-
-
-def test_the_example_is_short_and_weighs_the_payload(folder):
+def test_commands_run_in_their_order_and_the_example_weighs_the_payload(tmp_path):
+    for command in COMMANDS:
+        if command.startswith("steelyard"):
+            done = run(command, tmp_path)
+            assert done.returncode == 0, command + done.stdout + done.stderr
+            assert done.stdout, command
     assert len([line for line in EXAMPLE.splitlines() if line.strip()]) <= 12
     done = subprocess.run(
-        [sys.executable, "-c", EXAMPLE], cwd=folder, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", EXAMPLE], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     mass, half = map(float, re.match(r"([\d.]+) kg \+- ([\d.]+)", done.stdout).groups())
