@@ -172,17 +172,17 @@ def _judged(
         names = ", ".join(np.array(PARAMETER_NAMES)[answer.unknown])
         why = "; ".join((*answer.notes, "do not use these numbers"))
         return plain, f"the motion says nothing about {names}; {why}"
-    if fixed:
-        words = plain.why_not_physical or "a real body can have these numbers"
-        return plain, f"{', '.join(fixed)} as given, the others excited; {words}"
     body, distance = nearest_physical(plain, spread)
+    told = f"{', '.join(fixed)} as given, the others excited" if fixed else "all ten parameters were excited"
     if distance == 0.0:
-        return body, "all ten parameters were excited, and a real body can have them"
+        return body, f"{told}, and a real body can have them"
     if distance < _FAR:
         return body, (
-            "all ten parameters were excited; this is the nearest real body,"
+            f"{told}; this is the nearest real body,"
             f" {distance:.1f} standard deviations from the plain estimate"
         )
+    if fixed:
+        return plain, f"{told}; no real body: {plain.why_not_physical}"
     return plain, (
         f"do not trust this: the nearest real body is {distance:.0f} standard deviations away;"
         f" {plain.why_not_physical}"
