@@ -119,7 +119,7 @@ def weigh(
         samples: of the loaded arm, one or many
         method: a name of `steelyard.payload.methods.METHODS`
         fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"m": 2.8}; cx, cy, cz for the
-            centre of mass [m]; 'inertia' for all six
+            centre of mass [m]; 'inertia' for all six, about the flange's origin
         empty: for the methods that need them: runs of the empty arm ('torque-change' on the same motion,
             'joint' on any), or the controller's torque of the empty arm on the same motion ('manufacturer')
     """
