@@ -15,7 +15,9 @@ __all__ = ["PAPERS", "reproduce"]
 
 PAPERS: dict[str, str] = {
     "ding2019": "steelyard.reproduce.ding2019",
+    "gaz2017": "steelyard.reproduce.gaz2017",
     "liu2025": "steelyard.reproduce.liu2025",
+    "xu2024": "steelyard.reproduce.xu2024",
 }
 """The module of each paper, by its label; it has a function `page`."""
 

@@ -317,7 +317,7 @@ def what_is_missing() -> Section:
         ("Fig. 1, Fig. 2", "a flow chart, a photograph and a drawing"),
     ]
     words = (
-        "Our own method runs with the package's default settings; they were confirmed on these very worlds, so"
-        " its column is not a blind test. Torque noise and the friction of gears are assumptions."
+        "Our own method runs with the package's default settings; they were confirmed on these very worlds,"
+        " so its column is not a blind test. Torque noise and the friction of gears are assumptions."
     )
     return Section("What cannot be recomputed", [words], [Table("And the reason.", ("what", "reason"), rows)])
