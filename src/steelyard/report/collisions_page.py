@@ -59,7 +59,7 @@ def _residual_plot(detections: Detections) -> Plot:
         low, high = -seen.slack[:, 0, j], seen.slack[:, 1, j]
         numbered = enumerate(detections.contacts, start=1)
         marks = [(c.start_s, f"{k}") for k, c in numbered if name in c.joints]
-        parts = [
+        parts: list[Curve | Band] = [
             Band("unknown friction", seen.t, low, high),
             Curve("residual", seen.t, seen.residual[:, j]),
             Curve("threshold", seen.t, high + threshold[:, j], "dashed"),

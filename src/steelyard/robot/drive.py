@@ -121,9 +121,11 @@ class DriveModel:
         """
         if self.coupling is not None:
             raise InvalidRobot("coupled drives cannot be taken apart")
-        gains = {name: getattr(self, name) for name in ("gain", "gain_std")}
-        kept = {name: None if values is None else values[which] for name, values in gains.items()}
-        return replace(self, **kept, **{name: getattr(self, name)[which] for name in _PER_JOINT})
+        gain = None if self.gain is None else self.gain[which]
+        gain_std = None if self.gain_std is None else self.gain_std[which]
+        return replace(
+            self, gain=gain, gain_std=gain_std, **{name: getattr(self, name)[which] for name in _PER_JOINT}
+        )
 
     def __len__(self) -> int:
         return len(self.rotor_inertia)
