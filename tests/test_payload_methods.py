@@ -220,6 +220,30 @@ def test_static_friction_widens_what_postures_tell():
     assert np.sqrt(np.mean(np.square(z))) > 0.5
 
 
+def test_combinations_that_a_poor_baseline_tells_are_used():
+    """Joint 6 never moves, empty or loaded: single parameters of the arm are unknown, their sums are not."""
+    robot = load_robot("ur10")
+
+    def still(arm, seed, trajectory_seed):
+        q, v, a = (x.copy() for x in motion(robot, trajectory_seed))
+        q[:, 5], v[:, 5], a[:, 5] = 0.3, 0.0, 0.0
+        tau = arm.torque(q, v, a) + 0.3 * np.random.default_rng(seed).normal(size=q.shape)
+        return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
+
+    empty = [still(robot, k, k) for k in (1, 3)]
+    model = identify(robot, empty)
+    assert "says nothing about" in model.estimate.status
+    z = []
+    for seed in range(6):
+        found = weigh(model, still(robot.with_payload(LOAD), 50 + seed, 2))
+        assert found.excited[:4] == ("m", "mx", "my", "mz")
+        z.append(((found.unconstrained.vector - LOAD.vector) / found.std)[:4])
+    assert found.std[0] < 0.05
+    assert np.mean(np.abs(z) < 1.96) > 0.8
+    together = weigh(model, still(robot.with_payload(LOAD), 55, 2), method="joint", empty=empty)
+    np.testing.assert_allclose(found.std[:4], together.std[:4], rtol=0.3)
+
+
 def test_known_centre_of_mass_and_no_inertia_are_kept():
     robot = load_robot("ur10")
     model = identify(robot, run(robot, 0, 0.3))

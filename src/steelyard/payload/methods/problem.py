@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel, RegressionFactor
-from steelyard.identification.least_squares import Solution
+from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
@@ -36,6 +36,7 @@ LOAD_ROUNDS = 4
 CERTAIN = 1e5
 """One over the standard deviation of a number that is given, [1/SI]."""
 
+_NOTHING = 1e-12
 _COM = ("cx", "cy", "cz")
 _DIAGONAL = ("Ixx", "Iyy", "Izz")
 
@@ -79,14 +80,11 @@ class WeighingProblem:
         Args:
             but: kinds of parameters that they do not tell
         """
-        estimate = self.model.estimate
-        kept = ~np.isin(kinds(estimate.names), but) & np.isfinite(np.diag(estimate.covariance))
-        value = estimate.value[kept]
-        whitening = np.linalg.inv(np.linalg.cholesky(estimate.covariance[np.ix_(kept, kept)]))
-        rows = np.zeros((len(value) + len(self.fixed), len(kept) + 11))
-        rows[: len(value), np.flatnonzero(kept)] = whitening
-        rows[: len(value), -1] = whitening @ value
-        rows[len(value) :, len(kept) :] = self.fixed
+        told = _arm_rows(self.model, but)
+        rows = np.zeros((len(told) + len(self.fixed), told.shape[1] + 10))
+        rows[: len(told), : told.shape[1] - 1] = told[:, :-1]
+        rows[: len(told), -1] = told[:, -1]
+        rows[len(told) :, told.shape[1] - 1 :] = self.fixed
         return rows
 
     def paired(self, what: str) -> list[tuple[Samples, Samples]]:
@@ -138,6 +136,31 @@ class Answer:
     contradiction: float
     per_gain: Array
     notes: Sequence[str] = ()
+
+
+def _arm_rows(model: DynamicModel, but: Sequence[str]) -> Array:
+    """Rows [Z z] of unit noise of what the empty runs tell of all parameters but some kinds, (r, p + 1).
+
+    Z'Z is the inverse of the covariance. Where the runs do not tell some of the parameters, they may still
+    tell combinations: then the rows are those of the triangular factor, less what the others take, widened
+    as much as correlation in time has widened the parameters that are told.
+    """
+    estimate, p = model.estimate, len(model.estimate.value)
+    kept = np.flatnonzero(~np.isin(kinds(estimate.names), but))
+    rows = np.zeros((len(kept), p + 1))
+    if np.isfinite(np.diag(estimate.covariance)[kept]).all():
+        whitening = np.linalg.inv(np.linalg.cholesky(estimate.covariance[np.ix_(kept, kept)]))
+        rows[:, kept], rows[:, -1] = whitening, whitening @ estimate.value[kept]
+        return rows
+    solution = solve_weighted(model.factor)
+    known = np.isfinite(np.diag(estimate.covariance)) & (np.diag(solution.inverse) > 0)
+    widening = np.median(estimate.std[known] / np.sqrt(np.diag(solution.inverse)[known]))
+    others = np.setdiff1d(np.arange(p), kept)
+    order = np.concatenate([others, kept, [p]])
+    triangle = np.linalg.qr(model.factor.weighted(solution.weights)[:, order], mode="r")
+    rows[:, kept] = triangle[len(others) : p, len(others) : p] / widening
+    rows[:, -1] = triangle[len(others) : p, p] / widening
+    return rows[np.abs(rows[:, :-1]).max(axis=1) > _NOTHING * np.abs(rows).max()]
 
 
 def factor_of(rows: Sequence[Rows]) -> RegressionFactor:
