@@ -1,0 +1,52 @@
+"""Weigh while the arm moves: a part is picked up, and dropped again.
+
+The estimator takes one sample at a time and keeps its state in a value. It tests for another payload, and
+says when the mass is known well enough.
+"""
+
+import json
+
+import numpy as np
+
+from steelyard import InertialParameters, identify, load_robot, load_trajectory, prepare, simulate
+from steelyard.live import replay
+from steelyard.payload.online import DirectEstimator, DirectState
+from steelyard.recording import Samples
+from steelyard.simulation import SimulationOptions
+
+robot, motion = load_robot("ur10"), load_trajectory("xu2024")
+part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))
+options = SimulationOptions(step_s=0.002)
+empty = prepare(simulate(robot, motion, seed=1, options=options).recording)
+loaded = prepare(simulate(robot, motion, seed=2, payload=part, options=options).recording)
+model = identify(robot, prepare(simulate(robot, motion, seed=3, options=options).recording))
+
+# The stream of a day's work: the arm is empty, holds the part from 3 s to 8 s, and is empty again.
+holding = (empty.t >= 3.0) & (empty.t < 8.0)
+signals = {
+    name: np.where(holding[:, None], getattr(loaded, name), getattr(empty, name))
+    for name in ("q", "v", "a", "tau")
+}
+stream = Samples(**signals, rate_hz=empty.rate_hz, joint_names=empty.joint_names, kinematics="measured")
+
+estimator = DirectEstimator(model, "measured")
+state, told = estimator.init(), 0
+for k, sample in enumerate(replay(stream)):
+    state = estimator.step(state, sample)
+    if len(state.history) > told:
+        told, last = len(state.history), state.history[-1]
+        print(f"{sample.t:5.2f} s  another payload, since {last.end_s:.2f} s at the earliest;", end="")
+        print(f" it was {last.vector[0]:.2f} kg")
+    if k % 125 == 124:
+        payload = estimator.estimate(state, physical=False)  # the plain answer, quick enough for every sample
+        known = "known to 1 %" if estimator.converged(state) else ""
+        print(f"{sample.t:5.2f} s  {payload.body.mass:7.3f} kg +- {1.96 * payload.std[0]:.3f}  {known}")
+
+payload = estimator.estimate(state, physical=False)
+print(f"\nAt the end: {payload.status}.")
+
+# A state is plain data: save it, go on tomorrow or on another machine.
+text = json.dumps(state.to_dict())
+resumed = estimator.estimate(DirectState.from_dict(json.loads(text)), physical=False)
+same = "the same" if resumed.body.mass == payload.body.mass else "another"
+print(f"The state is {len(text) / 1e3:.0f} kB of JSON; resumed, it gives {same} mass.")

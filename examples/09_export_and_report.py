@@ -1,0 +1,66 @@
+"""Hand it on: a payload for the controller, an arm for a simulator, and a page that a colleague can believe.
+
+Doubtful numbers are not exported. Every file says its frame, its units and its uncertainty.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from steelyard import (
+    InertialParameters,
+    SteelyardError,
+    check_quality,
+    identify,
+    load_robot,
+    load_trajectory,
+    prepare,
+    simulate,
+    weigh,
+)
+from steelyard.io.export import arm_for_export, export_arm, export_payload
+from steelyard.io.models import load_payload, save_model, save_payload
+from steelyard.report.html import write_page
+from steelyard.report.payload_page import payload_page
+from steelyard.simulation import SimulationOptions
+
+robot, motion = load_robot("ur10"), load_trajectory("xu2024")
+part = InertialParameters.from_com(2.0, [0.0, 0.01, 0.05], np.diag([0.008, 0.008, 0.005]))
+options = SimulationOptions(step_s=0.002)
+recording = simulate(robot, motion, payload=part, seed=1, options=options).recording
+model = identify(robot, prepare(simulate(robot, motion, seed=0, options=options).recording))
+samples = prepare(recording)
+payload = weigh(model, samples)
+
+# Files to keep: the model and the payload, with their covariances.
+save_model(model, "model.json")
+save_payload(payload, "payload.json")
+payload = load_payload("payload.json")
+
+print("For a UR controller (the program line only):")
+text = export_payload(payload, to="ur")
+print("    " + next(line.strip() for line in text.splitlines() if line.strip().startswith("set_target")))
+
+# The controller's flange may sit elsewhere than the model's: say where the model's flange is in it.
+T_controller_model = np.eye(4)
+T_controller_model[2, 3] = 0.03
+for target in ("abb", "franka-ros2"):
+    Path(f"payload.{target}.txt").write_text(
+        export_payload(payload, to=target, T_target_payload=T_controller_model)
+    )
+
+# What is doubtful is refused, with the reason.
+try:
+    export_payload(weigh(model, samples.rows(slice(0, 40))), to="ur")
+except SteelyardError as error:
+    print(f"From 0.3 s of motion: {error}.")
+
+# The whole arm, as real bodies, for a simulator.
+Path("arm.xml").write_text(export_arm(arm_for_export(model), "mjcf"))
+
+# A page: the answer first, then why to believe it. It is one file and needs no network.
+quality = {"loaded run": check_quality(recording, limits=robot.limits)}
+write_page(payload_page(model, payload, samples, quality=quality), Path("payload.html"))
+print("Written:")
+for path in sorted(Path().glob("*.*")):
+    print(f"    {path} ({path.stat().st_size / 1e3:.0f} kB)")

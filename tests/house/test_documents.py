@@ -1,0 +1,67 @@
+"""What the documents name exists: files, tests, links, verbs and their options."""
+
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+FILES = [
+    path.relative_to(ROOT).as_posix()
+    for folder in ("src", "tests", "examples", "benchmarks")
+    for path in (ROOT / folder).rglob("*.py")
+]
+TESTS = set(re.findall(r"^ *def (test_\w+)", "".join((ROOT / f).read_text() for f in FILES), re.MULTILINE))
+NAMES = [page.stem for page in PAGES]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_files_that_are_named_exist(page):
+    for name in re.findall(r"`([\w/]+\.py)`", page.read_text()):
+        assert any(f"/{file}".endswith(f"/{name}") for file in FILES), f"{page.name} names {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_tests_that_are_named_exist(page):
+    named = set(re.findall(r"`(test_\w+)`", page.read_text()))
+    assert named <= TESTS, f"{page.name} names {sorted(named - TESTS)}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=["README", *NAMES])
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("room", ["robot", "signals", "simulation", "inertia"])
+def test_a_page_of_theory_names_code_and_tests(room):
+    text = (ROOT / "docs" / f"{room}.md").read_text()
+    assert len(text.splitlines()) <= 65
+    assert re.search(r"`\w+\.py`", text)
+    assert len(set(re.findall(r"`(test_\w+)`", text))) >= 5
+
+
+@cache
+def options_of(verb: str) -> str:
+    words = [sys.executable, "-m", "steelyard", verb, "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, f"there is no verb '{verb}': {done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_commands_have_the_options_that_they_are_shown_with(page):
+    for line in re.findall(r"^(?:    |\$ )(steelyard [a-z].*)$", page.read_text(), re.MULTILINE):
+        verb, *words = line.split("  #")[0].split()[1:]
+        for option in (word.split("=")[0] for word in words if word.startswith("--")):
+            assert f"{option} " in options_of(verb), f"{page.name}: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_names_that_are_imported_exist(page):
+    for line in re.findall(r"^ *(from steelyard\S* import [\w, ]+)$", page.read_text(), re.MULTILINE):
+        exec(line, {})

@@ -1,0 +1,74 @@
+"""The examples run from an empty folder, stay short, come in order, and say what a reader shall learn."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+LESSONS = {
+    "01": (r"mass +2\.[45]\d+ kg \+- 0\.0\d+ +truth 2\.5", r"true mass lies inside the 95 % interval"),
+    "02": (r"42 parameters, 25 of them", r"same base parameters: True", r"-3\.92 Nm upright, 0\.00 Nm on"),
+    "03": (
+        r"with the time of the row before",
+        r"Without gains: .*Nm/A",
+        r"hole: 0\.512 s",
+        r"degrees: q reaches 167",
+    ),
+    "04": (r"power .*<- chosen", r"Exponents \[0\.[56]\d* 0\.[56]\d*\] \(true: 0\.6\)"),
+    "05": (r"direct +3\.[45]\d+ ", r"joint +3\.[45]\d+ ", r"gains known to 2 % +0\.0\d+ kg"),
+    "06": (r"it was -?0\.0\d kg", r"known to 1 %", r"it was [23]\.[09]\d kg", r"gives the same mass"),
+    "07": (r"mass 1[12]\.\d+ kg \+- 0\.0", r"Ixx 0\.4", r"then: +\[ *-?0\.\d? +(39|40)\.\d? +-?0\.\d? *\] N"),
+    "08": (
+        r"without the payload: error \[2\.\d+ 22\.",
+        r"with the payload +: error \[0\.",
+        r"\n +3\.\d+ s, by",
+    ),
+    "09": (
+        r"set_target_payload\([12]\.",
+        r"From 0\.3 s of motion: ",
+        r"arm\.xml",
+        r"payload\.html \(\d+ kB\)",
+    ),
+}
+"""What each example prints, by its number, as patterns."""
+
+
+def test_they_are_numbered_in_learning_order():
+    assert [path.name[:2] for path in EXAMPLES] == [f"{i:02d}" for i in range(1, len(EXAMPLES) + 1)]
+    assert {path.name[:2] for path in EXAMPLES} == set(LESSONS)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_it_is_short_and_says_what_it_is_about(path):
+    text = path.read_text()
+    assert len(text.splitlines()) < 80
+    assert len(ast.get_docstring(ast.parse(text)).splitlines()) >= 2
+    assert not re.search(r"\bimport .*\b_|\._\w|from steelyard\S*\._", text), "examples use public names only"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_documents_lead_to_it(path):
+    documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    assert any(path.name in document.read_text() for document in documents)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_it_runs_from_an_empty_folder_and_teaches_its_lesson(path, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for lesson in LESSONS[path.name[:2]]:
+        assert re.search(lesson, done.stdout), f"{lesson!r} is not in\n{done.stdout}"
