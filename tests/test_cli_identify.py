@@ -85,7 +85,7 @@ def test_currents_without_gains_are_refused_and_given_gains_used(folder):
 def test_a_recording_of_another_robot_is_refused(folder):
     done = steelyard("identify", "ur10", "a.parquet", "-o", "x.json", cwd=folder)
     assert done.returncode == 2
-    assert "ur10 has 6 joints, the samples have 2" in done.stderr
+    assert "ur10 has 6 joints, a recording has 2" in done.stderr
 
 
 def test_a_joint_that_never_moved_is_said(folder):

@@ -181,6 +181,8 @@ class Samples:
         made_by: how it was made, a sentence a step
         start_s: time of the first sample on the recording's clock, [s]
         warnings: what is wrong with the recording they come from, a sentence each
+        gain: torque for each ampere that made torques of motor currents, (n,) [Nm/A]; None where torques
+            were measured
     """
 
     q: Array
@@ -194,6 +196,7 @@ class Samples:
     made_by: Sequence[str] = ()
     start_s: float = 0.0
     warnings: Sequence[str] = ()
+    gain: Array | None = None
 
     def __post_init__(self) -> None:
         shape = np.shape(self.q)
@@ -210,6 +213,11 @@ class Samples:
             if array.shape != shape or not np.isfinite(array).all():
                 raise InvalidSamples(f"{name} must be {shape} finite numbers, got shape {array.shape}")
             object.__setattr__(self, name, _read_only(array))
+        if self.gain is not None:
+            gain = np.array(self.gain, dtype=float)
+            if gain.shape != shape[1:] or not np.isfinite(gain).all():
+                raise InvalidSamples(f"gain must be {shape[1]} finite numbers, got {gain}")
+            object.__setattr__(self, "gain", _read_only(gain))
         usable = np.ones(shape, bool) if self.usable is None else np.array(self.usable, dtype=bool)
         if usable.shape != shape:
             raise InvalidSamples(f"usable must be {shape}, got {usable.shape}")

@@ -40,5 +40,5 @@ def test_commands_run_in_their_order_and_the_example_weighs_the_payload(tmp_path
     assert done.returncode == 0, done.stderr
     mass, half = map(float, re.match(r"([\d.]+) kg \+- ([\d.]+)", done.stdout).groups())
     assert mass == pytest.approx(2.5, abs=1.5 * half)
-    assert half < 0.05
+    assert half < 0.1  # most of it is what the gains are worth
     assert "ten parameters were excited" in done.stdout

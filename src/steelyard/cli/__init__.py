@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
@@ -32,7 +33,8 @@ __all__ = ["run"]
 app = typer.Typer(
     name="steelyard",
     help="Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor.",
-    no_args_is_help=True,
+    no_args_is_help=False,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # brackets are units
@@ -46,8 +48,18 @@ for verb in VERBS:
 
 
 @app.callback()
-def _steelyard() -> None:
+def _steelyard(
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="The version, and no more.")] = False,
+) -> None:
     """Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor."""
+    if version:
+        from steelyard import __version__
+
+        print(f"steelyard {__version__}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())
 
 
 def run() -> None:

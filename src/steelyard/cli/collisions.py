@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from steelyard.applications.collision.observer import ObserverKind
     from steelyard.identification import DynamicModel
     from steelyard.recording import Recording
+    from steelyard.robot import DriveModel
 
 __all__ = ["command"]
 
-_FIXED_NM = 6.0
+_FIXED, _FIXED_UNIT = 6.0, "Nm"  # gaz2017
 
 
 def command(
@@ -38,7 +39,7 @@ def command(
     ] = None,
     false_alarms: Annotated[float, typer.Option(help="With --learn: how many are allowed [1/h].")] = 1.0,
     threshold: Annotated[
-        float | None, typer.Option(help="Without --learn: the same for all joints [Nm]; 6 by default.")
+        float | None, typer.Option(help="Without --learn: for all joints [Nm]; 6 by default. Energy observer: [W].")
     ] = None,
     observer: Annotated[str, typer.Option(help="momentum, direct or energy.")] = "momentum",
     bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
@@ -61,9 +62,14 @@ def command(
     load = None if payload is None else load_payload(payload)
     kind = cast("ObserverKind", observer)
     watcher = make_observer(arm_dynamics(arm, load), kind, gain_hz=bandwidth)
+    if learn is None and threshold is None and watcher.unit != _FIXED_UNIT:
+        raise InvalidSamples(
+            f"the {observer} observer judges {watcher.unit}, for which there is no usual limit: give"
+            f" --threshold in {watcher.unit}, or --learn"
+        )
     read = partial(read_wished, column=column, joints=joints, robot=arm.robot)
     free = None if learn is None else read(learn)
-    detector = _detector(watcher, arm, free, false_alarms, threshold or _FIXED_NM)
+    detector = _detector(watcher, arm, free, false_alarms, _FIXED if threshold is None else threshold)
     watched = read(recording)
     found = detect(detector, watched, gain=_gain(arm, watched))
     if picture is not None:
@@ -97,9 +103,9 @@ def _detector(
     return Detector(learned.observer, learned.thresholds)
 
 
-def _gain(arm: DynamicModel, recording: Recording) -> np.ndarray | None:
-    """The model's gains where the recording has currents only."""
-    return None if recording.tau is not None else arm.robot.drive.gain
+def _gain(arm: DynamicModel, recording: Recording) -> DriveModel | None:
+    """The model's drives where the recording has currents only."""
+    return None if recording.tau is not None else arm.robot.drive
 
 
 def _speak(found: Detections, detector: Detector, picture: Path | None) -> None:

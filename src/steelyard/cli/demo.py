@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,6 +52,8 @@ def command(
 
     began = time.perf_counter()
     robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")
+    exact = replace(robot.drive, gain_std=np.zeros(robot.n))  # of a simulated arm
+    robot = robot.with_drive(exact)
     truth = InertialParameters.from_com(_MASS, _COM, np.diag(_MOMENTS))
     sensors = SensorModel(torque_std=np.array(_TORQUE_NOISE))
     runs, recordings = {}, {}

@@ -29,6 +29,9 @@ def drive_gains(
     """
     from steelyard.identification.gains import DriveGains
 
+    for recording in recordings:
+        if recording.n != robot.n:
+            raise InvalidSamples(f"{robot.name} has {robot.n} joints, a recording has {recording.n}")
     if wanted == "auto" and all(r.tau is not None for r in recordings):
         return None, "torques were measured"
     drive = robot.drive
@@ -44,11 +47,14 @@ def drive_gains(
         found = _from_mass(robot, recordings, wanted, read)
         return found, f"gains from a known mass: {_in_words(found)}; {found.status}"
     try:
-        return DriveGains.given([float(x) for x in wanted.split(",")]), "gains as given"
+        numbers = [float(x) for x in wanted.split(",")]
     except ValueError:
         raise InvalidSamples(
             f"--gains is auto, robot, targets, numbers with commas, or mass=KG:FILE; got '{wanted}'"
         ) from None
+    if len(numbers) != robot.n:
+        raise InvalidSamples(f"--gains has {len(numbers)} numbers, {robot.name} has {robot.n} joints")
+    return DriveGains.given(numbers), "gains as given"
 
 
 def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
@@ -57,7 +63,8 @@ def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
     if any(r.current_target is None or r.tau_target is None for r in recordings):
         raise InvalidSamples(
             "the recordings hold motor currents without the controller's targets:"
-            " give the drive gains as --gains k1,k2,... [Nm/A]"
+            " give the drive gains as --gains k1,k2,... [Nm/A], or a run with a known payload as"
+            " --gains mass=KG:FILE"
         )
     found = gains_from_targets(recordings)
     if not found.known.all():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard.cli.arms import FlangeOption, LockOption, RobotArgument, load_arm
+from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
 from steelyard.cli.gains import drive_gains
 from steelyard.cli.output import JsonFlag, number, print_json, print_table, progress
 from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
     from steelyard.recording import Recording, Samples
     from steelyard.robot import RobotModel
-    from steelyard.signals import Preparation
+    from steelyard.signals import Gain, Preparation
 
 __all__ = ["command", "prepared_from"]
 
@@ -65,6 +65,7 @@ def command(
     report: ReportOption = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
+    gravity: GravityOption = None,
     column: ColumnOption = None,
     joints: JointsOption = None,
     as_json: JsonFlag = False,
@@ -76,14 +77,14 @@ def command(
     from steelyard.identification import identify
     from steelyard.io.models import save_model
 
-    arm = load_arm(robot, lock, flange)
+    arm = load_arm(robot, lock, flange, gravity)
     read = partial(read_wished, column=column, joints=joints, robot=arm)
     raw = {path: read(path) for path in [*recordings, *(validate or [])]}
     drives, gain_words = drive_gains(arm, [raw[path] for path in recordings], gains, read)
-    gain = None if drives is None else drives.value
-    how = _preparation(arm, [raw[path] for path in recordings], cutoff, torque_cutoff, gain)
     if drives is not None:
-        arm = arm.with_drive(replace(arm.drive, gain=gain, gain_std=drives.working_std))
+        arm = arm.with_drive(replace(arm.drive, gain=drives.value, gain_std=drives.working_std))
+    gain = None if drives is None else arm.drive
+    how = _preparation(arm, [raw[path] for path in recordings], cutoff, torque_cutoff, gain)
     prepared = {path: prepared_from(path, recording, how, gain) for path, recording in raw.items()}
     training = [prepared[path] for path in recordings]
     warnings = [f"{p}: {words}" for p, part in prepared.items() for words in part.warnings]
@@ -116,7 +117,9 @@ def command(
             doubts=warnings,
             settings=run_settings(ctx, [robot, *raw, gains.partition(":")[2]]),
         )
-    told = _Told(model, checks, gain, gain_words, warnings, bodies, output, report)
+    told = _Told(
+        model, checks, None if drives is None else drives.value, gain_words, warnings, bodies, output, report
+    )
     if as_json:
         print_json(told.facts())
     else:
@@ -130,7 +133,7 @@ def _preparation(
     recordings: Sequence[Recording],
     cutoff: str,
     torque_cutoff: float | None,
-    gain: np.ndarray | None,
+    gain: Gain,
 ) -> Preparation:
     from steelyard.identification import choose_cutoff
     from steelyard.signals import Preparation
@@ -144,14 +147,14 @@ def _preparation(
         raise InvalidSamples(f"--cutoff is a number [Hz] or auto; got '{cutoff}'") from None
 
 
-def prepared_from(path: Path, recording: Recording, how: Preparation, gain: np.ndarray | None) -> Samples:
+def prepared_from(path: Path, recording: Recording, how: Preparation, gain: Gain) -> Samples:
     """The samples of a recording; what is wrong with it is said with its file.
 
     Args:
         path: of the recording's file
         recording: as measured
         how: to prepare it
-        gain: torque for each ampere, (n,) [Nm/A]; None where torques were measured
+        gain: torque for each ampere, (n,) [Nm/A], or the drives; None where torques were measured
     """
     from steelyard.errors import SteelyardError
     from steelyard.signals import prepare

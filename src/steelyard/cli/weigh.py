@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
     from steelyard.recording import Recording, Samples
+    from steelyard.robot import DriveModel
     from steelyard.signals import Preparation
 
-__all__ = ["command", "payload_facts", "payload_rows"]
+__all__ = ["command", "gain_of", "payload_facts", "payload_rows"]
 
 _ALL = "all"
 
@@ -110,9 +111,14 @@ def command(
         runs.report(report, payload, others, run_settings(ctx, [model, *recordings, *(empty or []), tool]))
     if as_json:
         facts = {name: p if isinstance(p, str) else payload_facts(p, None) for name, p in others.items()}
-        print_json({**payload_facts(payload, output), **({"methods": facts} if others else {})})
+        files = {"picture": picture, "report": report}
+        told = {name: None if file is None else str(file) for name, file in files.items()}
+        told["warnings"] = runs.warnings
+        print_json({**payload_facts(payload, output), **({"methods": facts} if others else {}), **told})
     else:
         _speak(payload, others)
+        for words in runs.warnings:
+            print(f"warning: {words}")
         for what, path in (("Payload", output), ("Picture", picture), ("Report", report)):
             if path is not None:
                 print(f"{what}: {path}")
@@ -131,6 +137,30 @@ def _require_online(
         raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
 
 
+def gain_of(arm: DynamicModel, recording: Recording, path: Path) -> DriveModel | None:
+    """The drives that make torques of currents, where the model was made from currents.
+
+    Args:
+        arm: the identified arm
+        recording: to compare with it
+        path: of its file
+    """
+    from steelyard.errors import InvalidSamples
+
+    if arm.gain is None:
+        if recording.tau is None and recording.current is not None:
+            raise InvalidSamples(
+                f"{path} has motor currents, the model was fitted to measured torques: record torques, or"
+                " identify the arm from currents"
+            )
+        return None
+    if recording.current is None:
+        raise InvalidSamples(
+            f"{path} has no motor currents, but the model was fitted to torques made of currents"
+        )
+    return arm.robot.drive
+
+
 class _Runs:
     """Recordings on the command line, prepared when they are needed."""
 
@@ -145,6 +175,12 @@ class _Runs:
         self.raw = [read(path) for path in loaded]
         self.loaded = [self._prepared(*run) for run in zip(loaded, self.raw, strict=True)]
         self.empty: list[Samples] = []
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with the recordings, a sentence each."""
+        parts = zip(self.paths, self.loaded, strict=True)
+        return [f"{path}: {words}" for path, part in parts for words in part.warnings]
 
     def add_empty(self, paths: Sequence[Path]) -> None:
         """Empty runs beside the loaded ones."""
@@ -173,8 +209,7 @@ class _Runs:
         return weigh(self.arm, self.loaded, method=method, fixed=fixed, empty=empty or None)
 
     def _prepared(self, path: Path, recording: Recording) -> Samples:
-        gain = None if recording.tau is not None else self.arm.robot.drive.gain
-        return prepared_from(path, recording, self.how, gain)
+        return prepared_from(path, recording, self.how, gain_of(self.arm, recording, path))
 
     def _said_by_controller(self) -> list[Samples]:
         """The controller's own torque for each loaded motion, as if it had been measured."""
@@ -216,14 +251,16 @@ def _speak(payload: Payload, others: dict[str, Payload | str]) -> None:
         )
         print()
     print_table("What the arm carries (95 % intervals)", ("", "weighed", "+-", "unit"), payload_rows(payload))
-    print(f"\n{payload.status[0].upper()}{payload.status[1:]}.")
+    status = payload.status if payload.status.endswith("?") else f"{payload.status}."
+    print(f"\n{status[0].upper()}{status[1:]}")
 
 
 def _method_row(name: str, answer: Payload | str) -> tuple[str, ...]:
     if isinstance(answer, str):
         return name, "", "", "", "", answer
     cells = [f"{answer.body.mass:.3f}", f"{1.96 * answer.std[0]:.3f}"]
-    cells += ["  ".join(f"{1e3 * x:.0f}" for x in answer.body.com), f"{1.96e3 * answer.com_std.max():.0f}"]
+    com = answer.body.com if answer.body.mass else ()
+    cells += ["  ".join(f"{1e3 * x:.0f}" for x in com), f"{1.96e3 * answer.com_std.max():.0f}"]
     return name, *cells, "" if answer.trusted else answer.status
 
 
@@ -238,8 +275,9 @@ def payload_rows(payload: Payload) -> list[tuple[str, ...]]:
     from steelyard.inertia import PARAMETER_NAMES
 
     rows = [("mass", payload.body.mass, payload.std[0], "kg")]
+    com = payload.body.com if payload.body.mass else np.zeros(3)
     for i, axis in enumerate("xyz"):
-        rows.append((f"centre of mass {axis}", 1e3 * payload.body.com[i], 1e3 * payload.com_std[i], "mm"))
+        rows.append((f"centre of mass {axis}", 1e3 * com[i], 1e3 * payload.com_std[i], "mm"))
     for i in range(4, 10):
         name = f"{PARAMETER_NAMES[i]} about the flange"
         rows.append((name, payload.body.vector[i], payload.std[i], "kg m^2"))
@@ -272,7 +310,7 @@ def payload_facts(payload: Payload, output: Path | None) -> dict[str, Any]:
     return {
         "mass": payload.body.mass,
         "mass_std": payload.std[0],
-        "com": payload.body.com,
+        "com": payload.body.com if payload.body.mass else None,
         "com_std": payload.com_std,
         "vector": payload.body.vector,
         "unconstrained": payload.unconstrained.vector,
@@ -283,5 +321,6 @@ def payload_facts(payload: Payload, output: Path | None) -> dict[str, Any]:
         "noise": payload.noise,
         "method": payload.method,
         "status": payload.status,
+        "trusted": payload.trusted,
         "file": None if output is None else str(output),
     }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from steelyard.payload.online import DirectEstimator, DirectState, OnlineSample
     from steelyard.payload.online.curve import CurvePoint
     from steelyard.recording import Recording
+    from steelyard.signals import Gain
 
 __all__ = ["OnlineWishes", "weigh_online"]
 
@@ -77,6 +78,7 @@ def weigh_online(
         recording_path: of the loaded arm
         wishes: what else is wanted
     """
+    from steelyard.cli.weigh import gain_of
     from steelyard.io.models import load_model, save_payload
     from steelyard.payload.online import DirectEstimator, DirectOptions
 
@@ -86,7 +88,8 @@ def weigh_online(
     warnings = _quality(recording, model, recording_path)
     estimator = DirectEstimator(model, model.kinematics, options=DirectOptions(accuracy=wish.accuracy))
     state = estimator.init() if wish.resume is None else _resumed(wish.resume, estimator)
-    samples, delay_s = _samples(recording, model, wish, state.last_s)
+    gain = gain_of(model, recording, recording_path)
+    samples, delay_s = _samples(recording, model, gain, wish, state.last_s)
     spacing_s = max(_POINT_S, recording.duration_s / _MOST_POINTS)
     with _screen(f"{recording_path.name}, {model.robot.name}", quiet=wish.as_json) as show:
         state, points = _run(estimator, state, samples, spacing_s, show)
@@ -118,6 +121,7 @@ def _report(
 ) -> None:
     """Writes the page: that of `steelyard weigh`, with the curve."""
     from steelyard.cli.identify import prepared_from
+    from steelyard.cli.weigh import gain_of
     from steelyard.report.page import Section
     from steelyard.report.pieces import convergence_plot
     from steelyard.signals import Preparation
@@ -130,7 +134,7 @@ def _report(
         np.array([point.mass_std for point in known]),
     )
     how = Preparation(cutoff_hz=wish.cutoff_hz, kinematics=model.kinematics)
-    gain = None if recording.tau is not None else model.robot.drive.gain
+    gain = gain_of(model, recording, files[1])
     payload_report(
         wish.report or Path(),
         model,
@@ -153,14 +157,13 @@ def _quality(recording: Recording, model: DynamicModel, path: Path) -> list[str]
 
 
 def _samples(
-    recording: Recording, model: DynamicModel, wish: OnlineWishes, after_s: float
+    recording: Recording, model: DynamicModel, gain: Gain, wish: OnlineWishes, after_s: float
 ) -> tuple[Iterator[OnlineSample], float]:
     """The stream, on a clock that goes on after a time, and how late a sample comes, [s]."""
     from steelyard.live import paced, path_of, replay
     from steelyard.signals import Preparation
 
     how = Preparation(cutoff_hz=wish.cutoff_hz, kinematics=model.kinematics)
-    gain = None if recording.tau is not None else model.robot.drive.gain
     samples = replay(recording, how, gain=gain)
     if np.isfinite(after_s):
         samples = (sample._replace(t=sample.t + after_s + _RESUME_S) for sample in samples)

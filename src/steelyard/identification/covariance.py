@@ -60,6 +60,7 @@ def correlated_covariance(
     parts = zip(groups, spectra, solution.weights, strict=True)
     M = mixed.T @ sum(w**4 * group.quadratic(S) for group, S, w in parts) @ mixed + Z.T @ Z
     spread = solution.inverse @ M @ solution.inverse
+    spread = (spread + spread.T) / 2
     spread[solution.unknown, solution.unknown] = np.inf
     widening = np.array([S[0] / max(float(np.mean(S)), 1e-300) for S in spectra])
     return np.asarray(spread), widening.reshape(len(rows), -1).mean(axis=0)

@@ -19,7 +19,7 @@ __all__ = ["Solution", "solve_weighted"]
 Array = NDArray[np.float64]
 
 _ROUNDS = 50
-_RELATIVE_RANK = 1e-10
+_RELATIVE_RANK = 1e-8
 _SMALLEST_NOISE = 1e-10  # [Nm]
 
 

@@ -15,10 +15,11 @@ from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.fit import Estimator, Fit, fit
 from steelyard.identification.friction import FrictionLaw, friction_law
 from steelyard.identification.least_squares import solve_weighted
-from steelyard.identification.problem import RowMaker, Rows, kinds, require_same_joints
+from steelyard.identification.problem import RowMaker, Rows, kinds, require_same_joints, samples_of
 from steelyard.identification.validation import FrictionChoice, Validation, choose_friction, validation_of
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.drive import GAIN_TOLERANCE
 
 __all__ = ["DynamicModel", "essential", "identify", "scatter"]
 
@@ -42,6 +43,8 @@ class DynamicModel:
         made_from: what it was fitted to, a sentence each
         factor: triangular factors of the rows it was fitted to, one for each joint of each recording
         choice: how the friction law was chosen; None when it was given
+        gain: torque for each ampere that made its torques of motor currents, (n,) [Nm/A]; None where torques
+            were measured
     """
 
     robot: RobotModel
@@ -52,6 +55,7 @@ class DynamicModel:
     made_from: Sequence[str]
     factor: RegressionFactor = field(repr=False)
     choice: FrictionChoice | None = None
+    gain: Array | None = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -87,6 +91,27 @@ class DynamicModel:
             kinematics=self.kinematics,
         )
         return np.asarray(self.rows(motion).Y @ self.estimate.value)
+
+    def require_alike(self, samples: Samples) -> None:
+        """Refuses samples of other joints, another kind of motion, or torques made otherwise than its own.
+
+        Args:
+            samples: to compare with the model
+        """
+        require_same_joints(self.robot, samples)
+        if samples.kinematics != self.kinematics:
+            raise InvalidSamples(
+                f"the model was fitted to {self.kinematics} motion,"
+                f" these samples hold {samples.kinematics} motion"
+            )
+        if (samples.gain is None) != (self.gain is None):
+            here, there = (_origin(gain) for gain in (self.gain, samples.gain))
+            raise InvalidSamples(f"the model was fitted to {here}, these samples hold {there}: use one kind")
+        if samples.gain is not None and self.gain is not None and not np.allclose(samples.gain, self.gain):
+            raise InvalidSamples(
+                f"the model was fitted with gains {np.round(self.gain, 3)} Nm/A, these torques were made with"
+                f" {np.round(samples.gain, 3)} Nm/A: prepare both with the same"
+            )
 
     def validate(self, samples: Samples) -> Validation:
         """How well the model predicts the torques of samples, at rest too.
@@ -128,6 +153,7 @@ def identify(
         progress: called with the share that is done
     """
     parts = _checked(robot, samples)
+    robot = _with_gains_of(robot, parts)
     choice = choose_friction(robot, parts, progress=progress) if friction == "auto" else None
     name = friction if choice is None else choice.law
     law = friction_law(name, robot.n) if isinstance(name, str) else name or _law_of(robot)
@@ -179,7 +205,7 @@ def scatter(models: Sequence[DynamicModel]) -> tuple[Array, Array]:
 
 
 def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequence[Samples]:
-    parts = [samples] if isinstance(samples, Samples) else list(samples)
+    parts = samples_of(samples)
     if not parts:
         raise InvalidSamples("there are no samples to identify from")
     for part in parts:
@@ -188,6 +214,25 @@ def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequenc
     if len({part.kinematics for part in parts}) > 1:
         raise InvalidSamples("some samples hold measured motion, others commanded; use one kind")
     return parts
+
+
+def _origin(gain: Array | None) -> str:
+    return "measured torques" if gain is None else "torques made of motor currents"
+
+
+def _with_gains_of(robot: RobotModel, parts: Sequence[Samples]) -> RobotModel:
+    """The robot with the gains that made the torques, worth what a maker's number is unless it says."""
+    gains = [part.gain for part in parts if part.gain is not None]
+    if not gains:
+        return robot
+    if len(gains) < len(parts) or any(not np.allclose(gain, gains[0]) for gain in gains):
+        raise InvalidSamples(
+            "some torques were made of currents with other gains than the others; use one kind"
+        )
+    drive = robot.drive
+    same = drive.gain is not None and np.allclose(drive.gain, gains[0])
+    std = drive.gain_std if same and drive.gain_std is not None else GAIN_TOLERANCE * np.abs(gains[0])
+    return robot.with_drive(replace(drive, gain=gains[0], gain_std=std))
 
 
 def _require_quick_sampling(samples: Samples) -> None:
@@ -232,7 +277,7 @@ def _model(
     shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
     told = tuple(f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts)
     return DynamicModel(
-        robot, found.law, estimate, shape_std, parts[0].kinematics, told, found.factor, choice
+        robot, found.law, estimate, shape_std, parts[0].kinematics, told, found.factor, choice, parts[0].gain
     )
 
 

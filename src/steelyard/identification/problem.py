@@ -8,7 +8,7 @@ limit, beyond which they are computed again in every pass); those of friction ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples
 from steelyard.identification.friction import FrictionLaw
-from steelyard.recording import Samples
+from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 
-__all__ = ["RowMaker", "Rows", "kinds", "require_same_joints"]
+__all__ = ["RowMaker", "Rows", "kinds", "require_same_joints", "samples_of"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -151,6 +151,21 @@ def kinds(names: Sequence[str]) -> NDArray[np.str_]:
         names: of unknowns
     """
     return np.array([name.rstrip("r").rstrip("0123456789") for name in names])
+
+
+def samples_of(given: Samples | Iterable[Samples]) -> list[Samples]:
+    """One or many samples as a list; anything else is refused.
+
+    Args:
+        given: by a caller
+    """
+    many = [given] if isinstance(given, Samples | Recording | str) else list(given)
+    for one in many:
+        if not isinstance(one, Samples):
+            raise InvalidSamples(
+                f"Samples are wanted, got {type(one).__name__}: prepare() the recording first"
+            )
+    return many
 
 
 def require_same_joints(robot: RobotModel, samples: Samples) -> None:

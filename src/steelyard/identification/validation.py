@@ -21,7 +21,7 @@ from steelyard.identification.friction import FrictionLaw, friction_law
 from steelyard.identification.problem import RowMaker
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.signals import Preparation, prepare
+from steelyard.signals import Gain, Preparation, prepare
 
 __all__ = [
     "FrictionChoice",
@@ -121,7 +121,7 @@ def choose_cutoff(
     recordings: Sequence[Recording],
     how: Preparation,
     *,
-    gain: Array | None = None,
+    gain: Gain = None,
     law: str = "smooth",
     cutoffs_hz: Sequence[float] = (2.5, 5.0, 10.0, 20.0, 40.0),
 ) -> tuple[float, dict[float, float]]:
@@ -133,7 +133,7 @@ def choose_cutoff(
         robot: the arm
         recordings: as measured
         how: to prepare them otherwise
-        gain: torque for each ampere, (n,) [Nm/A]; needed for recordings of currents
+        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed for recordings of currents
         law: name of the friction law to judge with
         cutoffs_hz: to choose from [Hz]; those that the slowest recording cannot have are left out
     """

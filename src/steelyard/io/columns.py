@@ -176,7 +176,7 @@ def _named(channel: str, rest: Iterable[_Column], place: str) -> list[_Column]:
     if len(words) > 1:
         raise UnreadableFile(
             f"{place}: {' and '.join(words)} both mean {channel};"
-            f" choose with columns={{'{channel}': '{words[0]}'}}"
+            f" choose with {_option(channel, words[0])}"
         )
     return group
 
@@ -189,7 +189,7 @@ def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
     if numbers not in (list(range(len(group))), list(range(1, len(group) + 1))):
         raise UnreadableFile(
             f"{place}: the columns of {channel} ({', '.join(column.name for column in group)}) are not"
-            f" numbered from 0 or 1 without a hole; name them in order with columns={{'{channel}': [...]}}"
+            f" numbered from 0 or 1 without a hole; name them in order with {_option(channel, 'A,B,...')}"
         )
     return sorted(group, key=lambda column: int(column.label or 0))
 
@@ -215,7 +215,7 @@ def _require(found: Mapping[str, list[_Column]], names: Sequence[str], wishes: W
             known = ", ".join(word for word in _WORDS[channel] if "." not in word)
             raise UnreadableFile(
                 f"{place}: no {words} column ({known}); there are: {there}."
-                f" Name yours with columns={{'{channel}': ...}}"
+                f" Name yours with {_option(channel, 'NAME')}"
             )
     chosen = [column.name for group in found.values() for column in group]
     for name in chosen:
@@ -234,14 +234,22 @@ def _require_wrench_facts(found: Mapping[str, list[_Column]], wishes: Wishes, pl
     if "wrench" in found and (wishes.wrench_frame is None or wishes.wrench_convention is None):
         raise UnreadableFile(
             f"{place}: it has a wrench ({found['wrench'][0].name}, ...), but not its frame and convention;"
-            " give wrench_frame and wrench_convention ('load_on_sensor' or 'sensor_on_load'),"
-            " or leave it out with columns={'wrench': []}"
+            " give wrench_frame and wrench_convention ('load_on_sensor' or 'sensor_on_load';"
+            " --wrench-frame and --wrench-convention where a command has them),"
+            f" or leave it out with {_option('wrench', '')}"
         )
     if "wrench" not in found and (wishes.wrench_frame is not None or wishes.wrench_convention is not None):
         raise UnreadableFile(
             f"{place}: wrench_frame or wrench_convention is given, but no wrench is found;"
-            " name its columns with columns={'wrench': [...]}"
+            f" name its columns with {_option('wrench', 'A,B,...')}"
         )
+
+
+def _option(channel: str, wanted: str) -> str:
+    """How to say which columns a channel has, in Python and on the command line."""
+    listed = [name for name in wanted.split(",") if name]
+    value = repr(listed[0]) if len(listed) == 1 else f"[{', '.join(map(repr, listed))}]"
+    return f"columns={{'{channel}': {value}}} (--column {channel}={wanted})"
 
 
 def _left_out(columns: Iterable[_Column]) -> list[str]:

@@ -48,6 +48,7 @@ def save_model(model: DynamicModel, path: str | Path) -> None:
         "kinematics": model.kinematics,
         "made_from": list(model.made_from),
         "choice": None if choice is None else [choice.law, choice.scores, choice.folds],
+        "gain": model.gain,
         "factor": {"R": model.factor.R, "rows": model.factor.rows},
     }
     _write(content, "model", path)
@@ -84,6 +85,7 @@ def save_payload(payload: Payload, path: str | Path) -> None:
         "noise": payload.noise,
         "status": payload.status,
         "method": payload.method,
+        "gain_error": payload.gain_error,
     }
     _write(content, "payload", path)
 
@@ -104,6 +106,7 @@ def load_payload(path: str | Path) -> Payload:
             _numbers(content["noise"]),
             content["status"],
             content.get("method", "direct"),
+            None if content.get("gain_error") is None else _numbers(content["gain_error"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UnreadableFile(f"{path} is not a whole payload file: {type(error).__name__} {error}") from error
@@ -125,6 +128,7 @@ def _model(content: dict[str, Any]) -> DynamicModel:
         tuple(content["made_from"]),
         RegressionFactor(_numbers(factor["R"]), np.array(factor["rows"], dtype=np.int64)),
         None if content["choice"] is None else FrictionChoice(*content["choice"]),
+        None if content.get("gain") is None else _numbers(content["gain"]),
     )
 
 

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.errors import InvalidRecording
 from steelyard.live.causal import CausalPath, RawRow
 from steelyard.payload.online.sample import OnlineSample
 from steelyard.recording import Recording, Samples
-from steelyard.signals import Preparation
+from steelyard.signals import Gain, Preparation, joint_torque
 
 __all__ = ["paced", "path_of", "replay"]
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def replay(
-    source: Recording | Samples, preparation: Preparation | None = None, *, gain: ArrayLike | None = None
+    source: Recording | Samples, preparation: Preparation | None = None, *, gain: Gain = None
 ) -> Iterator[OnlineSample]:
     """The samples of a recording one at a time, each made from what came before it and a short time after.
 
@@ -30,14 +30,14 @@ def replay(
     Args:
         source: what was recorded
         preparation: how samples were made that the model was fitted to; the defaults otherwise
-        gain: torque for each ampere, (n,) [Nm/A]; needed where the recording has currents only
+        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
     """
     if isinstance(source, Samples):
         return (
             OnlineSample(*row) for row in zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
         )
     path = path_of(source, preparation or Preparation())
-    return _through(path, _rows_of(source, path, _torque(source, gain)))
+    return _through(path, _rows_of(source, path, joint_torque(source, gain).tau))
 
 
 def path_of(recording: Recording, preparation: Preparation) -> CausalPath:
@@ -96,16 +96,3 @@ def _motion(recording: Recording, how: Preparation) -> list[Array]:
             break
         motion.append(more)
     return motion
-
-
-def _torque(recording: Recording, gain: ArrayLike | None) -> Array:
-    if gain is None:
-        if recording.tau is None:
-            raise InvalidRecording("the recording has no torques: give the drive gains (gain=, Nm/A)")
-        return recording.tau
-    if recording.current is None:
-        raise InvalidRecording("gains were given, but the recording has no motor currents")
-    factors = np.asarray(gain, dtype=float)
-    if factors.shape != (recording.n,) or not np.isfinite(factors).all() or not factors.all():
-        raise InvalidSamples(f"gain must be {recording.n} finite numbers other than 0 [Nm/A], got {factors}")
-    return np.asarray(recording.current * factors)

@@ -15,17 +15,17 @@ that the model is not quite right: the covariance is widened by the square of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
-from steelyard.identification.problem import require_same_joints
+from steelyard.identification.problem import samples_of
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload.methods import METHODS, Answer, WeighingProblem
-from steelyard.payload.methods.problem import fixed_rows
+from steelyard.payload.methods.problem import CERTAIN, fixed_rows
 from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
 
@@ -33,8 +33,11 @@ __all__ = ["Payload", "weigh"]
 
 Array = NDArray[np.float64]
 
+_Z95 = 1.96
 _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
-_STRANGE = 5.0  # times the empty arm's residuals, or its own uncertainty
+_STRANGE = 5.0  # times the empty arm's residuals
+_CONTRADICTED = 3.0  # standard deviations of the empty arm
+_UNLIKE = 4.0  # standard deviations
 _STRANGE_SHARE = 0.01  # of the torque
 
 
@@ -49,6 +52,8 @@ class Payload:
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
         status: how good it is, a sentence
         method: of weighing
+        gain_error: how one standard deviation of each drive's gain moves the ten numbers, (10, n), which is
+            in the covariance too; None where torques were measured
     """
 
     body: InertialParameters
@@ -57,6 +62,7 @@ class Payload:
     noise: Array
     status: str
     method: str = "direct"
+    gain_error: Array | None = None
 
     @property
     def std(self) -> Array:
@@ -65,7 +71,9 @@ class Payload:
 
     @property
     def com_std(self) -> Array:
-        """Standard deviation of the centre of mass, (3,) [m]."""
+        """Standard deviation of the centre of mass, (3,) [m]; infinite where there is no mass."""
+        if self.body.mass == 0:
+            return np.full(3, np.inf)
         slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
         known = np.where(np.isfinite(self.covariance[:4, :4]), self.covariance[:4, :4], 0.0)
         spread = np.sqrt(np.diag(slope @ known @ slope.T))
@@ -73,13 +81,13 @@ class Payload:
 
     @property
     def excited(self) -> tuple[str, ...]:
-        """Names of the numbers that the motion tells, of `PARAMETER_NAMES`."""
+        """Names of the numbers that the motion, or what was fixed, tells, of `PARAMETER_NAMES`."""
         return tuple(name for name, std in zip(PARAMETER_NAMES, self.std, strict=True) if np.isfinite(std))
 
     @property
     def trusted(self) -> bool:
-        """Whether all ten numbers are known and nothing speaks against them."""
-        return len(self.excited) == 10 and "do not trust" not in self.status
+        """Whether its method tells what it can tell, and nothing speaks against it."""
+        return "do not trust" not in self.status and "do not use" not in self.status
 
     def together_with(self, tool: Payload) -> Payload:
         """The tool and this part as one load, their uncertainties added.
@@ -92,15 +100,21 @@ class Payload:
                 f"the tool is given in frame '{tool.body.frame}', the part in '{self.body.frame}':"
                 " express both in one frame first"
             )
+        mine, others = self.gain_error, tool.gain_error
+        covariance, gain_error = self.covariance + tool.covariance, mine if others is None else others
+        if mine is not None and others is not None:  # a gain that is wrong is wrong for both
+            gain_error = mine + others
+            covariance = covariance + mine @ others.T + others @ mine.T
         return Payload(
             InertialParameters.from_vector(self.body.vector + tool.body.vector, self.body.frame),
             InertialParameters.from_vector(
                 self.unconstrained.vector + tool.unconstrained.vector, self.body.frame
             ),
-            self.covariance + tool.covariance,
+            covariance,
             self.noise,
             f"tool and part together; the part: {self.status}; the tool: {tool.status}",
             self.method,
+            gain_error,
         )
 
 
@@ -118,8 +132,8 @@ def weigh(
         model: of the empty arm
         samples: of the loaded arm, one or many
         method: a name of `steelyard.payload.methods.METHODS`
-        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"m": 2.8}; cx, cy, cz for the
-            centre of mass [m]; 'inertia' for all six, about the flange's origin
+        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy, cz for
+            the centre of mass [m]; 'inertia' for all six, about the flange's origin
         empty: for the methods that need them: runs of the empty arm ('torque-change' on the same motion,
             'joint' on any), or the controller's torque of the empty arm on the same motion ('manufacturer')
     """
@@ -129,40 +143,64 @@ def weigh(
     others = () if empty is None else _checked(model, empty, "compare with")
     problem = WeighingProblem(model, parts, fixed_rows(fixed or {}), others)
     answer = METHODS[method](problem)
-    covariance = max(1.0, answer.contradiction) ** 2 * answer.covariance + _gain_covariance(model, answer)
+    gain_error = _gain_error(model, answer)
+    covariance = max(1.0, answer.contradiction) ** 2 * answer.covariance
+    if gain_error is not None:
+        covariance = covariance + gain_error @ gain_error.T
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     body, status = _judged(plain, covariance, answer, tuple(fixed or ()))
-    strange = _strangeness(model, parts, answer)
-    return Payload(body, plain, covariance, answer.noise, f"{status}{strange}", method)
+    doubt = _strangeness(model, parts, answer, method) or _unlike_fixed(problem, method, fixed or {})
+    return Payload(body, plain, covariance, answer.noise, f"{status}{doubt}", method, gain_error)
 
 
 def _checked(model: DynamicModel, samples: Samples | Iterable[Samples], purpose: str) -> Sequence[Samples]:
-    parts = [samples] if isinstance(samples, Samples) else list(samples)
+    parts = samples_of(samples)
     if not parts:
         raise InvalidSamples(f"there are no samples to {purpose}")
     for part in parts:
-        require_same_joints(model.robot, part)
-        if part.kinematics != model.kinematics:
-            raise InvalidSamples(
-                f"the model was fitted to {model.kinematics} motion,"
-                f" these samples hold {part.kinematics} motion"
-            )
+        model.require_alike(part)
     return parts
 
 
-def _gain_covariance(model: DynamicModel, answer: Answer) -> Array:
-    """What the uncertain gains of the drives add to the covariance, (10, 10)."""
+def _gain_error(model: DynamicModel, answer: Answer) -> Array | None:
+    """How one standard deviation of each gain moves the ten numbers, (10, n)."""
     drive = model.robot.drive
-    if drive.gain is None or drive.gain_std is None:
-        return np.zeros((10, 10))
-    moved = answer.per_gain * np.abs(drive.gain_std / drive.gain)
-    return np.asarray(moved @ moved.T)
+    if drive.gain is None or drive.gain_std is None or not drive.gain_std.any():
+        return None
+    return np.asarray(answer.per_gain * np.abs(drive.gain_std / drive.gain))
+
+
+def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> str:
+    """A sentence where the data speak against a number that was given."""
+    if not len(problem.fixed):
+        return ""
+    free = METHODS[method](replace(problem, fixed=np.zeros((0, 11))))
+    if free.unknown.any():
+        return ""
+    rows = problem.fixed / CERTAIN
+    spread = max(1.0, free.contradiction) ** 2 * free.covariance
+    if (error := _gain_error(problem.model, free)) is not None:
+        spread = spread + error @ error.T
+    std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], spread, rows[:, :-1]))
+    z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
+    if z.max() < _UNLIKE:
+        return ""
+    return (
+        f"; do not trust this: the data speak against {', '.join(fixed)} as given,"
+        f" by {z.max():.0f} standard deviations"
+    )
 
 
 def _judged(
     plain: InertialParameters, spread: Array, answer: Answer, fixed: tuple[str, ...]
 ) -> tuple[InertialParameters, str]:
     """The body to answer with, and a sentence about it."""
+    half = _Z95 * float(np.sqrt(spread[0, 0]))
+    if not answer.unknown[0] and abs(plain.mass) < half:
+        return plain, (
+            f"do not trust this: {plain.mass:.3g} +- {half:.3g} kg cannot be told from nothing;"
+            " the arm carries what it did when it was identified, or too little more to weigh"
+        )
     if not answer.unknown[0] and plain.mass <= 0:
         return plain, (
             f"do not trust this: the mass is {plain.mass:.4g} kg; is the model that of the empty arm,"
@@ -170,10 +208,15 @@ def _judged(
         )
     if answer.unknown.any():
         names = ", ".join(np.array(PARAMETER_NAMES)[answer.unknown])
-        why = "; ".join((*answer.notes, "do not use these numbers"))
-        return plain, f"the motion says nothing about {names}; {why}"
+        if answer.notes:
+            return plain, f"nothing is known about {names}: {'; '.join(answer.notes)}"
+        return plain, f"the motion says nothing about {names}; do not use these numbers"
     body, distance = nearest_physical(plain, spread)
-    told = f"{', '.join(fixed)} as given, the others excited" if fixed else "all ten parameters were excited"
+    told = (
+        f"with {', '.join(fixed)} as given all others were excited"
+        if fixed
+        else "all ten parameters were excited"
+    )
     if distance == 0.0:
         return body, f"{told}, and a real body can have them"
     if distance < _FAR:
@@ -182,20 +225,22 @@ def _judged(
             f" {distance:.1f} standard deviations from the plain estimate"
         )
     if fixed:
-        return plain, f"{told}; no real body: {plain.why_not_physical}"
+        return plain, f"do not trust this: {told}, but no real body has them: {plain.why_not_physical}"
     return plain, (
         f"do not trust this: the nearest real body is {distance:.0f} standard deviations away;"
         f" {plain.why_not_physical}"
     )
 
 
-def _strangeness(model: DynamicModel, parts: Sequence[Samples], answer: Answer) -> str:
+def _strangeness(model: DynamicModel, parts: Sequence[Samples], answer: Answer, method: str) -> str:
     """A sentence where the loaded torques do not look like those of the arm that was identified."""
-    if answer.contradiction > _STRANGE:
+    if answer.contradiction > _CONTRADICTED:
         return (
             f"; do not trust this: the loaded torques contradict the empty arm by {answer.contradiction:.0f}"
             " standard deviations: is the model that of this arm, and did nothing touch it?"
         )
+    if method == "static":  # friction at rest is no residual of a motion
+        return ""
     size = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
     times = answer.noise / np.maximum(model.estimate.noise, 1e-300)
     strange = (times > _STRANGE) & (answer.noise > _STRANGE_SHARE * size)

@@ -22,12 +22,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.errors import InvalidRobot
 
-__all__ = ["DRIVE_NAMES", "DriveModel"]
+__all__ = ["DRIVE_NAMES", "GAIN_TOLERANCE", "DriveModel"]
 
 Array = NDArray[np.float64]
 
 DRIVE_NAMES = ("Ia", "Fc", "Fv", "B")
 """The linear drive parameters of a joint, in the order of the regressor's columns."""
+
+GAIN_TOLERANCE = 0.02
+"""What a maker's gain is worth, relative: magnets and windings differ, and weaken as they warm up."""
 
 _PER_JOINT = (
     "rotor_inertia",
@@ -67,7 +70,8 @@ class DriveModel:
         stribeck_speed: vs, (n,) [rad/s]
         sign_width: width of the smoothed sign, [rad/s]; 0 is the exact sign
         gain: torque of the drive for each ampere, gear included, (n,) [Nm/A]; None when unknown
-        gain_std: standard deviation of the gains, (n,) [Nm/A]; None where they are taken as exact
+        gain_std: standard deviation of the gains, (n,) [Nm/A]; zero where they are exact, as in simulation.
+            None says nothing: `identify` then takes `GAIN_TOLERANCE` of them where it is given currents
         coupling: C of motor positions = C joint positions, (n, n); None when each motor turns one joint
     """
 

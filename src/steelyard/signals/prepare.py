@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
 from steelyard.recording import Recording, Samples
+from steelyard.robot import DriveModel
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample
 from steelyard.trajectory import FourierTrajectory
 
-__all__ = ["Preparation", "prepare", "split_at_gaps"]
+__all__ = ["Gain", "JointTorque", "Preparation", "joint_torque", "prepare", "split_at_gaps"]
 
 Array = NDArray[np.float64]
+Gain: TypeAlias = ArrayLike | DriveModel | None
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Preparation:
     """How Samples shall be made.
 
     Attributes:
-        rate_hz: of the samples before decimation, [Hz]; None for the recording's own median rate
+        rate_hz: of the samples before decimation, [Hz]; None for the recording's own mean rate
         cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; None for no filter
         torque_cutoff_hz: of the same filter on the torques, [Hz]; None, because friction jumps where a joint
             turns round, and a filter smears the jump in the torques but not in the regressor
@@ -86,24 +88,29 @@ class _Signals:
         return replace(self, tau=change(self.tau), motion=motion, steps=(*self.steps, step))
 
 
-def prepare(
-    recording: Recording, preparation: Preparation | None = None, *, gain: ArrayLike | None = None
-) -> Samples:
+def prepare(recording: Recording, preparation: Preparation | None = None, *, gain: Gain = None) -> Samples:
     """The samples of a recording, ready to fit.
 
     The quality of the recording is checked: errors are raised, warnings stay with the samples. Torques are
-    taken where the recording has them, else motor currents times the gains.
+    motor currents times the gains where gains are given, else those that were measured. A recording
+    that begins or ends in motion has doubtful accelerations there: give `trim_s`.
 
     Args:
         recording: as measured
         preparation: how; the defaults of `Preparation` otherwise
-        gain: torque for each ampere, (n,) [Nm/A]; needed where the recording has currents only
+        gain: torque for each ampere, (n,) [Nm/A], or the drives, where motors turn several joints; needed
+            where the recording has currents only
     """
+    if not isinstance(recording, Recording):
+        raise InvalidSamples(
+            f"prepare() wants a Recording, got {type(recording).__name__}: read_recording() it first"
+        )
     how = preparation or Preparation()
     report = check_quality(recording)
     if not report.ok:
         raise InvalidRecording(f"the recording is not fit for use: {report.findings[0].sentence}")
-    signals = _uniform(_select(recording, how, gain), how)
+    torque = joint_torque(recording, gain)
+    signals = _uniform(_select(recording, how, torque), how)
     rate_hz = float(1.0 / (signals.t[1] - signals.t[0]))
     signals = _filter(signals, how, rate_hz)
     q, v, a, derived = _differentiate(signals, how, rate_hz)
@@ -124,6 +131,7 @@ def prepare(
         made_by=tuple(steps),
         start_s=float(signals.t[cut][0]),
         warnings=tuple(f.sentence for f in report.findings if f.severity == "warning"),
+        gain=torque.gain,
     )
 
 
@@ -139,8 +147,8 @@ def split_at_gaps(recording: Recording, longest_s: float) -> tuple[Recording, ..
     return tuple(recording.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans)
 
 
-def _select(recording: Recording, how: Preparation, gain: ArrayLike | None) -> _Signals:
-    tau, origin = _torque(recording, gain)
+def _select(recording: Recording, how: Preparation, torque: JointTorque) -> _Signals:
+    tau, origin = torque.tau, torque.words
     if how.kinematics == "commanded":
         if recording.q_commanded is None:
             raise InvalidRecording("the recording has no commanded positions; use kinematics='measured'")
@@ -164,19 +172,41 @@ def _until_none(*signals: Array | None) -> tuple[Array, ...]:
     return tuple(x for x in itertools.takewhile(lambda x: x is not None, signals) if x is not None)
 
 
-def _torque(recording: Recording, gain: ArrayLike | None) -> tuple[Array, str]:
+class JointTorque(NamedTuple):
+    """The torques of a recording.
+
+    Attributes:
+        tau: at the joints, (N, n) [Nm or N]
+        gain: torque for each ampere that made them of currents, (n,) [Nm/A]; None where they were measured
+        words: what they are
+    """
+
+    tau: Array
+    gain: Array | None
+    words: str
+
+
+def joint_torque(recording: Recording, gain: Gain = None) -> JointTorque:
+    """The torques of a recording: motor currents times gains where gains are given, else as measured.
+
+    Args:
+        recording: as measured
+        gain: torque for each ampere, (n,) [Nm/A], or the drives, where motors turn several joints
+    """
     if gain is None:
         if recording.tau is not None:
-            return recording.tau, "measured torques"
+            return JointTorque(recording.tau, None, "measured torques")
         if recording.current is None:
             raise InvalidRecording("the recording has neither torques nor motor currents")
         raise InvalidRecording("the recording has motor currents only: give the drive gains (gain=, Nm/A)")
     if recording.current is None:
         raise InvalidRecording("gains were given, but the recording has no motor currents")
-    factors = np.asarray(gain, dtype=float)
+    drive = gain if isinstance(gain, DriveModel) else None
+    factors = np.asarray(gain if drive is None else drive.gain, dtype=float)
     if factors.shape != (recording.n,) or not np.isfinite(factors).all() or not factors.all():
         raise InvalidSamples(f"gain must be {recording.n} finite numbers other than 0 [Nm/A], got {factors}")
-    return recording.current * factors, f"motor currents times {np.array2string(factors, precision=4)} Nm/A"
+    tau = recording.current * factors if drive is None else drive.torque_from_current(recording.current)
+    return JointTorque(tau, factors, f"motor currents times {np.array2string(factors, precision=4)} Nm/A")
 
 
 def _uniform(signals: _Signals, how: Preparation) -> _Signals:
@@ -187,7 +217,8 @@ def _uniform(signals: _Signals, how: Preparation) -> _Signals:
         i = int(steps.argmax())
         raise InvalidRecording(
             f"{steps[i]:.3f} s are missing after t = {signals.t[i]:.3f} s (longest allowed: {longest:.3f} s);"
-            " use split_at_gaps() or allow it with longest_gap_s"
+            " record again, or cut it there: steelyard check FILE --between FROM,TO -o PIECE.parquet"
+            " (in Python: split_at_gaps; or allow the hole with Preparation(longest_gap_s=...))"
         )
     rate_hz = how.rate_hz or 1.0 / float(np.mean(steps))
     if rate_hz > 1.5 / median:

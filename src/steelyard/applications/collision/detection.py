@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from steelyard.applications.collision.learning import missing_friction
 from steelyard.applications.collision.observer import Observer, ObserverSample, ObserverState
@@ -21,6 +21,7 @@ from steelyard.applications.collision.residuals import Residuals, observe
 from steelyard.applications.collision.thresholds import Thresholds, residual_std
 from steelyard.errors import InvalidSamples
 from steelyard.recording import Recording
+from steelyard.signals import Gain
 
 __all__ = ["Contact", "Detections", "Detector", "DetectorState", "detect"]
 
@@ -28,6 +29,7 @@ Array = NDArray[np.float64]
 
 _ROUNDING_S = 1e-6  # of a clock
 _AFTERWARDS_S = 0.5  # in which an arm swings after a contact
+_MOSTLY_FREE = 0.5  # share of a recording beyond which contacts are rather errors
 
 
 @dataclass(frozen=True)
@@ -203,13 +205,13 @@ class Detections:
     status: str
 
 
-def detect(detector: Detector, recording: Recording, *, gain: ArrayLike | None = None) -> Detections:
+def detect(detector: Detector, recording: Recording, *, gain: Gain = None) -> Detections:
     """The contacts of a whole recording, the same as step by step.
 
     Args:
         detector: observer and thresholds
         recording: as measured; its steps may vary, a hole is refused
-        gain: torque for each ampere, (n,) [Nm/A]; needed where the recording has currents only
+        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
     """
     observer = detector.observer
     residuals = observe(observer, recording, gain=gain)
@@ -222,13 +224,31 @@ def detect(detector: Detector, recording: Recording, *, gain: ArrayLike | None =
     if states[-1].contact is not None:
         contacts.append(states[-1].contact)
     threshold = np.array([state.threshold for state in states])
-    free = _away_from(contacts, residuals.t)
-    doubts = detector.thresholds.doubts(residuals, free)
-    if words := missing_friction(observer.arm, residuals):
-        doubts = (*doubts, words)
+    doubts = _doubts(detector, contacts, residuals)
     count = f"{len(contacts)} contact{'' if len(contacts) == 1 else 's'}"
     status = f"{count} in {residuals.t[-1]:.1f} s; thresholds {detector.thresholds.status}"
     return Detections(tuple(contacts), residuals, threshold, doubts, status)
+
+
+def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residuals) -> tuple[str, ...]:
+    """What stands against trusting the contacts, a sentence each."""
+    observer = detector.observer
+    doubts = list(detector.thresholds.doubts(residuals, _away_from(contacts, residuals.t)))
+    if words := missing_friction(observer, residuals):
+        doubts.append(words)
+    lasts = float(residuals.t[-1] - residuals.t[0])
+    if lasts < observer.settling_s:
+        doubts.append(
+            f"the recording lasts {lasts:.2g} s, the observer needs {observer.settling_s:.2g} s to see a"
+            " contact whole: record longer"
+        )
+    share = sum(contact.end_s - contact.start_s for contact in contacts) / lasts
+    if share > _MOSTLY_FREE:
+        doubts.append(
+            f"{100 * share:.0f} % of the recording would be contact: rather the model or the payload is that"
+            " of another arm, or torques have another sign, unit or order"
+        )
+    return tuple(doubts)
 
 
 def _away_from(contacts: Sequence[Contact], t: Array) -> NDArray[np.bool_]:

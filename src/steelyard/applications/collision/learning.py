@@ -1,12 +1,12 @@
 """Thresholds from a motion without contact, and the friction of the day from the same motion.
 
-Friction changes from day to day and with temperature. Changes (d_Fc, d_Fv, d_B) of a drive show in the
-residual as
+Friction changes from day to day and with temperature. Changes (d_Fc, d_Fv, d_B) of the drives show in the
+residuals of the joints as
 
-    r = -F[s d_Fc + |v|^alpha sign(v) d_Fv + d_B],     F the observer's own filter
+    r = -U' F[s d_Fc + |w|^alpha sign(w) d_Fv + d_B],     w = U v,     F the observer's own filter
 
-so they are found by least squares from what moves, with the prior that friction changes by a half (one
-standard deviation). The rest of r, in standard deviations of the model's torque, has a tail
+(U = 1 where each motor turns one joint), so they are found by least squares from what moves, all joints at
+once because U mixes them, with the prior that friction changes by a half (one standard deviation). The rest of r, in standard deviations of the model's torque, has a tail
 (`steelyard.applications.collision.tail`) that says which level is crossed as rarely as the user wants. So
 that the level does not profit from its own correction, each half of the motion is judged with the friction
 that the other half showed.
@@ -17,22 +17,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from steelyard.applications.collision.dynamics import ArmDynamics
 from steelyard.applications.collision.observer import MomentumObserver, Observer
-from steelyard.applications.collision.residuals import Residuals, observe
+from steelyard.applications.collision.residuals import Residuals, observe_samples, observer_samples
 from steelyard.applications.collision.tail import Tail, cluster_peaks, fit_tail
 from steelyard.applications.collision.thresholds import LearnedFrom, Thresholds, residual_std
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
+from steelyard.signals import Gain
 
 __all__ = ["Learned", "learn", "missing_friction"]
 
 Array = NDArray[np.float64]
 
 _DAY_TO_DAY = 0.5  # of friction, one standard deviation
-_SETTLING = 8.0  # filter times after which the start of the observer is forgotten
 _INDEPENDENT = 4.0  # filter times between samples that tell something new
 _KNOWN_FRICTION = 0.1  # slack for each Nm of friction below which friction tells about itself
 _IMPOSSIBLE = 1e-4  # probability of the largest peak of a free motion below which it is none
@@ -40,6 +39,7 @@ _CAREFUL = 2.0  # deviations that count as one where there are no other peaks to
 _SHORTEST_S = 5.0
 _MOVING = 0.01  # [rad/s]
 _DIRECTION_EXPLAINS = 0.5
+_TELLING_TIMES = 5.0  # independent samples of either direction that tell friction from other errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def learn(
     observer: Observer,
     recording: Recording,
     *,
-    gain: ArrayLike | None = None,
+    gain: Gain = None,
     false_alarms_per_hour: float = 1.0,
     adapt_friction: bool = True,
 ) -> Learned:
@@ -70,7 +70,7 @@ def learn(
     Args:
         observer: of the arm with what it carries in that motion
         recording: of a motion like the ones to watch
-        gain: torque for each ampere, (n,) [Nm/A]; needed where the recording has currents only
+        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
         false_alarms_per_hour: of all residuals together, [1/h]
         adapt_friction: whether friction and offset are corrected, too
     """
@@ -80,15 +80,16 @@ def learn(
         raise InvalidRecording(
             f"{recording.duration_s:.1f} s are too short to learn from; record at least {_SHORTEST_S:g} s"
         )
-    free = observe(observer, recording, gain=gain)
+    samples = observer_samples(recording, observer.arm.robot, gain=gain)
+    free = observe_samples(observer, samples)
     plain = MomentumObserver(observer.arm, observer.gain_hz, observer.longest_gap_s)
-    seen = free if type(observer) is MomentumObserver else observe(plain, recording, gain=gain)
-    if words := missing_friction(observer.arm, seen):
+    seen = free if type(observer) is MomentumObserver else observe_samples(plain, samples)
+    if words := missing_friction(plain, seen):
         raise InvalidRecording(words)
     change, parts = np.zeros((3, observer.arm.n)), [free]
     if adapt_friction:
         change, halves = _changes(plain, seen)
-        parts = [observe(_adapted(observer, half), recording, gain=gain) for half in halves]
+        parts = [observe_samples(_adapted(observer, half), samples) for half in halves]
     watching = _adapted(observer, change)
     tails = _tails(watching, free, parts)
     m = len(observer.names)
@@ -105,20 +106,30 @@ def learn(
     return Learned(watching, Thresholds(level, _status(watching, told), told))
 
 
-def missing_friction(arm: ArmDynamics, residuals: Residuals) -> str | None:
+def missing_friction(observer: Observer, residuals: Residuals) -> str | None:
     """What a recording shows of friction that the model does not know, in words; None when it knows it.
 
+    Friction is told from other errors by its sign: the drive must move both ways, and for long enough.
+
     Args:
-        arm: that was observed
+        observer: of the arm
         residuals: of its joints along the recording
     """
+    arm = observer.arm
     if len(residuals.names) != arm.n:
         return None
+    U = arm.friction.mixing
+    settled = _settled(observer, residuals)
+    speed, torque = residuals.v[settled], residuals.residual[settled]
+    if U is not None:
+        speed, torque = speed @ U.T, np.linalg.solve(U.T, torque.T).T
+    enough = _TELLING_TIMES * _together(observer, residuals)
     for j in range(arm.n):
-        moving = np.abs(residuals.v[:, j]) > _MOVING
-        if moving.mean() < _KNOWN_FRICTION:
+        forwards, backwards = speed[:, j] > _MOVING, speed[:, j] < -_MOVING
+        moving = forwards | backwards
+        if min(forwards.sum(), backwards.sum()) < enough or moving.mean() < _KNOWN_FRICTION:
             continue
-        r, v = residuals.residual[moving, j], residuals.v[moving, j]
+        r, v = torque[moving, j], speed[moving, j]
         columns = np.column_stack([np.sign(v), v, np.ones(len(v))])
         found = np.linalg.lstsq(columns, r, rcond=None)[0]
         turning = columns[:, :2] @ found[:2]
@@ -137,8 +148,10 @@ def _changes(observer: Observer, free: Residuals) -> tuple[Array, tuple[Array, A
     """Changes of Fc, Fv and B, (3, n), from the whole motion, and for each half from the other one."""
     columns = _filtered_columns(observer, free)
     friction = observer.arm.friction
+    U = friction.mixing
+    at_rest = friction.friction_at_rest if U is None else friction.friction_at_rest @ np.abs(U)
     usable = _settled(observer, free)[:, None] & (
-        free.slack.sum(axis=1) <= 2 * _KNOWN_FRICTION * np.maximum(friction.friction_at_rest, 1e-9)
+        free.slack.sum(axis=1) <= 2 * _KNOWN_FRICTION * np.maximum(at_rest, 1e-9)
     )
     first = (free.t < free.t[-1] / 2)[:, None]
     whole, second_half, first_half = (
@@ -148,25 +161,35 @@ def _changes(observer: Observer, free: Residuals) -> tuple[Array, tuple[Array, A
 
 
 def _least_squares(observer: Observer, free: Residuals, columns: Array, usable: NDArray[np.bool_]) -> Array:
-    friction = observer.arm.friction
-    change = np.zeros((3, observer.arm.n))
+    """Changes of Fc, Fv and B, (3, n): normal equations of all joints and the prior, in its deviations."""
+    friction, n = observer.arm.friction, observer.arm.n
     size = _DAY_TO_DAY * np.abs(np.array([friction.coulomb, friction.viscous, friction.coulomb]))
-    step_s = float(np.median(np.diff(free.t)))
-    together = max(_INDEPENDENT / (2 * np.pi * observer.gain_hz) / step_s, 1.0)
-    for j in range(observer.arm.n):
-        rows, r = -columns[usable[:, j], j], free.residual[usable[:, j], j]
-        known = size[:, j] > 0
-        if not known.any() or len(r) < 3 * together:
+    U = np.eye(n) if friction.mixing is None else friction.mixing
+    together = _together(observer, free)
+    A, b = np.eye(3 * n), np.zeros(3 * n)
+    for j in range(n):
+        rows = usable[:, j]
+        if rows.sum() < 3 * together:
             continue
-        noise = np.std(r) * np.sqrt(together)
-        A = np.vstack([rows[:, known] / max(noise, 1e-12), np.diag(1 / size[known, j])])
-        b = np.concatenate([r / max(noise, 1e-12), np.zeros(known.sum())])
-        change[known, j] = np.linalg.lstsq(A, b, rcond=None)[0]
-    return change
+        r = free.residual[rows, j]
+        noise = max(float(np.std(r) * np.sqrt(together)), 1e-12)
+        drives = np.flatnonzero(U[:, j])
+        seen = -columns[np.ix_(rows, drives)] * U[drives, j][:, None] * size.T[drives] / noise
+        seen = seen.reshape(len(r), -1)
+        at = (3 * drives[:, None] + np.arange(3)).ravel()
+        A[np.ix_(at, at)] += seen.T @ seen
+        b[at] += seen.T @ (r / noise)
+    return size * np.linalg.solve(A, b).reshape(n, 3).T
+
+
+def _together(observer: Observer, residuals: Residuals) -> float:
+    """How many samples tell no more than one, because the filter makes them alike."""
+    step_s = float(np.median(np.diff(residuals.t)))
+    return max(_INDEPENDENT / (2 * np.pi * observer.gain_hz) / step_s, 1.0)
 
 
 def _filtered_columns(observer: Observer, free: Residuals) -> Array:
-    """What a unit change of Fc, Fv and B of a drive adds to the torque of its joint, filtered, (N, n, 3)."""
+    """What a unit change of Fc, Fv and B of each drive adds to its own torque, filtered, (N, n, 3)."""
     friction = observer.arm.friction
     U = friction.mixing
     speed = free.v if U is None else free.v @ U.T
@@ -194,7 +217,7 @@ def _adapted(observer: Observer, change: Array) -> Observer:
 
 
 def _settled(observer: Observer, free: Residuals) -> NDArray[np.bool_]:
-    return np.asarray(free.t >= free.t[0] + _SETTLING / (2 * np.pi * observer.gain_hz))
+    return np.asarray(free.t >= free.t[0] + observer.settling_s)
 
 
 def _tails(observer: Observer, free: Residuals, parts: list[Residuals]) -> tuple[Tail, ...]:
@@ -204,7 +227,7 @@ def _tails(observer: Observer, free: Residuals, parts: list[Residuals]) -> tuple
     beyond = np.where(first, parts[0].beyond_friction, parts[-1].beyond_friction)
     settled = _settled(observer, free)
     z, t = np.abs(beyond[:, None] / std)[settled].reshape(settled.sum(), -1), free.t[settled]
-    gap_s = _SETTLING / (4 * np.pi * observer.gain_hz)
+    gap_s = observer.settling_s / 2
     tails = tuple(fit_tail(z[:, j], t, gap_s) for j in range(z.shape[1]))
     for j, tail in enumerate(tails):
         _require_free(z[:, j], t, tail, gap_s, free.names[j % len(free.names)])

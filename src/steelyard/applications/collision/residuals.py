@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from steelyard.applications.collision.observer import Observer, ObserverSample, ObserverState
-from steelyard.errors import InvalidRecording, InvalidRobot
+from steelyard.errors import InvalidRecording
+from steelyard.quality import check_quality
 from steelyard.recording import Recording
+from steelyard.robot import RobotModel
+from steelyard.signals import Gain, joint_torque
 
-__all__ = ["Residuals", "observe", "observer_samples"]
+__all__ = ["Residuals", "observe", "observe_samples", "observer_samples"]
 
 Array = NDArray[np.float64]
 
@@ -78,33 +81,45 @@ class Residuals:
         )
 
 
-def observe(observer: Observer, recording: Recording, *, gain: ArrayLike | None = None) -> Residuals:
+def observe(observer: Observer, recording: Recording, *, gain: Gain = None) -> Residuals:
     """The residuals along a recording, the same as step by step.
 
     Args:
         observer: of the arm
         recording: as measured; its steps may vary, a hole is refused
-        gain: torque for each ampere, (n,) [Nm/A]; needed where the recording has currents only
+        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
     """
-    samples = observer_samples(recording, observer.arm.n, gain=gain)
+    return observe_samples(observer, observer_samples(recording, observer.arm.robot, gain=gain))
+
+
+def observe_samples(observer: Observer, samples: Sequence[ObserverSample]) -> Residuals:
+    """The residuals along samples.
+
+    Args:
+        observer: of the arm
+        samples: in the order of time
+    """
     return Residuals.of(observer, samples, list(_states(observer, samples)))
 
 
 def observer_samples(
-    recording: Recording, n: int, *, gain: ArrayLike | None = None
+    recording: Recording, robot: RobotModel, *, gain: Gain = None
 ) -> Sequence[ObserverSample]:
     """The rows of a recording that an observer can use: whole ones with a new time.
 
-    Velocity is measured; where it is not, it is the difference to the position before, half a step late.
+    Velocity is measured; where it is not, it is the difference to the position before, half a step late. A
+    recording that is not fit for use, or of other joints, is refused.
 
     Args:
         recording: as measured
-        n: number of joints of the arm
-        gain: torque for each ampere, (n,) [Nm/A]; needed where the recording has currents only
+        robot: the arm, said to be that of the recording
+        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
     """
-    if recording.n != n:
-        raise InvalidRecording(f"the arm has {n} joints, the recording {recording.n}")
-    tau = _torque(recording, gain)
+    _require_same_joints(recording, robot)
+    tau = joint_torque(recording, gain).tau
+    report = check_quality(recording, limits=robot.limits)
+    if not report.ok:
+        raise InvalidRecording(f"the recording is not fit for use: {report.findings[0].sentence}")
     v = recording.v
     signals = [recording.q, tau] if v is None else [recording.q, tau, v]
     whole = np.isfinite(np.hstack(signals)).all(axis=1)
@@ -121,17 +136,15 @@ def observer_samples(
     return [ObserverSample(float(t[i]), q[i], speed[i], tau[k]) for i, k in enumerate(keep)]
 
 
-def _torque(recording: Recording, gain: ArrayLike | None) -> Array:
-    if recording.tau is not None and gain is None:
-        return recording.tau
-    if recording.current is None:
-        raise InvalidRecording("the recording has neither torques nor motor currents")
-    if gain is None:
-        raise InvalidRecording("the recording has motor currents only: give the drive gains (gain=, Nm/A)")
-    factors = np.asarray(gain, dtype=float)
-    if factors.shape != (recording.n,) or not np.isfinite(factors).all():
-        raise InvalidRobot(f"gain must be {recording.n} finite numbers [Nm/A], got {factors}")
-    return np.asarray(recording.current * factors)
+def _require_same_joints(recording: Recording, robot: RobotModel) -> None:
+    if recording.n != robot.n:
+        raise InvalidRecording(f"the arm has {robot.n} joints, the recording {recording.n}")
+    named, given = tuple(robot.joint_names), tuple(recording.joint_names)
+    if named != given and sorted(named) == sorted(given):
+        raise InvalidRecording(
+            f"the joints of {robot.name} are in the order {', '.join(named)}, those of the recording"
+            f" {', '.join(given)}: bring the columns into the order of the arm"
+        )
 
 
 def _states(observer: Observer, samples: Sequence[ObserverSample]) -> Iterator[ObserverState]:

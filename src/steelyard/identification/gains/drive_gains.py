@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from steelyard.errors import InvalidRobot
+from steelyard.robot.drive import GAIN_TOLERANCE
 
 __all__ = ["DriveGains", "Origin"]
 
 Array = NDArray[np.float64]
 Origin = Literal["given", "targets", "known mass"]
 
-_TOLERANCE = {"given": 0.02, "targets": 0.02, "known mass": 0.01}
+_TOLERANCE = {"given": GAIN_TOLERANCE, "targets": GAIN_TOLERANCE, "known mass": 0.01}
 """What a gain is worth beyond its own error, relative: a motor differs from its maker's number by magnets and
 winding; and all of them weaken as they warm up, by about 0.1 % a kelvin, where ten kelvin are usual."""
 

@@ -198,8 +198,9 @@ def _frame_words(source: str, wanted: str, T: Array | None) -> str:
             f"the {wanted} frame of the target, taken to be the frame '{source}' that the payload was"
             " weighed in (make sure that it is)"
         )
-    place = " ".join(f"{x:.6g}" for x in T[:3, 3])
-    rows = "; ".join(" ".join(f"{x:.6g}" for x in row) for row in T[:3, :3] + 0.0)
+    exact = np.round(T, 9) + 0.0  # what trigonometry left of zeros is no length and no angle
+    place = " ".join(f"{x:.6g}" for x in exact[:3, 3])
+    rows = "; ".join(" ".join(f"{x:.6g}" for x in row) for row in exact[:3, :3])
     return (
         f"the {wanted} frame of the target; the frame '{source}' that the payload was weighed in sits there"
         f" at ({place}) m with the axes (rows) [{rows}]"

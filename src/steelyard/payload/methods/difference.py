@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.errors import InvalidSamples
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.payload.methods.direct import empty_response
@@ -19,6 +20,8 @@ __all__ = ["difference", "difference_weighted", "payload_of_difference"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+_ROUNDING = 1e-10
 
 
 def difference(problem: WeighingProblem) -> Answer:
@@ -50,6 +53,8 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     spread, _ = correlated_covariance(rows, solution)
     told = np.isfinite(np.diag(model.estimate.covariance)) & ~solution.unknown
     kept = np.flatnonzero(problem.jacobian.any(axis=1) & told)
+    if not kept.size:
+        raise InvalidSamples("these runs tell no parameter of the loaded arm: move more joints, for longer")
     S = (spread + model.estimate.covariance)[np.ix_(kept, kept)]
     solve, unknown = payload_of_difference(problem.jacobian[kept], S if weighted else None, problem.fixed)
     epsilon = np.append((theta - model.estimate.value)[kept], problem.fixed[:, -1])
@@ -61,7 +66,7 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     moved = gain_response(factor, solution, np.eye(p), n) - empty_response(model)
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
     value = solve @ epsilon
-    rest = np.linalg.solve(np.linalg.cholesky(S), (epsilon[: len(kept)] - problem.jacobian[kept] @ value))
+    rest = _whitening(S) @ (epsilon[: len(kept)] - problem.jacobian[kept] @ value)
     contradiction = np.linalg.norm(rest) / np.sqrt(max(len(kept) - (~unknown).sum(), 1)) if weighted else 0.0
     return Answer(
         value, covariance, unknown, noise, float(contradiction), solve[:, : len(kept)] @ moved[kept]
@@ -76,7 +81,7 @@ def payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Arra
         S: covariance of the difference, (k, k); None to weigh all of it alike (gaz2017 eq. (28))
         fixed: rows [Z z] of what is known, (f, 11)
     """
-    whitening = np.eye(len(J)) if S is None else np.linalg.inv(np.linalg.cholesky(S))
+    whitening = np.eye(len(J)) if S is None else _whitening(S)
     rows = np.vstack([whitening @ J, fixed[:, :-1]])
     length = np.linalg.norm(rows, axis=0)
     scale = np.where(length > 0, length, 1.0)
@@ -88,3 +93,10 @@ def payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Arra
     inverse = (Vt[told].T / s[told]) @ U[:, told].T / scale[:, None]
     inverse[:, : len(J)] = inverse[:, : len(J)] @ whitening
     return np.asarray(inverse), np.asarray(unknown)
+
+
+def _whitening(S: Array) -> Array:
+    """W with W S W' = 1; directions that rounding has made certain count as hardly known better."""
+    scale = np.sqrt(np.diag(S))
+    values, vectors = np.linalg.eigh(S / np.outer(scale, scale))
+    return np.asarray((vectors / np.sqrt(np.maximum(values, _ROUNDING * values[-1]))).T / scale)

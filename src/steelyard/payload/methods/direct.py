@@ -56,7 +56,7 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
         spread[-10:, -10:],
         solution.unknown[-10:],
         noise,
-        float(np.sqrt(np.mean((prior[:, :-1] @ solution.value - prior[:, -1]) ** 2))),
+        float(np.sqrt(np.mean((arm[:, :-1] @ solution.value - arm[:, -1]) ** 2))),
         response[-10:],
     )
 

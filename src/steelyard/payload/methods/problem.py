@@ -37,6 +37,7 @@ CERTAIN = 1e5
 """One over the standard deviation of a number that is given, [1/SI]."""
 
 _NOTHING = 1e-12
+_SHORT = {"mass": "m"}
 _COM = ("cx", "cy", "cz")
 _DIAGONAL = ("Ixx", "Iyy", "Izz")
 
@@ -157,10 +158,10 @@ def _arm_rows(model: DynamicModel, but: Sequence[str]) -> Array:
     widening = np.median(estimate.std[known] / np.sqrt(np.diag(solution.inverse)[known]))
     others = np.setdiff1d(np.arange(p), kept)
     order = np.concatenate([others, kept, [p]])
-    triangle = np.linalg.qr(model.factor.weighted(solution.weights)[:, order], mode="r")
+    triangle = np.asarray(np.linalg.qr(model.factor.weighted(solution.weights)[:, order])[1])
     rows[:, kept] = triangle[len(others) : p, len(others) : p] / widening
     rows[:, -1] = triangle[len(others) : p, p] / widening
-    return rows[np.abs(rows[:, :-1]).max(axis=1) > _NOTHING * np.abs(rows).max()]
+    return np.asarray(rows[np.abs(rows[:, :-1]).max(axis=1) > _NOTHING * np.abs(rows).max()])
 
 
 def factor_of(rows: Sequence[Rows]) -> RegressionFactor:
@@ -193,9 +194,11 @@ def fixed_rows(fixed: Mapping[str, float]) -> Array:
     """Rows [Z z] that hold known numbers of the payload where they are, (k, 11).
 
     Args:
-        fixed: by name of `PARAMETER_NAMES`, or cx, cy, cz for the centre of mass, or 'inertia' for all six
+        fixed: by name of `PARAMETER_NAMES`, or mass; cx, cy, cz for the centre of mass; 'inertia' for all six
     """
-    numbers = {name: value for name, value in fixed.items() if name != "inertia"}
+    numbers = {_SHORT.get(name, name): value for name, value in fixed.items() if name != "inertia"}
+    if len(numbers) < len(fixed) - ("inertia" in fixed):
+        raise InvalidSamples("'m' and 'mass' are the same number: fix one of them")
     if "inertia" in fixed:
         numbers |= dict.fromkeys(PARAMETER_NAMES[4:], fixed["inertia"])
     _require_possible(numbers)

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples
-from steelyard.identification import RegressionFactor
+from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import kinds
+from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload.methods.direct import through_prior, with_prior
 from steelyard.payload.methods.problem import FRICTION, Answer, WeighingProblem
 from steelyard.recording import Samples
@@ -55,7 +56,7 @@ def static(problem: WeighingProblem) -> Answer:
     covariance[unknown, unknown] = np.inf
     contradiction = float(np.sqrt((rest**2).sum() / max(n * k - 4, 1)))
     noise = width * np.sqrt(np.mean(rest**2, axis=0))
-    words = _enough(k) if not unknown[:4].any() else _too_few(k)
+    words = _enough(k) if not unknown[:4].any() else _too_few(problem, k, unknown)
     return Answer(value, covariance, unknown, noise, contradiction, per_gain, (words,))
 
 
@@ -103,19 +104,22 @@ def _posture_rows(problem: WeighingProblem) -> tuple[Array, Array]:
     first = problem.loaded[0]
     held = Samples(q, 0 * q, 0 * q, tau, first.rate_hz, first.joint_names, first.kinematics)
     Y = model.rows(held).Y.copy()
-    Y[:, :, np.isin(kinds(model.estimate.names), _MOVING)] = 0.0
-    width = np.hypot(model.estimate.noise, _friction_at_rest(problem, held) / np.sqrt(3))
+    Y[:, :, np.isin(kinds(model.estimate.names), _MOVING)] = 0.0  # friction that needs motion
+    width = np.hypot(model.estimate.noise, _friction_at_rest(model, Y) / np.sqrt(3))
     rows = np.concatenate([Y @ problem.mixing, tau[:, :, None]], axis=2) / width[:, None]
     return rows.reshape(-1, rows.shape[2]), width
 
 
-def _friction_at_rest(problem: WeighingProblem, held: Samples) -> Array:
-    """What each joint needs to move slowly from these postures, less gravity and offset, (n,) [Nm]."""
-    model = problem.model
-    slowly = replace(held, v=np.full(held.q.shape, _SLOW))
-    friction = np.isin(kinds(model.estimate.names), (*FRICTION, "Fl")) & (kinds(model.estimate.names) != "B")
-    Y = model.rows(slowly).Y[:, :, friction]
-    return np.asarray(np.abs(Y @ model.estimate.value[friction]).mean(axis=0))
+def _friction_at_rest(model: DynamicModel, Y: Array) -> Array:
+    """What each joint needs to move slowly out of postures with the regressor Y, (n,) [Nm]."""
+    n, names, value = model.robot.n, kinds(model.estimate.names), model.estimate.value
+    links = ~np.isin(names, (*FRICTION, "Ia", "Fl"))
+    load = np.abs(Y[:, :, links] @ value[links]).mean(axis=0)
+    Fc, Fv, Fs, Fl = (value[names == kind] if (names == kind).any() else np.zeros(n) for kind in _MOVING)
+    alpha = model.law.exponent if model.law.curved else np.ones(n)
+    drives = np.abs(Fc + Fs + Fl * load + Fv * _SLOW**alpha)
+    C = model.robot.drive.coupling
+    return np.asarray(drives if C is None else drives @ np.abs(C / np.diag(C)[:, None]))
 
 
 def _posture_response(solution: Solution, prior: Array, n: int, k: int) -> Array:
@@ -135,9 +139,15 @@ def _untold(effect: Array, fixed: Array) -> NDArray[np.bool_]:
 
 
 def _enough(k: int) -> str:
-    return f"{k} postures at rest tell nothing of the inertia"
+    return f"{k} postures at rest tell mass and centre of mass only"
 
 
-def _too_few(k: int) -> str:
+def _too_few(problem: WeighingProblem, k: int, unknown: NDArray[np.bool_]) -> str:
+    robot = problem.model.robot
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(50, robot.n))
+    never = _untold(robot.payload_regressor(q, 0 * q, 0 * q)[:, :, :4].reshape(-1, 4), problem.fixed)
+    if not (unknown[:4] & ~never).any():
+        names = ", ".join(np.array(PARAMETER_NAMES[:4])[never])
+        return f"{_enough(k)}, and this arm cannot feel {names} at rest"
     few = f"{k} posture at rest is too few" if k == 1 else f"{k} postures at rest are too few"
-    return f"{few}: at least {max(1, 2 - k)} more with the flange tilted otherwise"
+    return f"{few}: at least {max(1, 2 - k)} more with the flange tilted otherwise; do not use these numbers"
