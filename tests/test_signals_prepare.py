@@ -5,6 +5,7 @@ import pytest
 
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
+from steelyard.robot import DriveModel
 from steelyard.signals import Preparation, prepare, split_at_gaps
 from steelyard.trajectory import FourierTrajectory
 
@@ -176,3 +177,18 @@ def test_missing_signals_are_named():
     hollow[3:] = np.nan
     with pytest.raises(InvalidRecording, match="only 3 rows are whole"):
         prepare(replace(rec, q=hollow))
+
+
+def test_motors_that_turn_several_joints_make_their_torques_together():
+    t = np.arange(200) / 100.0
+    q = np.column_stack([np.sin(t), np.cos(2 * t)])
+    current = np.random.default_rng(0).normal(size=(200, 2))
+    coupling = np.array([[50.0, 0.0], [20.0, 40.0]])
+    drive = DriveModel(np.zeros(2), gain=np.array([3.0, 4.0]), coupling=coupling)
+    samples = prepare(Recording(t, q, current=current), Preparation(cutoff_hz=None), gain=drive)
+    motors = current * [3.0, 4.0]  # at the joint that each motor turns most
+    np.testing.assert_allclose(samples.tau, motors @ (coupling / np.diag(coupling)[:, None]))
+    np.testing.assert_array_equal(samples.gain, [3.0, 4.0])
+    assert prepare(Recording(t, q, tau=current), Preparation(cutoff_hz=None)).gain is None
+    with pytest.raises(InvalidSamples, match=r"prepare\(\) wants a Recording, got str"):
+        prepare("arm.csv")
