@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "Compensator": "applications.compensation",
     "DHTable": "robot",
     "DesignLimits": "excitation",
     "DriveModel": "robot",
@@ -25,6 +26,7 @@ _HOME = {
     "check_quality": "quality",
     "contact_force": "applications.contact_force",
     "design": "excitation",
+    "export_payload": "io.export",
     "identify": "identification",
     "load_robot": "robot",
     "load_trajectory": "trajectory",
