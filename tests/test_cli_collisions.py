@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from steelyard.cli.collisions import command
-from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
+from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
@@ -99,6 +99,30 @@ def test_a_fixed_threshold_and_an_ignored_payload(folder):
     assert json.loads(knows.output)["contacts"] == []
     assert json.loads(ignores.output)["contacts"]
     assert "fixed at 8 Nm" in json.loads(knows.output)["status"]
+
+
+def test_a_limit_must_be_positive_and_power_has_no_usual_one(folder):
+    for limit in ("0", "-3"):
+        done = collisions(folder, "model.json", "free.npz", "--threshold", limit)
+        assert isinstance(done.exception, InvalidSamples)
+        assert "a threshold must be positive" in str(done.exception)
+    done = collisions(folder, "model.json", "free.npz", "--observer", "energy")
+    assert isinstance(done.exception, InvalidSamples)
+    assert "give --threshold in W, or --learn" in str(done.exception)
+    done = collisions(folder, "model.json", "free.npz", "--observer", "energy", "--threshold", "9", "--json")
+    assert "fixed at 9 W" in json.loads(done.output)["status"]
+    done = collisions(folder, "model.json", "free.npz", "--payload", "payload.json", "--json")
+    assert "fixed at 6 Nm" in json.loads(done.output)["status"]
+
+
+def test_a_picture_of_an_unknown_kind_is_refused(folder):
+    done = collisions(folder, "model.json", "free.npz", "--picture", "a.xyz")
+    assert isinstance(done.exception, UnreadableFile)
+    assert "a.xyz: the name of a picture ends in .png, .svg" in str(done.exception)
+    assert not (folder / "a.xyz").exists()
+    done = collisions(folder, "model.json", "free.npz", "--picture", "model.json/a.png")
+    assert isinstance(done.exception, UnreadableFile)
+    assert "a.png: the picture cannot be written" in str(done.exception)
 
 
 def test_what_it_refuses(folder):

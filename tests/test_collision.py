@@ -124,7 +124,7 @@ def test_the_residual_is_the_true_external_torque(found, pushed):
 
 def test_step_by_step_is_the_same_as_at_once(learned, found, pushed):
     detector = Detector(learned.observer, learned.thresholds)
-    samples = observer_samples(pushed.recording, 3)
+    samples = observer_samples(pushed.recording, learned.observer.arm.robot)
     state = detector.init(samples[0])
     ended = []
     for i, sample in enumerate(samples[1:], start=1):
@@ -236,7 +236,7 @@ def test_holes_and_time_that_goes_back_are_refused_and_repeats_ignored(learned, 
     keep = (free.t < 4) | (free.t > 5)
     with pytest.raises(InvalidSamples, match=r"1\.0\d+ s from t = 3\.9\d+ s to the next sample"):
         observe(observer, free.rows(keep))
-    sample = observer_samples(free, 3)[0]
+    sample = observer_samples(free, observer.arm.robot)[0]
     state = observer.init(sample)
     assert observer.step(state, sample) is state
     with pytest.raises(InvalidSamples, match="forwards: start it anew after a pause"):
@@ -254,7 +254,7 @@ def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):
     current = Recording(free.t, free.q, free.joint_names, v=free.v, current=free.current)
     with pytest.raises(InvalidRecording, match="motor currents only: give the drive gains"):
         observe(learned.observer, current)
-    with pytest.raises(InvalidRobot, match="gain must be 3 finite numbers"):
+    with pytest.raises(InvalidSamples, match="gain must be 3 finite numbers other than 0"):
         observe(learned.observer, current, gain=[1.0, 2.0])
     with pytest.raises(InvalidRecording, match="neither torques nor motor currents"):
         observe(learned.observer, Recording(free.t, free.q))

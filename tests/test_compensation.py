@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.applications.compensation import Compensator, flange_body, loaded_robot, torque_change
+from steelyard.applications.carried import flange_body
+from steelyard.applications.compensation import Compensator, loaded_robot, torque_change
 from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
@@ -58,6 +59,20 @@ def test_a_payload_that_is_no_body_is_refused(ur10):
     odd = InertialParameters.from_com(2.0, [0.0, 0.0, 0.05], np.diag([0.02, 0.03, -0.04]))
     with pytest.raises(InvalidInertia, match="no body can be this payload"):
         Compensator(ur10, payload(odd))
+
+
+def test_a_payload_that_says_not_to_trust_it_is_refused(ur10):
+    strange = replace(payload(), status="do not trust this: the loaded torques contradict the empty arm")
+    with pytest.raises(InvalidInertia, match="weighed badly: do not trust this: the loaded torques contra"):
+        loaded_robot(ur10, strange)
+    assert Compensator(ur10, strange.body).body == BODY
+
+
+def test_a_mass_that_is_none_is_refused_though_the_rest_is_unknown():
+    planar = load_robot("planar2r")
+    hole = InertialParameters.from_vector(-BODY.vector, planar.flange)
+    with pytest.raises(InvalidInertia, match="no body can be this payload: the mass is -2 kg"):
+        Compensator(planar, payload(hole, unknown=("mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz")))
 
 
 def test_a_payload_without_covariance_has_no_uncertainty_to_tell(ur10, rng):

@@ -164,6 +164,26 @@ def test_an_identified_arm_can_be_dragged(ur10):
     np.testing.assert_allclose(arm.torque(*slow), Compensator(model).batch(*slow).total, atol=1.0)
 
 
+def test_teach_mode_eases_drives_not_joints():
+    """Power tells: the torque of a drive is friction at the drive's own speed, also where the joint rests."""
+    robot = load_robot("tx60")
+    C = np.diag([80.0, 80, 45, 48, 45, 32])
+    C[5, 4] = 24.0
+    U = C / np.diag(C)[:, None]
+    drive = DriveModel(np.full(6, 0.3), np.array([9.0, 8, 7, 3, 4, 2]), np.full(6, 5.0), coupling=C)
+    robot = robot.with_drive(drive)
+    torque = TeachMode(friction_share=0.8).controller(Compensator(robot, LOAD.renamed(robot.flange)))
+    q = np.array([0.3, -0.5, 0.8, 0.2, -0.6, 0.4])
+    held = robot.with_payload(LOAD.renamed(robot.flange)).gravity_torque(q)
+    v = np.array([0.2, -0.1, 0.3, -0.2, 0.25, 0.0])  # the last joint rests, its drive does not
+    assert abs(U[5] @ v) > 0.1
+    work = v @ (torque(0.013, q, v) - held)
+    assert work == pytest.approx(0.8 * (U @ v) @ drive.friction(U @ v))
+    np.testing.assert_allclose(torque(0.013, q, v) - held, 0.8 * drive.friction(U @ v) @ U, rtol=1e-9)
+    shaken = 0.8 * np.sin(2 * np.pi * 10 * 0.013) * drive.friction(np.full(6, 0.01))
+    np.testing.assert_allclose(torque(0.013, q, 0 * v) - held, shaken @ U, rtol=1e-9)
+
+
 # --- the path ---------------------------------------------------------------------------------------------
 
 

@@ -78,6 +78,23 @@ def test_a_payload_on_an_identified_arm_adds_its_own_torque(arm):
     np.testing.assert_allclose(more - less, expected, rtol=1e-9, atol=1e-9)
 
 
+def test_weight_that_regroups_into_an_offset_is_counted_once(tiny):
+    """The offset of a joint that slides against gravity holds the masses of the links."""
+    drive = DriveModel(DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, np.array([3.0, -2.0, 1.0]))
+    robot = RobotModel.from_urdf_text(tiny["prismatic"])
+    model = identified(robot, "linear", drive)
+    first_offset = [name.startswith("B1") for name in model.basis.short_names]
+    assert np.abs(model.basis.K[first_offset, :30]).max() > 5
+    load = InertialParameters.from_vector(LOAD.vector, robot.flange)
+    seen = arm_dynamics(model, load)
+    _, q, v, a = moving(3, 20.0, seed=5)
+    expected = model.torque(q, v, a) + robot.payload_regressor(q, v, a) @ load.vector
+    for i in range(0, len(q), 7):
+        _, taken, _ = seen.friction.step(seen.friction.init(q[i], v[i]), q[i], v[i], expected[i])
+        torque = seen.rigid.torque(q[i], v[i], a[i]) + taken
+        np.testing.assert_allclose(torque, expected[i], rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["lwr4", "ur10"])
 def test_momentum_and_energy_change_by_the_torque_of_inverse_dynamics(name):
     robot = load_robot(name)

@@ -10,7 +10,7 @@ from steelyard.identification import friction_law, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
-from steelyard.robot import load_robot
+from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.trajectory import FourierTrajectory
 
 LAWS = ("power", "smooth", "stribeck", "presliding-power", "load", "presliding-load")
@@ -150,6 +150,25 @@ def test_gravity_of_an_identified_arm_is_that_of_its_links(rng):
     posture = rng.uniform(-2, 2, (20, robot.n))
     found = Compensator(identify(robot, samples)).gravity(posture)
     np.testing.assert_allclose(found, robot.gravity_torque(posture), atol=1e-3)
+
+
+def test_weight_on_a_joint_that_slides_is_gravity_though_it_is_constant(tiny, rng):
+    """Masses regroup into B there, and the drive's own offset cannot be told from them: both are gravity."""
+    robot = RobotModel.from_urdf_text(tiny["prismatic"])
+    offset = np.array([3.0, -2.0, 1.0])
+    robot = robot.with_drive(DriveModel(np.full(3, 0.1), np.full(3, 2.0), np.full(3, 1.0), offset))
+    q, v, a = motion(robot)
+    tau = robot.torque(q, v, a) + 1e-6 * rng.normal(size=q.shape)
+    model = identify(robot, Samples(q, v, a, tau, 100.0, robot.joint_names, "measured"))
+    load = body(robot.flange)
+    compensator = Compensator(model, load)
+    held = loaded_robot(robot, load).gravity_torque(q)
+    assert np.abs(held[:, 0]).min() > 50
+    np.testing.assert_allclose(compensator.gravity(q), held + np.array([offset[0], 0, 0]), atol=1e-3)
+    parts = compensator.batch(q, v, a)
+    np.testing.assert_allclose(parts.gravity, compensator.gravity(q), atol=1e-9)
+    np.testing.assert_allclose(parts.offset, np.tile([0, *offset[1:]], (len(q), 1)), atol=1e-3)
+    np.testing.assert_allclose(parts.total, loaded_robot(robot, load).torque(q, v, a), atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["power", "load", "coupled"])

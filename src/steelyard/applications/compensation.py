@@ -4,8 +4,11 @@
     gravity = Y(q, 0, 0) pi,   inertia = (Y(q, v, a) - Y(q, 0, 0)) pi,   pi = pi_empty + J phi
 
 with phi the ten numbers of the payload and J the payload Jacobian (gaz2017 eq. (27)). Gravity takes the
-columns of the links alone, so base parameters suffice; the offset B of a drive is not gravity, though it does
-not vanish at rest. Inertia holds rotors, Coriolis and centrifugal torques too. What a payload changes is
+columns of the links, so base parameters suffice; the offset B of a drive is not gravity, though it does not
+vanish at rest. A joint that slides always the same way against gravity carries a constant weight, which no
+motion tells from its offset: regrouping adds the masses to B ("B1 + 7.4 m1 + ..."). Where columns of links
+reach B, all of it counts as gravity, the drive's own offset included; only their sum is known. Inertia holds
+rotors, Coriolis and centrifugal torques too. What a payload changes is
 
     d tau = W phi (1 + Fl s sign(L)),   cov d tau = G Sigma G',   G = d(d tau) / d phi
 
@@ -25,20 +28,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
+from steelyard.applications.carried import flange_body
+from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.identification.problem import kinds
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.payload.online.rows import OnlineRows
-from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot import RobotModel
 
 __all__ = [
     "CompensationState",
     "Compensator",
     "FeedForward",
     "TorqueChange",
-    "flange_body",
     "loaded_robot",
     "torque_change",
 ]
@@ -47,6 +50,7 @@ Array = NDArray[np.float64]
 
 _CHUNK = 2048
 _ROUNDING = 1e-12
+_HARDLY = 1e-3  # of gravity [N/kg]: a joint that slides level but for rounding
 _STEP = 1e-6  # of the ten numbers [SI], for the slope of friction
 
 
@@ -69,7 +73,7 @@ class FeedForward:
         gravity: holds links and payload
         inertia: moves links, payload and rotors, Coriolis and centrifugal torques with it
         friction: what friction takes
-        offset: constant torque of each drive
+        offset: constant torque of each drive; part of gravity where no motion tells it from a weight
     """
 
     gravity: Array
@@ -141,6 +145,12 @@ class Compensator:
         """The kinematics of the arm."""
         return self.model if isinstance(self.model, RobotModel) else self.model.robot
 
+    @property
+    def mixing(self) -> Array | None:
+        """U of drive motion u = U q, (n, n); drives take U' f at the joints. None without coupling."""
+        C = self.robot.drive.coupling
+        return None if C is None else np.asarray(C / np.diag(C)[:, None])
+
     def slow_friction(self, speed: float) -> Array:
         """The friction of each drive at a low speed, without what the load adds, (n,) [Nm or N].
 
@@ -200,26 +210,6 @@ class Compensator:
         return tau[0] if np.ndim(q) == 1 else tau
 
 
-def flange_body(robot: RobotModel, payload: Payload | InertialParameters | None) -> InertialParameters:
-    """The body that a payload is, refused unless it is in the robot's flange frame and was weighed well.
-
-    Args:
-        robot: that carries it
-        payload: or None, which gives ten zeros
-    """
-    if payload is None:
-        return InertialParameters.nothing(robot.flange)
-    body = payload.body if isinstance(payload, Payload) else payload
-    if body.frame != robot.flange:
-        raise InvalidRobot(
-            f"the payload is in frame '{body.frame}', the flange of {robot.name} is '{robot.flange}';"
-            " bring it there with in_frame()"
-        )
-    if isinstance(payload, Payload):
-        _require_well_weighed(robot, payload)
-    return body
-
-
 def loaded_robot(robot: RobotModel, payload: Payload | InertialParameters) -> RobotModel:
     """A new model of the arm with the payload as part of its last link; the given one stays as it is.
 
@@ -271,7 +261,7 @@ class _IdentifiedArm(NamedTuple):
     rows: OnlineRows
     unknowns: Array
     theta: Array
-    links: NDArray[np.intp]
+    weight: NDArray[np.intp]
     rigid: NDArray[np.intp]
     offsets: NDArray[np.intp]
     friction: NDArray[np.intp]
@@ -282,11 +272,13 @@ class _IdentifiedArm(NamedTuple):
         rows = OnlineRows.of(model)
         unknowns = np.concatenate([body.vector, model.estimate.value[rows.theta_order]])
         kind = kinds(model.estimate.names)
-        offsets = np.flatnonzero(kind == "B")
+        is_weight = _holds_weight(model, kind)
+        offsets = np.flatnonzero((kind == "B") & ~is_weight)
         friction = np.flatnonzero(np.isin(kind, ("Fc", "Fv", "Fs", "Fl")))
-        rigid = np.flatnonzero(~np.isin(kind, ("Fc", "Fv", "Fs", "Fl", "B")))
+        rigid = np.flatnonzero(~np.isin(kind, ("Fc", "Fv", "Fs", "Fl", "B")) | is_weight)
         viscous = np.flatnonzero(kind == "Fv")
-        return cls(rows, unknowns, rows.theta(unknowns), rows.links, rigid, offsets, friction, viscous)
+        weight = np.concatenate([rows.links, np.flatnonzero(is_weight)])
+        return cls(rows, unknowns, rows.theta(unknowns), weight, rigid, offsets, friction, viscous)
 
     def parts(self, motion: Array, memory: Array | None) -> tuple[tuple[Array, ...], Array | None]:
         U = self.rows.mixing
@@ -301,8 +293,8 @@ class _IdentifiedArm(NamedTuple):
 
     def gravity(self, q: Array) -> Array:
         rest = np.zeros_like(q)
-        Y = self.rows.robot.regressor(q, rest, rest)[:, :, self.rows.columns[self.links]]
-        return np.asarray(Y @ self.theta[self.links])
+        Y = self.rows.robot.regressor(q, rest, rest)[:, :, self.rows.columns[self.weight]]
+        return np.asarray(Y @ self.theta[self.weight])
 
     def slow_friction(self, speed: float) -> Array:
         law, n, p = self.rows.law, self.rows.robot.n, len(self.rows.columns)
@@ -355,21 +347,11 @@ def _checked_motion(robot: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike)
     return motion
 
 
-def _require_well_weighed(robot: RobotModel, payload: Payload) -> None:
-    unknown = ~np.isfinite(payload.std)
-    if unknown.any():
-        counts = np.abs(ParameterBasis.of(robot).payload_jacobian).max(axis=0) > 0
-        missing = np.array(PARAMETER_NAMES)[unknown & counts]
-        if len(missing):
-            raise InvalidInertia(
-                f"the payload's {', '.join(missing)} were not excited; weigh it with a richer motion, or give"
-                " payload.body if you know that these numbers are right"
-            )
-    elif payload.body.why_not_physical:
-        raise InvalidInertia(
-            f"no body can be this payload: {payload.body.why_not_physical}; weigh it again, or give"
-            " payload.body if you mean it"
-        )
+def _holds_weight(model: DynamicModel, kind: NDArray[np.str_]) -> NDArray[np.bool_]:
+    """Which parameters are offsets that hold the weight of links, because these slide against gravity."""
+    reach = np.zeros(len(kind))
+    reach[: len(model.basis)] = np.abs(model.basis.K[:, : 10 * model.robot.n]).max(axis=1)
+    return np.asarray((kind == "B") & (reach > _HARDLY * np.linalg.norm(model.robot.gravity_base)))
 
 
 def _knows_load(model: DynamicModel | RobotModel) -> bool:

@@ -5,6 +5,8 @@ In teach mode the drives hold the arm against gravity and take off most of its f
     tau = gravity(q) + offset + share [r friction(q, v) + (1 - r) f_0 sin(2 pi dither_hz t)],
     r = min(1, |v| / v_0),   f_0 = friction at the speed v_0
 
+Friction belongs to the drives: where motors turn several joints, v and both frictions in the bracket are
+those of the drives, u' = U v, and the joints get U' times the bracket.
 `gravity` is that of the identified arm and of the payload that the controller knows; a payload that it does
 not know hangs in the hand. A velocity says nothing about a joint that sticks, so there the drive pulls to and
 fro, a little less than friction can hold: the hand needs only the rest to break it loose (start-up torque
@@ -54,8 +56,8 @@ class TeachMode:
 
     Attributes:
         friction_share: how much of the identified friction is taken off, 0 ... below 1
-        ramp_speed: v_0, below which a joint counts as one that may stick, [rad/s or m/s]
-        dither_hz: how often a second the drive of a joint that sticks pulls to and fro, [Hz]
+        ramp_speed: v_0, below which a drive counts as one that may stick, [rad/s or m/s]
+        dither_hz: how often a second a drive that sticks pulls to and fro, [Hz]
     """
 
     friction_share: float = 0.95
@@ -81,14 +83,19 @@ class TeachMode:
         state = compensator.init()
         rest = np.zeros(compensator.robot.n)
         holds = compensator.slow_friction(self.ramp_speed)
+        U = compensator.mixing
 
         def torque(t: float, q: Array, v: Array) -> Array:
             nonlocal state
             state, parts = compensator.step(state, q, v, rest)
-            moving = np.minimum(1.0, np.abs(v) / self.ramp_speed)
+            speed, friction = v, parts.friction
+            if U is not None:
+                speed, friction = U @ v, np.asarray(np.linalg.solve(U.T, friction), dtype=float)
+            moving = np.minimum(1.0, np.abs(speed) / self.ramp_speed)
             shaken = holds * np.sin(2 * np.pi * self.dither_hz * t)
-            eased = moving * parts.friction + (1.0 - moving) * shaken
-            return np.asarray(parts.gravity + parts.offset + self.friction_share * eased)
+            eased = moving * friction + (1.0 - moving) * shaken
+            taken = eased if U is None else eased @ U
+            return np.asarray(parts.gravity + parts.offset + self.friction_share * taken)
 
         return torque
 

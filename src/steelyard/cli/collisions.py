@@ -13,14 +13,14 @@ import typer
 from steelyard.cli.output import JsonFlag, print_json, print_table
 from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
 from steelyard.cli.reporting import ReportOption, run_settings, write_report
+from steelyard.cli.weigh import gain_of
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
     from steelyard.applications.collision import Detections, Detector, Observer
     from steelyard.applications.collision.observer import ObserverKind
-    from steelyard.identification import DynamicModel
     from steelyard.recording import Recording
-    from steelyard.robot import DriveModel
+    from steelyard.signals import Gain
 
 __all__ = ["command"]
 
@@ -39,7 +39,8 @@ def command(
     ] = None,
     false_alarms: Annotated[float, typer.Option(help="With --learn: how many are allowed [1/h].")] = 1.0,
     threshold: Annotated[
-        float | None, typer.Option(help="Without --learn: for all joints [Nm]; 6 by default. Energy observer: [W].")
+        float | None,
+        typer.Option(help="Without --learn: for all joints [Nm], 6 by default; energy: [W], no default."),
     ] = None,
     observer: Annotated[str, typer.Option(help="momentum, direct or energy.")] = "momentum",
     bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
@@ -69,9 +70,10 @@ def command(
         )
     read = partial(read_wished, column=column, joints=joints, robot=arm.robot)
     free = None if learn is None else read(learn)
-    detector = _detector(watcher, arm, free, false_alarms, _FIXED if threshold is None else threshold)
+    source = None if free is None or learn is None else gain_of(arm, free, learn)
+    detector = _detector(watcher, free, source, false_alarms, _FIXED if threshold is None else threshold)
     watched = read(recording)
-    found = detect(detector, watched, gain=_gain(arm, watched))
+    found = detect(detector, watched, gain=gain_of(arm, watched, recording))
     if picture is not None:
         from steelyard.report.collisions import collisions_picture
 
@@ -92,20 +94,15 @@ def command(
 
 
 def _detector(
-    watcher: Observer, arm: DynamicModel, free: Recording | None, false_alarms: float, threshold: float
+    watcher: Observer, free: Recording | None, gain: Gain, false_alarms: float, threshold: float
 ) -> Detector:
     from steelyard.applications.collision import Detector, fixed_thresholds
     from steelyard.applications.collision import learn as learn_thresholds
 
     if free is None:
         return Detector(watcher, fixed_thresholds(watcher, threshold))
-    learned = learn_thresholds(watcher, free, gain=_gain(arm, free), false_alarms_per_hour=false_alarms)
+    learned = learn_thresholds(watcher, free, gain=gain, false_alarms_per_hour=false_alarms)
     return Detector(learned.observer, learned.thresholds)
-
-
-def _gain(arm: DynamicModel, recording: Recording) -> DriveModel | None:
-    """The model's drives where the recording has currents only."""
-    return None if recording.tau is not None else arm.robot.drive
 
 
 def _speak(found: Detections, detector: Detector, picture: Path | None) -> None:

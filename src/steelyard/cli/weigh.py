@@ -113,8 +113,8 @@ def command(
         facts = {name: p if isinstance(p, str) else payload_facts(p, None) for name, p in others.items()}
         files = {"picture": picture, "report": report}
         told = {name: None if file is None else str(file) for name, file in files.items()}
-        told["warnings"] = runs.warnings
-        print_json({**payload_facts(payload, output), **({"methods": facts} if others else {}), **told})
+        more = {"methods": facts} if others else {}
+        print_json({**payload_facts(payload, output), **more, **told, "warnings": runs.warnings})
     else:
         _speak(payload, others)
         for words in runs.warnings:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.applications.collision import Detections
-from steelyard.report.pictures import EMPTY, INK, LOADED, MUTED, TRUTH, matplotlib_pyplot, plain
+from steelyard.report.pictures import EMPTY, INK, LOADED, MUTED, TRUTH, matplotlib_pyplot, plain, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,9 +39,7 @@ def collisions_picture(path: Path, detections: Detections, *, title: str) -> Non
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
     figure.suptitle(f"{title}\n{detections.status}", fontsize=10, color=INK)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    save_picture(figure, path)
 
 
 def _panel(ax: Axes, detections: Detections, j: int) -> None:

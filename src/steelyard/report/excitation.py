@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard.errors import MissingExtra
 from steelyard.excitation import Cone, Design, DesignLimits, OrientationWorkspace
+from steelyard.report.pictures import matplotlib_pyplot, save_picture
 from steelyard.robot import RobotModel
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def design_picture(path: Path, robot: RobotModel, limits: DesignLimits, design: 
         limits: of the design
         design: the motion
     """
-    plt = _matplotlib()
+    plt = matplotlib_pyplot()
     trajectory, joints = design.trajectory, limits.joints
     t = np.linspace(0, trajectory.duration_s, round(trajectory.duration_s * _RATE_HZ) + 1)
     figure, axes = plt.subplots(
@@ -64,7 +64,7 @@ def design_picture(path: Path, robot: RobotModel, limits: DesignLimits, design: 
         f" ({design.certificate.rate_hz:g} Hz check)",
         fontsize=11,
     )
-    _save(figure, path, plt)
+    save_picture(figure, path)
 
 
 def orientation_picture(
@@ -82,7 +82,7 @@ def orientation_picture(
         workspace: feasible orientations, shaded
         second: other orientations to compare with, (M, 3, 3)
     """
-    plt = _matplotlib()
+    plt = matplotlib_pyplot()
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), sharey=True, layout="constrained")
     R = np.asarray(R_base_flange, dtype=float)
     for i, ax in enumerate(axes):
@@ -98,7 +98,7 @@ def orientation_picture(
         axes[2].legend(fontsize=8, frameon=True)
     words = "" if workspace is None else "; shaded: the feasible workspace"
     figure.suptitle(f"Axes of the sensor in the base frame, {len(R)} orientations{words}", fontsize=11)
-    _save(figure, path, plt)
+    save_picture(figure, path)
 
 
 def _signal_panel(ax: Axes, t: Array, signal: Array, bounds: tuple[float, float], colour: str) -> None:
@@ -150,20 +150,3 @@ def _plain(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25, lw=0.5)
     ax.tick_params(labelsize=8)
-
-
-def _save(figure: Any, path: Path, plt: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ModuleNotFoundError as error:
-        raise MissingExtra("matplotlib", "report") from error
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt

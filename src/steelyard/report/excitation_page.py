@@ -34,13 +34,16 @@ def excitation_page(
     """
     worst = design.certificate.worst
     value = "" if design.objective == "condition" else f"{design.objective} {design.value:.4g}, "
+    which = "every limit that was given" if design.certificate.unchecked else "every limit"
     answer = [
         f"A motion of {design.trajectory.duration_s:g} s with {value}condition number"
-        f" {design.condition_number:.4g} that keeps every limit.",
+        f" {design.condition_number:.4g} that keeps {which}.",
         f"The closest limit: {worst.sentence}.",
         sentence(design.status),
     ]
     doubts = [] if design.certificate.holds else [f"A limit is broken: {worst.sentence}."]
+    if design.certificate.unchecked:
+        doubts.append(f"{design.certificate.not_checked}.")
     sections = [_motion_section(robot, limits, design), _limits_section(design), _value_section(design)]
     return Page(f"A motion for {robot.name}", answer, sections, settings or {}, doubts)
 

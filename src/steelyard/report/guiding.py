@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.applications.guiding import GuidingComparison
-from steelyard.report.pictures import EMPTY, INK, LOADED, MUTED, matplotlib_pyplot, plain
+from steelyard.report.pictures import EMPTY, INK, LOADED, MUTED, matplotlib_pyplot, plain, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,9 +51,7 @@ def guiding_picture(path: Path, comparison: GuidingComparison, *, title: str = "
     figure.suptitle(title or "Hand guiding", fontsize=12, color=INK)
     words = comparison.status[0].upper() + comparison.status[1:] + "."
     figure.supxlabel("\n".join(textwrap.wrap(words, 120)), fontsize=8, color=INK)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    save_picture(figure, path)
 
 
 def _force_panel(ax: Axes, comparison: GuidingComparison, i: int) -> None:

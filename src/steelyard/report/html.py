@@ -87,17 +87,18 @@ def page_html(page: Page) -> str:
 
 
 def write_page(page: Page, path: Path) -> None:
-    """Writes a page; the file appears whole or not at all, its folder is made.
+    """Writes a page; the file appears whole or not at all.
 
     Args:
         page: what it says
-        path: of the HTML file
+        path: of the HTML file, in a folder that exists
     """
-    text = page_html(page)
     path = Path(path)
+    if not path.parent.is_dir():
+        raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
+    text = page_html(page)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")
         part.replace(path)
     except OSError as error:

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.identification import DynamicModel
 from steelyard.recording import Samples
-from steelyard.report.pictures import INK, LOADED, MUTED, TRUTH, matplotlib_pyplot, plain
+from steelyard.report.pictures import INK, LOADED, MUTED, TRUTH, matplotlib_pyplot, plain, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,9 +45,7 @@ def identification_picture(path: Path, model: DynamicModel, samples: Samples, *,
     axes[-1, 0].set_xlabel("time [s]")
     axes[-1, 1].set_xlabel("speed [rad/s]")
     figure.suptitle(f"{model.robot.name}, {words}: torque [Nm], friction law '{model.law.name}'")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save_picture(figure, path, dpi=110)
 
 
 def _torque_panel(ax: Axes, samples: Samples, j: int, predicted: np.ndarray, title: str) -> None:

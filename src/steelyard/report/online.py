@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.payload.online.curve import CurvePoint, convergence_times
-from steelyard.report.pictures import EMPTY, INK, LOADED, TRUTH, matplotlib_pyplot, plain
+from steelyard.report.pictures import EMPTY, INK, LOADED, TRUTH, matplotlib_pyplot, plain, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,9 +48,7 @@ def online_picture(path: Path, points: Sequence[CurvePoint], *, accuracy: float,
     half = f"± {1.96 * last.mass_std:.3f}" if np.isfinite(last.mass_std) else "± unknown"
     figure.suptitle(f"{words}: {last.mass:.3f} {half} kg (95 %) at the end", fontsize=11, color=INK)
     figure.supxlabel("\n".join(textwrap.wrap(last.status, 110)), fontsize=8, color=INK)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    save_picture(figure, path)
 
 
 def _spans(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.errors import MissingExtra
+from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -18,7 +18,17 @@ from steelyard.recording import Samples
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EMPTY", "INK", "LOADED", "MUTED", "TRUTH", "matplotlib_pyplot", "payload_picture", "plain"]
+__all__ = [
+    "EMPTY",
+    "INK",
+    "LOADED",
+    "MUTED",
+    "TRUTH",
+    "matplotlib_pyplot",
+    "payload_picture",
+    "plain",
+    "save_picture",
+]
 
 Array = NDArray[np.float64]
 
@@ -56,9 +66,7 @@ def payload_picture(
     axes[0, 0].legend(loc="upper right", fontsize=8, frameon=False, ncols=3)
     left.suptitle("Torque of the loaded arm: measured, and predicted with and without the payload [Nm]")
     _payload_panels(right, payload, truth)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    save_picture(figure, path)
 
 
 def _torque_panel(ax: Axes, samples: Samples, j: int, empty: Array, loaded: Array) -> None:
@@ -103,6 +111,27 @@ def _com_panel(ax: Axes, payload: Payload, truth: InertialParameters | None, pla
     ax.margins(0.3)
     ax.legend(fontsize=8, frameon=False)
     plain(ax)
+
+
+def save_picture(figure: Any, path: Path, *, dpi: int = 130) -> None:
+    """Writes a figure into a file, and forgets it; the file's ending says which kind of picture.
+
+    Args:
+        figure: of matplotlib
+        path: of the file; folders are made
+        dpi: points for each inch
+    """
+    plt = matplotlib_pyplot()
+    kinds = figure.canvas.get_supported_filetypes()
+    try:
+        if path.suffix.lower().removeprefix(".") not in kinds:
+            raise UnreadableFile(f"{path}: the name of a picture ends in .png, .svg, .pdf or .jpg")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=dpi)
+    except OSError as error:
+        raise UnreadableFile(f"{path}: the picture cannot be written: {error.strerror}") from error
+    finally:
+        plt.close(figure)
 
 
 def plain(ax: Axes) -> None:

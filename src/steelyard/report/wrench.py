@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.applications.contact_force import ContactForce
-from steelyard.errors import MissingExtra
+from steelyard.report.pictures import matplotlib_pyplot, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ def contact_picture(path: Path, contact: ContactForce, *, title: str = "") -> No
         contact: what to draw
         title: above it
     """
-    plt = _matplotlib()
+    plt = matplotlib_pyplot()
     figure, axes = plt.subplots(6, 2, figsize=(13, 11), sharex=True, layout="constrained")
     for i in range(6):
         _parts(axes[i, 0], contact, i)
@@ -42,9 +42,7 @@ def contact_picture(path: Path, contact: ContactForce, *, title: str = "") -> No
         ax.set_xlabel("time [s]")
     figure.suptitle(title or "External force and torque", fontsize=12)
     figure.supxlabel(contact.status[0].upper() + contact.status[1:] + ".", fontsize=8, color=_INK)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save_picture(figure, path, dpi=110)
 
 
 def _parts(ax: Axes, contact: ContactForce, i: int) -> None:
@@ -70,14 +68,3 @@ def _plain(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25, lw=0.5)
     ax.tick_params(labelsize=8)
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ModuleNotFoundError as error:
-        raise MissingExtra("matplotlib", "report") from error
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt

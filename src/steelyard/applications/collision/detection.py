@@ -245,8 +245,8 @@ def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residual
     share = sum(contact.end_s - contact.start_s for contact in contacts) / lasts
     if share > _MOSTLY_FREE:
         doubts.append(
-            f"{100 * share:.0f} % of the recording would be contact: rather the model or the payload is that"
-            " of another arm, or torques have another sign, unit or order"
+            f"{100 * share:.0f} % of the recording would be contact: rather the arm carries what the model"
+            " does not know, or model or payload are another arm's, or torques have another sign or unit"
         )
     return tuple(doubts)
 

@@ -5,8 +5,9 @@ with K phi = pi moves like the arm (its links need not be real bodies):
 
     phi = phi_0 + E (pi - K phi_0),   E puts base parameters at the columns they are named after
 
-with a little mass in every link of phi_0, because Pinocchio keeps first moments as mass times centre. A
-payload adds to the last link.
+with a little mass in every link of phi_0, because Pinocchio keeps first moments as mass times centre. All of
+phi belongs together: masses of links that slide against gravity regroup into offsets, so B is that of phi,
+too, not that of pi. A payload adds to the last link.
 
 Friction is that of `steelyard.identification.friction`, or of the robot's own drives. Friction that grows
 with the torque L that a gear carries takes L from the measured torque, contact included:
@@ -30,6 +31,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.applications.carried import flange_body
 from steelyard.applications.collision.spread import ModelSpread
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
@@ -219,19 +221,20 @@ def arm_dynamics(
         payload: in the flange frame; none by default
     """
     robot = model if isinstance(model, RobotModel) else rigid_robot(model)
+    offset = robot.drive.offset
     if payload is not None:
-        robot = robot.with_payload(payload.body if isinstance(payload, Payload) else payload)
+        robot = robot.with_payload(flange_body(robot, payload, inertia_needed=False))
     U = _mixing(robot)
     rotor = robot.drive.rotor_inertia
     inertia = np.diag(rotor) if U is None else U.T @ (rotor[:, None] * U)
     rigid = MomentumDynamics(robot, inertia)
     if isinstance(model, RobotModel):
         return ArmDynamics(rigid, _of_drive(robot), None)
-    return ArmDynamics(rigid, _of_law(model), ModelSpread.of(model, payload))
+    return ArmDynamics(rigid, _of_law(model, offset), ModelSpread.of(model, payload))
 
 
 def rigid_robot(model: DynamicModel) -> RobotModel:
-    """A robot that moves as the identified one does, rotors in its drives; its links need not be real.
+    """A robot that moves as the identified one does, its drives without friction; links need not be real.
 
     Args:
         model: the identified arm
@@ -249,7 +252,12 @@ def rigid_robot(model: DynamicModel) -> RobotModel:
         InertialParameters.from_vector(phi[10 * j : 10 * j + 10], name)
         for j, name in enumerate(robot.link_names)
     ]
-    drive = type(robot.drive)(phi[10 * n : 11 * n], gain=robot.drive.gain, coupling=robot.drive.coupling)
+    drive = type(robot.drive)(
+        phi[10 * n : 11 * n],
+        offset=phi[13 * n :],
+        gain=robot.drive.gain,
+        coupling=robot.drive.coupling,
+    )
     return robot.with_links(links).with_drive(drive)
 
 
@@ -258,13 +266,13 @@ def _mixing(robot: RobotModel) -> Array | None:
     return None if C is None else np.asarray(C / np.diag(C)[:, None])
 
 
-def _of_law(model: DynamicModel) -> JointFriction:
+def _of_law(model: DynamicModel, offset: Array) -> JointFriction:
     law, estimate = model.law, model.estimate
     n = model.robot.n
     kind = kinds(estimate.names)
     found = {
         name: estimate.value[kind == name] if (kind == name).any() else np.zeros(n)
-        for name in ("Fc", "Fv", "B", "Fs", "Fl")
+        for name in ("Fc", "Fv", "Fs", "Fl")
     }
     share = found["Fl"]
     if law.load:
@@ -275,7 +283,7 @@ def _of_law(model: DynamicModel) -> JointFriction:
         found["Fc"],
         found["Fv"],
         law.exponent if law.curved else np.ones(n),
-        found["B"],
+        offset,
         found["Fs"],
         law.stribeck_speed,
         share,

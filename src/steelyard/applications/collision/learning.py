@@ -6,10 +6,10 @@ residuals of the joints as
     r = -U' F[s d_Fc + |w|^alpha sign(w) d_Fv + d_B],     w = U v,     F the observer's own filter
 
 (U = 1 where each motor turns one joint), so they are found by least squares from what moves, all joints at
-once because U mixes them, with the prior that friction changes by a half (one standard deviation). The rest of r, in standard deviations of the model's torque, has a tail
-(`steelyard.applications.collision.tail`) that says which level is crossed as rarely as the user wants. So
-that the level does not profit from its own correction, each half of the motion is judged with the friction
-that the other half showed.
+once because U mixes them, with the prior that friction changes by a half (one standard deviation). The rest
+of r, in standard deviations of the model's torque, has a tail (`steelyard.applications.collision.tail`) that
+says which level is crossed as rarely as the user wants. So that the level does not profit from its own
+correction, each half of the motion is judged with the friction that the other half showed.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def missing_friction(observer: Observer, residuals: Residuals) -> str | None:
     settled = _settled(observer, residuals)
     speed, torque = residuals.v[settled], residuals.residual[settled]
     if U is not None:
-        speed, torque = speed @ U.T, np.linalg.solve(U.T, torque.T).T
+        speed, torque = speed @ U.T, np.asarray(np.linalg.solve(U.T, torque.T).T, dtype=float)
     enough = _TELLING_TIMES * _together(observer, residuals)
     for j in range(arm.n):
         forwards, backwards = speed[:, j] > _MOVING, speed[:, j] < -_MOVING
@@ -179,7 +179,7 @@ def _least_squares(observer: Observer, free: Residuals, columns: Array, usable: 
         at = (3 * drives[:, None] + np.arange(3)).ravel()
         A[np.ix_(at, at)] += seen.T @ seen
         b[at] += seen.T @ (r / noise)
-    return size * np.linalg.solve(A, b).reshape(n, 3).T
+    return np.asarray(size * np.linalg.solve(A, b).reshape(n, 3).T)
 
 
 def _together(observer: Observer, residuals: Residuals) -> float:

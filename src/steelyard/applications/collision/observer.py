@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+_SETTLING = 8.0  # filter times after which the start of an observer is forgotten
 ObserverKind = Literal["momentum", "direct", "energy"]
 
 
@@ -117,6 +118,11 @@ class Observer(ABC):
             )
         rest = self.arm.friction.rest_speed(1.0 / (2 * np.pi * self.gain_hz))
         object.__setattr__(self, "_rest_speed", rest)
+
+    @property
+    def settling_s(self) -> float:
+        """How long the filter needs to forget that it began without contact, [s]."""
+        return _SETTLING / (2 * np.pi * self.gain_hz)
 
     @property
     @abstractmethod

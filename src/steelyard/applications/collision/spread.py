@@ -55,7 +55,7 @@ class ModelSpread:
 
         Args:
             model: of the empty arm
-            payload: in the flange frame; a `Payload` brings its own covariance
+            payload: in the flange frame; a `Payload` brings the covariance of the numbers it knows
         """
         covariance = np.array(model.estimate.covariance)
         unknown = np.array(model.estimate.names)[~np.isfinite(np.diag(covariance))]
@@ -67,9 +67,10 @@ class ModelSpread:
         load = np.zeros(10)
         if payload is not None:
             load = (payload.body if isinstance(payload, Payload) else payload).vector
-        if isinstance(payload, Payload) and np.isfinite(payload.covariance).all():
-            J = model.basis.payload_jacobian
-            covariance[: len(J), : len(J)] += J @ payload.covariance @ J.T
+        if isinstance(payload, Payload):
+            known = np.isfinite(payload.std)
+            J = model.basis.payload_jacobian[:, known]
+            covariance[: len(J), : len(J)] += J @ payload.covariance[np.ix_(known, known)] @ J.T
         rows = OnlineRows.of(model)
         x = np.concatenate([load, model.estimate.value[rows.theta_order]])
         kind = kinds(model.estimate.names)
