@@ -9,7 +9,7 @@ demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
 
 test: lint  ## lint, types, tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

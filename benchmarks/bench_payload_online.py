@@ -29,24 +29,13 @@ from steelyard.payload.online import (
     Xu2024Estimator,
 )
 from steelyard.recording import Samples
+from steelyard.reproduce.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 
-TABLE_VI = np.fromstring(
-    """
-    8.9808 -4.6873 -0.0131 -1.0510 0.1458 6.4621 8.1662 -0.0811 -2.1302 -0.0096
-    -0.5125 -0.0379 2.1103 3.8882 -0.0026 0.0596 0.0395 0.0314 0.0253 0.0435
-    0.0118 0.2863 -0.0047 0.0016 -0.0008 -0.0142 -0.0057 0.0017 -0.0587 0.0012
-    -0.0002 -0.0013 -0.0028 0.0096 -0.0048 -0.0048 0.2141 -0.3865 -0.3508 -0.2697
-    10.0037 -0.1240 5.1803 2.7800 2.0115 1.7533 21.6084 26.4096 15.1400 2.7746
-    3.4578 3.5335 -0.3426 0.0582 0.1780 0.6453 0.6725 0.5685
-    """,
-    sep=" ",
-)
-TABLE_VIII = np.array([1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325])
-TABLE_VII = InertialParameters.from_com(3.5256, [0, 0, 0.0296], np.diag([0.0064, 0.0064, 0.0045]))
+TABLE_VI, TABLE_VII, TABLE_VIII = TABLE_6, TRUTH, TABLE_8["without", "power"]
 TIMES_S = (2.0, 4.0, 6.6, 10.0)
 RATE_HZ = 125.0
 SEEDS = 200
@@ -263,7 +252,7 @@ def simulated_arm(payloads: list[InertialParameters | None]) -> Arm:
     sensors = SensorModel(torque_std=TABLE_VIII)
     how = Preparation(kinematics="commanded")
     empty = [
-        prepare(simulate(robot, trajectory, sensors=sensors, seed=seed).recording, how, gain=robot.drive.gain)
+        prepare(simulate(robot, trajectory, sensors=sensors, seed=seed).recording, how)
         for seed in range(3)
     ]
     runs = [simulate(robot, Twice(trajectory), payload=load, seed=9) for load in payloads]

@@ -6,6 +6,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -22,6 +23,17 @@ FLAGS = (
 )
 
 
+_ON_3_AND_4 = """
+import os, sys
+spare = [int(fd) for fd in sys.argv[1:3]]
+while min(spare) < 5:
+    spare = [os.dup(fd) for fd in spare]
+os.dup2(spare[0], 3)
+os.dup2(spare[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
 def chromium() -> str | None:
     """The path of Chromium or Chrome, None where there is none."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -34,19 +46,10 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
-
-        def descriptors() -> None:  # Chromium reads from 3 and writes to 4
-            high = [os.dup(fd) for fd in (to_browser, from_browser)]
-            spare = [os.dup(fd) for fd in high]  # 3 and 4 may be among those just made
-            while min(spare) < 5:
-                spare = [os.dup(fd) for fd in spare]
-            os.dup2(spare[0], 3)
-            os.dup2(spare[1], 4)
-
-        self._process = subprocess.Popen(
-            [chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank"],
-            preexec_fn=descriptors,
-            close_fds=False,
+        words = [chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank"]
+        self._process = subprocess.Popen(  # the browser speaks on descriptors 3 and 4
+            [sys.executable, "-c", _ON_3_AND_4, str(to_browser), str(from_browser), *words],
+            pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

@@ -1,9 +1,41 @@
 """What all tests share: tiny robots as URDF text, one seeded generator, the recordings of real arms."""
 
+import contextlib
+import io
+import os
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+
+
+class Done(NamedTuple):
+    """How a command ended, and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def steelyard(*arguments, cwd) -> Done:
+    """Runs a command of the command line in this process; what it starts with is not paid each time."""
+    from steelyard.cli import run
+
+    said, complained, code = io.StringIO(), io.StringIO(), 0
+    here, words = os.getcwd(), sys.argv
+    os.chdir(cwd)
+    sys.argv = ["steelyard", *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complained):
+            run()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    finally:
+        sys.argv = words
+        os.chdir(here)
+    return Done(code, said.getvalue(), complained.getvalue())
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """`steelyard guide`, from a payload file to a table and a picture."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import typer
+
+from conftest import steelyard
 
 pytest.importorskip("mujoco")
 
@@ -17,11 +17,6 @@ from steelyard.io.models import save_payload
 from steelyard.payload import Payload
 
 SMALL = ("--sides", "0.02,0.02", "--speed", "0.1")
-
-
-def steelyard(*arguments, cwd):
-    words = [sys.executable, "-m", "steelyard", "guide", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, cwd=cwd, timeout=200)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +31,16 @@ def folder(tmp_path_factory):
 
 def test_table_and_picture(folder):
     done = steelyard(
-        "ur10", "--payload", "payload.json", *SMALL, "--picture", "p.png", "--report", "p.html", cwd=folder
+        "guide",
+        "ur10",
+        "--payload",
+        "payload.json",
+        *SMALL,
+        "--picture",
+        "p.png",
+        "--report",
+        "p.html",
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     assert "mean without" in done.stdout
@@ -61,7 +65,7 @@ def test_a_payload_that_is_not_there_is_bad_news(folder, capsys):
 
 
 def test_bad_input_is_one_line_and_exit_code_2(folder):
-    done = steelyard("ur10", "--payload", "foreign.json", cwd=folder)
+    done = steelyard("guide", "ur10", "--payload", "foreign.json", cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("error: the payload is in frame 'tool0', the flange of ur10 is 'flange'")
     assert done.stderr.count("\n") == 1

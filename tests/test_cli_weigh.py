@@ -1,17 +1,11 @@
 """`steelyard weigh`, from a model file to a payload file."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+from conftest import steelyard
 from steelyard.io.models import load_payload
-
-
-def steelyard(*arguments, cwd):
-    words = [sys.executable, "-m", "steelyard", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, cwd=cwd, timeout=200)
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +92,6 @@ def test_all_methods_beside_each_other(folder):
         assert found["method"] == name
         assert abs(found["mass"] - 2.5) < 4 * found["mass_std"]
     assert "no target torque of the controller" in methods["manufacturer"]
-    words = steelyard("weigh", "model.json", "loaded.parquet", "--method", "all", cwd=folder)
-    assert "The methods beside each other" in words.stdout
 
 
 def test_tool_and_part_together(folder):

@@ -46,6 +46,11 @@ def folder(tmp_path_factory):
     empty = [prepare(run_of(robot, seed, 1 + seed), how) for seed in (0, 1)]
     model = identify(robot, empty)
     save_model(model, path / "model.json")
+    currents = [run_of(robot, seed, 1 + seed, robot.drive.gain) for seed in (0, 1)]
+    save_model(
+        identify(robot, [prepare(part, how, gain=robot.drive) for part in currents]),
+        path / "of_currents.json",
+    )
     save_model(
         replace(model, estimate=replace(model.estimate, value=1.01 * model.estimate.value)),
         path / "other.json",
@@ -65,10 +70,10 @@ def folder(tmp_path_factory):
     return path
 
 
-def weighed(folder, recording, capsys, **wishes):
+def weighed(folder, recording, capsys, model="model.json", **wishes):
     code = 0
     try:
-        weigh_online(None, folder / "model.json", folder / recording, OnlineWishes(**wishes))
+        weigh_online(None, folder / model, folder / recording, OnlineWishes(**wishes))
     except typer.Exit as error:
         code = error.exit_code
     return code, capsys.readouterr().out
@@ -129,8 +134,14 @@ def test_a_dropped_part_is_history(folder, capsys):
 
 
 def test_currents_are_weighed_with_the_gains_of_the_model(folder, facts, capsys):
-    _, current = weighed(folder, "currents.parquet", capsys, as_json=True)
-    assert json.loads(current)["mass"] == pytest.approx(facts["mass"], abs=1e-6)
+    _, out = weighed(folder, "currents.parquet", capsys, "of_currents.json", as_json=True)
+    current = json.loads(out)
+    assert current["unconstrained"][0] == pytest.approx(facts["unconstrained"][0], abs=1e-6)
+    assert (
+        current["mass_std"] > 1.5 * facts["mass_std"]
+    )  # gains of motors are known to 2 %, torques are measured
+    with pytest.raises(InvalidSamples, match="has motor currents, the model was fitted to measured torques"):
+        weighed(folder, "currents.parquet", capsys, as_json=True)
 
 
 def test_a_saved_state_is_resumed_and_knows_more(folder, facts, capsys):
@@ -157,7 +168,7 @@ def test_refusals(folder, tmp_path):
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(UnreadableFile, match="is not JSON"):
         refused("loaded.parquet", resume=tmp_path / "bad.json")
-    (tmp_path / "half.json").write_text('{"format": "steelyard online state 2"}')
+    (tmp_path / "half.json").write_text('{"format": "steelyard online state 3"}')
     with pytest.raises(UnreadableFile, match="is not a whole online state"):
         refused("loaded.parquet", resume=tmp_path / "half.json")
     with pytest.raises(UnreadableFile, match="there is no folder"):

@@ -172,8 +172,10 @@ def test_paced_samples_wait_for_their_time():
 def test_refusals():
     with pytest.raises(InvalidRecording, match="no commanded positions, but the model was fitted to them"):
         replay(recording(), Preparation(kinematics="commanded"))
-    with pytest.raises(InvalidRecording, match="has no torques: give the drive gains"):
+    with pytest.raises(InvalidRecording, match="the recording has neither torques nor motor currents"):
         replay(recording(tau=None))
+    with pytest.raises(InvalidRecording, match="has motor currents only: give the drive gains"):
+        replay(recording(tau=None, current=np.ones((500, 2))))
     with pytest.raises(InvalidRecording, match="gains were given, but the recording has no motor currents"):
         replay(recording(), gain=np.ones(2))
     with pytest.raises(InvalidSamples, match="gain must be 2 finite numbers"):

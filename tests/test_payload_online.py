@@ -1,6 +1,7 @@
 """The online estimate: it survives a real stream, sees changes, forgets, and says what is missing."""
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -20,6 +21,7 @@ from steelyard.payload.online import (
 )
 from steelyard.payload.online.advice import best_motion
 from steelyard.payload.online.factor import inverse_factor, restarted, solved
+from steelyard.payload.online.friction import Creep
 from steelyard.payload.online.noise import slow_noise
 from steelyard.payload.online.sample import Counts
 from steelyard.payload.online.spread import Spread
@@ -243,6 +245,20 @@ def test_the_advised_swing_helps_as_promised(direct):
     assert promised < np.sqrt(answer.covariance[0, 0])
 
 
+def test_shares_are_told_without_exponents_and_no_promise_is_worse_than_all(direct):
+    told = []
+    for load in ("LIGHT", None):
+        state = direct.init()
+        for i, sample in enumerate(stream(load=load)[:150]):
+            state = direct.step(state, sample)
+            told += [direct.estimate(state, physical=False).status] if i % 5 == 4 else []
+    promises = [float(share) for share in re.findall(r"would help most \(to (\S+) %\)", " ".join(told))]
+    assert promises
+    assert max(promises) <= 100
+    assert any(words.startswith("no payload") and "both sides would help most" in words for words in told)
+    assert not re.search(r"e[+-]\d+ %", " ".join(told))
+
+
 def test_a_change_is_seen_soon_and_the_arm_stays_known(direct):
     before = fed(direct, stream())
     state, seen_s = before, None
@@ -290,6 +306,42 @@ def test_an_arm_that_brakes_is_no_change_of_payload(direct):
         state = direct.step(state, braking if i < 10 else resting)
     assert not state.history
     assert len(fed(direct, stream(3, None)[790:], state).history) == 1  # dropped while it stood
+
+
+def test_a_joint_that_creeps_with_other_friction_is_no_change_of_payload(direct):
+    """Half of its Coulomb friction off, just above the speed below which torques do not count."""
+    robot = load_robot("ur10").with_payload(LOAD)
+    part = samples(robot, 5, 3)
+    q, v, a = part.q.copy(), part.v.copy(), part.a.copy()
+    creeps = slice(500, 550)
+    v[creeps, 3], a[creeps, 3] = 0.011, 0.0
+    tau = part.tau + robot.torque(q, v, a) - robot.torque(part.q, part.v, part.a)
+    tau[creeps, 3] += 0.5 * robot.drive.coulomb[3]
+    rows = [OnlineSample(*row) for row in zip(part.t, q, v, a, tau, strict=True)]
+    sure = DirectEstimator(model(), "measured", options=DirectOptions(lowest_speed=1e-6))
+    assert fed(sure, rows).history  # an estimator that believes the law down to rest is fooled
+    state = fed(direct, rows)
+    assert not state.history
+    found = direct.estimate(state, physical=False)
+    assert found.body.mass == pytest.approx(LOAD.mass, abs=3 * found.std[0])
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_friction_of_slow_drives_adds_what_a_torque_of_that_size_would(coupled):
+    rng = np.random.default_rng(4)
+    n, k = 3, 5
+    std, weights, v = rng.uniform(1, 2, n), rng.uniform(1, 3, n), rng.normal(size=(k, n))
+    U = np.eye(n) + np.triu(rng.normal(size=(n, n)), 1) if coupled else None
+    payload = rng.normal(size=(k, n, 4))
+    pull = Creep(std, 0.3, weights, U).pull(payload, v)
+    mixing = np.eye(n) if U is None else U
+    for drive in range(n):
+        speed = v @ mixing[drive]
+        for direction in (1, -1):
+            size = std[drive] * np.minimum(1.0, 0.3 / np.abs(speed)) * (np.sign(speed) == direction)
+            torque = size[:, None] * mixing[drive] * weights  # of the joints, over their noise
+            expected = np.tensordot(payload, torque, axes=([0, 1], [0, 1]))
+            np.testing.assert_allclose(pull[:, 2 * drive + (direction < 0)], expected, atol=1e-12)
 
 
 def test_restarting_is_exact_marginalisation_of_the_payload(direct):

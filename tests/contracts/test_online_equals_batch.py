@@ -73,6 +73,26 @@ def test_online_equals_batch(name, friction):
     assert state.counts.spikes == 0
 
 
+def test_combinations_that_the_empty_runs_tell_count_online_too():
+    """The second joint rested: some parameters of the arm are unknown one by one, but not together."""
+    robot = load_robot("ur10")
+    empty = samples(robot, 0, 1)
+    q, v, a = (
+        np.where(np.arange(6) == 1, still, x) for still, x in ((-1.0, empty.q), (0, empty.v), (0, empty.a))
+    )
+    tau = robot.torque(q, v, a) + 0.5 * np.random.default_rng(0).normal(size=q.shape)
+    resting = Samples(q, v, a, tau, 100.0, robot.joint_names, "measured", usable=np.abs(v) >= 0.01)
+    model = identify(robot, resting)
+    unknown = np.isinf(np.diag(model.estimate.covariance))
+    assert unknown[[name[0] != "F" for name in model.estimate.names]].any()
+    loaded = samples(robot.with_payload(LOAD), 1, 2)
+    batch = weigh(model, loaded)
+    estimator = DirectEstimator(model, "measured", batch.noise, DirectOptions(alarm=None))
+    online = estimator.estimate(fed(estimator, loaded), physical=False)
+    apart = (online.unconstrained.vector - batch.unconstrained.vector) / online.std
+    assert np.abs(apart).max() < 1e-3
+
+
 def test_blocks_do_not_matter():
     robot = load_robot("ur10")
     model = identify(robot, samples(robot, 0, 1))

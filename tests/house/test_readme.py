@@ -8,17 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from conftest import steelyard
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"^    ((?:steelyard|make) .*?)(?:\s+#.*)?$", README, re.MULTILINE)
 EXAMPLE = re.search(r"```python\n(.*?)```", README, re.DOTALL).group(1)
-
-
-def run(command: str, folder: Path) -> subprocess.CompletedProcess:
-    program, *arguments = shlex.split(command)
-    assert program == "steelyard"
-    words = [sys.executable, "-m", "steelyard", *arguments]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
 def test_the_two_commands_are_targets_of_the_makefile():
@@ -30,7 +25,7 @@ def test_the_two_commands_are_targets_of_the_makefile():
 def test_commands_run_in_their_order_and_the_example_weighs_the_payload(tmp_path):
     for command in COMMANDS:
         if command.startswith("steelyard"):
-            done = run(command, tmp_path)
+            done = steelyard(*shlex.split(command)[1:], cwd=tmp_path)
             assert done.returncode == 0, command + done.stdout + done.stderr
             assert done.stdout, command
     assert len([line for line in EXAMPLE.splitlines() if line.strip()]) <= 12

@@ -132,8 +132,8 @@ def _first_words(answer: OnlineAnswer, distance: float, accuracy: float) -> str:
     if kilograms < half:
         return f"no payload can be told from none: mass {kilograms:.3g} +- {half:.2g} kg"
     if answer.half_width <= accuracy:
-        return f"converged: the mass is known to {100 * answer.half_width:.2g} %"
-    return f"the mass is known to {100 * answer.half_width:.2g} %, {100 * accuracy:.2g} % is asked for"
+        return f"converged: the mass is known to {_percent(answer.half_width)}"
+    return f"the mass is known to {_percent(answer.half_width)}, {_percent(accuracy)} is asked for"
 
 
 def _advice(answer: OnlineAnswer, state: DirectState, rows: OnlineRows, which: int) -> str:
@@ -151,8 +151,13 @@ def _advice(answer: OnlineAnswer, state: DirectState, rows: OnlineRows, which: i
     if std > _WORTH * now:
         return "more motion will hardly help: the model limits it" if stays > now**2 / 2 else "keep moving"
     half = 1.96 * std / max(abs(answer.x[0]), 1e-12)
-    told = "" if answer.unknown[0] else f" (to {100 * half:.2g} %)"
+    told = "" if answer.unknown[0] or half > 1.0 else f" (to {_percent(half)})"
     return f"a swing of {name} by {_SWING:g} to both sides would help most{told}"
+
+
+def _percent(share: float) -> str:
+    """A share in percent, two digits, never with an exponent: 0.64 %, 12 %, 150 %."""
+    return f"{float(f'{100 * share:.2g}'):.15g} %"
 
 
 def _std_after(S: Array, H: Array, which: int) -> float:

@@ -9,7 +9,17 @@ their noise) has, without a change, the covariance
 so that g' V^-1 g is chi-square with four degrees of freedom. It is divided by the inflation of the
 residuals, because the model is not perfect. While much less was known before than the window itself tells,
 there is nothing to compare with, and no change. The default threshold of 60 is one in 10^11 windows of
-white noise: what is kept for friction that the law does not know.
+white noise: what is kept for what nobody has thought of.
+
+A drive that creeps for a while looks like another payload: at rest its friction is anything between -F and
+F (standard deviation F / sqrt(3)), and just above, no law is right. Residuals of simulated and real arms fall
+as 1/v there, so friction of a drive at speed v > v_0 (`lowest_speed`, below which rows do not count) is taken
+as unknown by
+
+    c(v) = F / sqrt(3) v_0 / |v|,    F = |Fc| + |Fv| v_0^alpha + |Fs|    (the friction at v_0)
+
+through the whole window, but by another factor forwards than backwards: V grows by sum (W'c)(W'c)' over
+drives and directions.
 """
 
 from __future__ import annotations
@@ -41,7 +51,7 @@ def change_statistic(window: Window, R: Array, x: Array) -> float:
     doubt = half.T @ half
     if (np.diag(doubt) > _MOST_DOUBT * np.diag(seen)).any():
         return 0.0
-    V = seen[:, :4] + doubt
+    V = seen[:, :4] + doubt + window.friction @ window.friction.T
     scale = np.sqrt(np.maximum(np.diag(V), 1e-300))
     V = V / np.outer(scale, scale) + 1e-9 * np.eye(4)
     g = g / scale

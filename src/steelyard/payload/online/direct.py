@@ -36,9 +36,10 @@ from steelyard.payload.online.factor import (
     restarted,
     solved,
 )
+from steelyard.payload.online.friction import Creep, friction_change
 from steelyard.payload.online.noise import slow_noise
 from steelyard.payload.online.rows import OnlineRows
-from steelyard.payload.online.sample import Counts, OnlineSample, checked_row, fault_of
+from steelyard.payload.online.sample import Counts, OnlineSample, checked_row, fault_of, lonely_spikes
 from steelyard.payload.online.spread import Spread
 from steelyard.payload.online.state import DirectState, Episode, Window
 from steelyard.payload.physical import nearest_physical
@@ -53,7 +54,6 @@ _SETTLED = 10  # windows: before, residuals tell of the unknowns, not of the noi
 _HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be told from it
 _CLOCK_ROUNDING_S = 1e-4
 _YOUNG = 15  # windows
-_SPIKE = 20.0  # standard deviations
 _UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
 
 
@@ -109,6 +109,7 @@ class DirectEstimator:
     _prior: Array = field(init=False, repr=False)
     _doubt: Doubt = field(init=False, repr=False)
     _friction_change: Array = field(init=False, repr=False)
+    _creep: Creep = field(init=False, repr=False)
     _empty: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -128,7 +129,10 @@ class DirectEstimator:
         object.__setattr__(self, "_prior", prior_factor(self.model, rows))
         object.__setattr__(self, "_doubt", Doubt.of(self.model, rows, self._prior))
         object.__setattr__(self, "_empty", solved(self._prior))
-        object.__setattr__(self, "_friction_change", self._change_of_friction())
+        change = friction_change(self.model, rows, self.options.friction_change)
+        object.__setattr__(self, "_friction_change", change)
+        creep = Creep.of(self.model, rows, self._weights, self.options.lowest_speed)
+        object.__setattr__(self, "_creep", creep)
 
     # --- the three verbs --------------------------------------------------------------------------------
 
@@ -259,7 +263,7 @@ class DirectEstimator:
         motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
         usable = np.abs(motion[:, 1]) >= self.options.lowest_speed
         e = rows[:, :, -1] - rows[:, :, :-1] @ state.x
-        spikes = self._spikes(e, tau, state.last_tau, next_tau)
+        spikes = lonely_spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
         usable[spikes] = False
         reach = state.reach
         counts = state.counts
@@ -279,7 +283,9 @@ class DirectEstimator:
         )
         if not usable.all():
             rows, e = rows * usable[:, :, None], e * usable
-        return self._informed(state, rows, e, usable.sum(axis=0), float(block[-1, 0]))
+        state = self._informed(state, rows, e, usable.sum(axis=0), float(block[-1, 0]))
+        creep = state.window.friction + self._creep.pull(rows[:, :, :4], motion[:, 1])
+        return state._replace(window=state.window._replace(friction=creep))
 
     def _informed(
         self, state: DirectState, rows: Array, e: Array, count: NDArray[np.int64], last_s: float
@@ -300,6 +306,7 @@ class DirectEstimator:
             last_s,
             window.payload + flat[:, :4].T @ flat,
             window.joints + rows.sum(axis=0),
+            window.friction,
             window.squares + (e**2).sum(axis=0),
             window.rows + count,
             window.samples + len(rows),
@@ -369,29 +376,6 @@ class DirectEstimator:
         covariance[unknown, unknown] = np.inf
         covariance = (covariance + covariance.T) / 2
         return OnlineAnswer(x, covariance, unknown, S, self._weights, contradiction)
-
-    def _spikes(self, e: Array, tau: Array, before: Array, after: Array) -> NDArray[np.bool_]:
-        """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,)."""
-        size = np.abs(e)
-        if size.max() < _SPIKE:
-            return np.zeros(len(e), bool)
-        rise = np.diff(np.vstack([before, tau, after]), axis=0) * self._weights
-        up, down = rise[:-1], -rise[1:]
-        alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
-        around = np.maximum(
-            np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
-        )
-        return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))
-
-    def _change_of_friction(self) -> Array:
-        names = self._rows.names[: self._rows.friction]
-        value = dict(zip(self.model.estimate.names, np.abs(self.model.estimate.value), strict=True))
-        size = [value[f"Fc{_joint(name)}"] + value[f"Fv{_joint(name)}"] for name in names]
-        return np.asarray(self.options.friction_change * np.maximum(np.array(size), 1e-3))
-
-
-def _joint(name: str) -> str:
-    return name.rstrip("r").lstrip("FcvsB")
 
 
 def _no_reach(n: int) -> Array:

@@ -10,8 +10,9 @@ friction integrated out), the first ones what is known of payload and friction g
     a new payload  the first ten rows replaced by nothing: exact marginalisation, arm and friction stay
     other friction the covariance of friction given the arm grows by Q, its mean stays
 
-The prior is that of `weigh`: what the empty runs told about the arm, nothing about friction. "Nothing" is a
-standard deviation of 1e4 (SI) for payload and friction, so that R can always be solved.
+The prior is that of `weigh`: what the empty runs told about the arm (combinations of parameters where they do
+not tell each alone), nothing about friction. "Nothing" is a standard deviation of 1e4 (SI), so that R can
+always be solved.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from steelyard.identification import DynamicModel
+from steelyard.payload.methods.problem import WeighingProblem
 from steelyard.payload.online.rows import OnlineRows
 from steelyard.robot.triangle import triangle_with
 
@@ -44,10 +46,13 @@ def prior_factor(model: DynamicModel, rows: OnlineRows) -> Array:
     covariance = model.estimate.covariance[np.ix_(rows.theta_order, rows.theta_order)]
     told = np.arange(len(value)) >= rows.friction
     told &= np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)
-    whitening = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(told, told)]))
-    known = np.zeros((len(whitening), rows.m + 1))
-    known[:, 10 + np.flatnonzero(told)] = whitening
-    known[:, -1] = whitening @ value[told]
+    if np.isinf(np.diag(covariance)[rows.friction :]).any():
+        known = _with_combinations(model, rows)
+    else:
+        whitening = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(told, told)]))
+        known = np.zeros((len(whitening), rows.m + 1))
+        known[:, 10 + np.flatnonzero(told)] = whitening
+        known[:, -1] = whitening @ value[told]
     std = np.full(rows.m, NOTHING_STD)
     std[10:][np.diag(covariance) == 0] = _EXACT_STD
     weak = np.zeros((rows.m, rows.m + 1))
@@ -55,6 +60,14 @@ def prior_factor(model: DynamicModel, rows: OnlineRows) -> Array:
     weak[10:, -1] = value / std[10:]
     stacked = np.vstack([weak[~np.concatenate([np.zeros(10, bool), told])], known])
     return np.asfortranarray(triangle_with(np.zeros((rows.m + 1, rows.m + 1)), stacked))
+
+
+def _with_combinations(model: DynamicModel, rows: OnlineRows) -> Array:
+    """Rows of what the empty runs tell where they do not tell each parameter alone, (r, m + 1)."""
+    prior = WeighingProblem(model, (), np.zeros((0, 11))).prior()
+    known = np.zeros((len(prior), rows.m + 1))
+    known[:, 10:-1], known[:, -1] = prior[:, rows.theta_order], prior[:, -1]
+    return known
 
 
 def factor_with(R: Array, rows: Array) -> Array:

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.errors import InvalidSamples
 
-__all__ = ["Counts", "OnlineSample", "checked_row", "fault_of"]
+__all__ = ["Counts", "OnlineSample", "checked_row", "fault_of", "lonely_spikes"]
 
 Array = NDArray[np.float64]
 
 _LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
+_SPIKE = 20.0  # standard deviations
 
 
 class OnlineSample(NamedTuple):
@@ -114,3 +115,22 @@ def fault_of(row: Array, last_s: float, tau_max: Array) -> str:
     if (np.abs(row[-len(tau_max) :]) >= tau_max).any():
         return "saturated"
     return ""
+
+
+def lonely_spikes(e: Array, tau: Array) -> NDArray[np.bool_]:
+    """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,).
+
+    Args:
+        e: residuals over their noise, (k, n)
+        tau: torques over their noise, with the one before and the one after, (k + 2, n)
+    """
+    size = np.abs(e)
+    if size.max() < _SPIKE:
+        return np.zeros(len(e), bool)
+    rise = np.diff(tau, axis=0)
+    up, down = rise[:-1], -rise[1:]
+    alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
+    around = np.maximum(
+        np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
+    )
+    return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))

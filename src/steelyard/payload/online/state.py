@@ -17,15 +17,16 @@ __all__ = ["DirectState", "Episode", "Window"]
 Array = NDArray[np.float64]
 
 _MOVING = 0.75  # of a window's samples
-_FORMAT = "steelyard online state 2"
+_FORMAT = "steelyard online state 3"
 
 
 class Episode(NamedTuple):
     """One payload of the past.
 
     Attributes:
-        start_s: when it was first seen, [s] on the stream's clock
-        end_s: when it changed, [s]
+        start_s: end of the payload before, or time of the first sample, [s] on the stream's clock
+        end_s: up to when it was this one for sure: the start of the window in which the change was seen, [s];
+            the change itself came later in that window (`window_s`), rarely at the end of the one before
         vector: the ten numbers in the order of `PARAMETER_NAMES`, plain estimate, (10,), in the flange frame
         covariance: of them, (10, 10); infinite where unknown
     """
@@ -44,6 +45,8 @@ class Window(NamedTuple):
         end_s: time of its last sample, [s]
         payload: sums of W'[H tau] for the first four payload columns W, (4, m + 1)
         joints: sums of the rows of each joint, (n, m + 1)
+        friction: what slow friction that the law does not know adds to W'tau, one standard deviation for
+            each drive and direction (see `Creep`), (4, 2 n)
         squares: sums of squared residuals over their noise, (n,)
         rows: how many each joint has, (n,)
         samples: how many there were, at rest too
@@ -53,6 +56,7 @@ class Window(NamedTuple):
     end_s: float
     payload: Array
     joints: Array
+    friction: Array
     squares: Array
     rows: Array
     samples: float
@@ -66,7 +70,7 @@ class Window(NamedTuple):
             m: number of unknowns
             start_s: when it begins, [s]
         """
-        empty = np.zeros((4, m + 1)), np.zeros((n, m + 1)), np.zeros(n), np.zeros(n)
+        empty = np.zeros((4, m + 1)), np.zeros((n, m + 1)), np.zeros((4, 2 * n)), np.zeros(n), np.zeros(n)
         return cls(start_s, start_s, *empty, 0.0)
 
     @property
