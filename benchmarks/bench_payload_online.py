@@ -252,8 +252,7 @@ def simulated_arm(payloads: list[InertialParameters | None]) -> Arm:
     sensors = SensorModel(torque_std=TABLE_VIII)
     how = Preparation(kinematics="commanded")
     empty = [
-        prepare(simulate(robot, trajectory, sensors=sensors, seed=seed).recording, how)
-        for seed in range(3)
+        prepare(simulate(robot, trajectory, sensors=sensors, seed=seed).recording, how) for seed in range(3)
     ]
     runs = [simulate(robot, Twice(trajectory), payload=load, seed=9) for load in payloads]
     recording = runs[0].recording

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from steelyard.io import read_recording
 
 COMMAND = [sys.executable, "-m", "steelyard"]
 
@@ -78,6 +81,24 @@ def test_bad_news_is_exit_code_1(recorded):
     assert done.returncode == 1
     assert "6" in done.stdout
     assert not json.loads(steelyard("check", recorded, "--robot", "ur10", "--json").stdout)["ok"]
+
+
+def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
+    t = np.arange(0, 4, 0.01)
+    q = np.column_stack([1.5 * np.sin(t), np.cos(t)])
+    table = np.column_stack([t, np.degrees(q)])
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header="time,pos_0,pos_1", comments="")
+    words = ("check", "log.csv", "--column", "q=pos_", "--robot", "planar2r")
+    wrong = steelyard(*words, cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert "steelyard check FILE --degrees -o NEW.parquet" in wrong.stdout
+    done = steelyard(*words, "--degrees", "--between", "1,3", "-o", "new.parquet", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Written: new.parquet" in done.stdout
+    recording = read_recording(tmp_path / "new.parquet")
+    np.testing.assert_allclose(recording.q, q[100:301], atol=1e-9)
+    for text in ("3", "a,b", "3,1"):
+        assert "--between" in steelyard(*words, "--between", text, cwd=tmp_path).stderr
 
 
 @pytest.mark.parametrize(

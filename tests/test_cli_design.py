@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from steelyard.cli import design, postures
-from steelyard.errors import InvalidTrajectory, UnknownName
+from steelyard.errors import InvalidRobot, InvalidTrajectory, UnknownName, UnreadableFile
 from steelyard.excitation import load_design
 
 LIMITS = "v_max = 1.5\na_max = 4.0\nq_min = -2.0\nq_max = 2.0\n"
@@ -56,7 +56,7 @@ def quick(folder, *more):
 
 
 def test_design_as_json_writes_file_and_picture(app, folder):
-    output, picture = folder / "out" / "motion.json", folder / "out" / "motion.png"
+    output, picture = folder / "motion.json", folder / "motion.png"
     data = json.loads(run(app, *quick(folder, "-o", output, "--picture", picture, "--json")))
     assert data["robot"] == "planar2r"
     assert data["objective"] == "condition"
@@ -72,7 +72,8 @@ def test_design_in_words_tells_the_certificate_and_the_payload(app, folder):
     assert "Certificate (1000 Hz)" in text
     assert "velocity" in text
     assert "Predicted standard deviations" in text
-    assert "every limit holds" in text
+    assert "every limit that was given holds at 1000 Hz" in text
+    assert "NOT checked, as no limits say it: torque of the joints, floor, walls and other things" in text
 
 
 def test_design_is_written_for_others_with_a_way_from_home(app, folder):
@@ -95,6 +96,11 @@ def test_design_refusals(app, folder):
         run(app, *quick(folder, "--envelope", "xu2024"))
     with pytest.raises(UnknownName, match="no objective 'best'"):
         run(app, *quick(folder, "--objective", "best"))
+    for option in ("-o", "--picture", "--report"):
+        with pytest.raises(UnreadableFile, match=r"cannot write .*none/x: there is no folder .*none"):
+            run(app, *quick(folder, option, folder / "none" / "x"))
+    with pytest.raises(InvalidRobot, match="--gravity is X,Y,Z"):
+        run(app, *quick(folder, "--gravity", "0,9.81"))
 
 
 def test_postures_by_every_method(app, folder):

@@ -1,21 +1,17 @@
 """`steelyard identify`, from recordings to a model file."""
 
 import json
-import subprocess
-import sys
+import re
 
 import numpy as np
 import pytest
 
+from conftest import steelyard
 from steelyard.io import read_recording, write_recording
 from steelyard.io.models import load_model
 from steelyard.recording import Recording
-from steelyard.robot import RobotModel
-
-
-def steelyard(*arguments, cwd):
-    words = [sys.executable, "-m", "steelyard", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, cwd=cwd, timeout=200)
+from steelyard.robot import RobotModel, load_robot
+from steelyard.trajectory import load_trajectory
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +94,37 @@ def test_a_joint_that_never_moved_is_said(folder):
     )
     assert done.returncode == 1, done.stderr
     assert "joint_2 never moved" in done.stdout
+
+
+def test_an_arm_on_a_wall_needs_its_gravity(folder):
+    arm, motion = load_robot("ur10"), load_trajectory("xu2024")
+    t = np.arange(1251) / 125.0
+    q, v, a = motion.at(t)
+    noise = np.random.default_rng(0).normal(size=q.shape)
+    tau = arm.with_gravity([0, 9.81, 0]).torque(q, v, a) + noise
+    write_recording(Recording(t=t, q=q, v=v, tau=tau, joint_names=arm.joint_names), folder / "wall.parquet")
+    words = ("identify", "ur10", "wall.parquet", "-o", "wall.json", "--friction", "linear")
+    upright = steelyard(*words, cwd=folder)
+    assert upright.returncode == 1, upright.stderr
+    assert "do not trust this: " in upright.stdout
+    mounted = steelyard(*words, "--gravity", "0,9.81,0", cwd=folder)
+    assert mounted.returncode == 0, mounted.stdout + mounted.stderr
+    assert "do not trust" not in mounted.stdout
+    np.testing.assert_allclose(load_model(folder / "wall.json").robot.gravity_base, [0, 9.81, 0])
+    weak = re.search(
+        r"(\d+) of \d+ parameters are weak \(std above 30 %\): (.*) and (\d+) more\.", mounted.stdout
+    )
+    assert len(weak[2].split(", ")) == 5
+    assert int(weak[1]) == 5 + int(weak[3])
+
+
+def test_what_cannot_be_done_is_refused_before_the_work(folder):
+    words = ("identify", "planar2r", "a.parquet")
+    wrong = steelyard(*words, "-o", "x.json", "--gravity", "down", cwd=folder)
+    assert wrong.returncode == 2
+    assert "--gravity is X,Y,Z [m/s^2], say 0,9.81,0; got 'down'" in wrong.stderr
+    for options in (("-o", "none/x.json"), ("-o", "x.json", "--report", "none/x.html")):
+        done = steelyard(*words, *options, cwd=folder)
+        assert done.returncode == 2
+        assert f"cannot write {options[-1]}: there is no folder none" in done.stderr
+    assert not (folder / "x.json").exists()

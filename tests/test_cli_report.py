@@ -62,7 +62,7 @@ def test_every_verb_that_estimates_takes_report(name):
 
 
 def test_identify_draws_what_it_did_not_fit_and_tells_every_setting(folder):
-    one, two, page = folder / "one.parquet", folder / "two.parquet", folder / "pages" / "arm.html"
+    one, two, page = folder / "one.parquet", folder / "two.parquet", folder / "arm.html"
     words = (
         "identify",
         "planar2r",

@@ -59,7 +59,31 @@ def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
     assert found.value < 0.6 * min(evaluate(arm, ConditionNumber(), r) for r in randoms)
     assert found.value == min(found.start_values)
     assert found.condition_number == pytest.approx(found.value)
-    assert "every limit holds at 1000 Hz" in found.status
+    assert "every limit that was given holds at 1000 Hz" in found.status
+    assert found.status.endswith(
+        "NOT checked, as no limits say it: torque of the joints, floor, walls and other things around the"
+        " arm, the arm against itself"
+    )
+
+
+def test_a_certificate_says_what_was_not_checked(arm):
+    motion = FourierTrajectory.random(arm.home, reach=[1, 1], speed=[1, 1], period_s=6.0, harmonics=3, seed=0)
+    bare = JointLimits([-2.0, -np.inf], [2.0, 2.0], [np.inf] * 2, [np.inf, 6.0], [np.inf] * 2)
+    assert certify(arm, DesignLimits(bare), motion, rate_hz=50.0).unchecked == (
+        "position of joint 2",
+        "velocity of the joints",
+        "acceleration of joint 1",
+        "torque of the joints",
+        "floor, walls and other things around the arm",
+        "the arm against itself",
+    )
+    known = JointLimits(TWO.q_min, TWO.q_max, TWO.v_max, TWO.a_max, [900.0] * 2)
+    floor = half_space("floor", (0, 0, -9), (0, 0, 1))
+    alone = DesignLimits(known, scene=Scene((floor,), self_collision=False))
+    assert certify(arm, alone, motion, rate_hz=50.0).unchecked == ("the arm against itself",)
+    whole = certify(arm, replace(alone, scene=Scene((floor,))), motion, rate_hz=50.0)
+    assert whole.unchecked == ()
+    assert whole.not_checked == ""
 
 
 def test_same_seed_gives_the_same_motion(arm, found):
@@ -70,8 +94,10 @@ def test_same_seed_gives_the_same_motion(arm, found):
 
 
 def test_design_is_saved_with_its_certificate_and_read_again(found, tmp_path):
-    path = tmp_path / "deep" / "design.json"
+    path = tmp_path / "design.json"
     found.save(path)
+    with pytest.raises(UnreadableFile, match=r"cannot write .*design\.json: there is no folder .*deep"):
+        found.save(tmp_path / "deep" / "design.json")
     again = load_design(path)
     assert again.to_dict() == found.to_dict()
     assert again.certificate == found.certificate

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from steelyard.errors import InvalidTrajectory
+from steelyard.errors import InvalidTrajectory, UnreadableFile
 from steelyard.excitation import as_csv, as_ros2, as_urscript, write_motion
 from steelyard.robot import load_robot
 from steelyard.trajectory import load_trajectory
@@ -33,7 +33,11 @@ def test_urscript_moves_there_and_servos_through_every_step(motion):
     steps = re.findall(r"^  servoj\((\[.*?\]), 0, 0, 0.008, 0.1, 300\)$", text, re.MULTILINE)
     q = np.array([[float(x) for x in step.strip("[]").split(",")] for step in steps])
     np.testing.assert_allclose(q, motion.at(np.arange(1251) / 125.0)[0], atol=1e-6)
-    assert text.startswith("def steelyard_motion():\n  movej([")
+    assert text.startswith("def steelyard_motion():\n  # CAUTION: movej goes from wherever the arm is")
+    degrees = np.round(np.degrees(motion.at(np.zeros(1))[0][0]), 1) + 0.0
+    assert f"[{', '.join(f'{x:.1f}' for x in degrees)}] degrees. Nothing has checked that way" in text
+    code = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    assert code[1].startswith("  movej([")
     assert text.endswith("end\nsteelyard_motion()\n")
     with pytest.raises(InvalidTrajectory, match="URScript moves 6 joints, the motion has 2"):
         as_urscript(motion, NAMES[:2], 125.0)
@@ -52,8 +56,15 @@ def test_ros2_points_carry_time_and_all_signals(motion):
 
 def test_files_are_written_by_their_ending(motion, tmp_path):
     for name in ("a.csv", "b.script", "c.yaml"):
-        write_motion(tmp_path / "deep" / name, motion, NAMES, 10.0)
-        assert (tmp_path / "deep" / name).stat().st_size > 1000
+        write_motion(tmp_path / name, motion, NAMES, 10.0, remarks=["not checked: the table"])
+        assert (tmp_path / name).stat().st_size > 1000
+    assert (tmp_path / "a.csv").read_text() == as_csv(motion, NAMES, 10.0)
+    lines = (tmp_path / "b.script").read_text().splitlines()
+    assert lines[:2] == ["def steelyard_motion():", "  # not checked: the table"]
+    assert "\n".join([lines[0], *lines[2:]]) + "\n" == as_urscript(motion, NAMES, 10.0)
+    assert (tmp_path / "c.yaml").read_text() == "# not checked: the table\n" + as_ros2(motion, NAMES, 10.0)
+    with pytest.raises(UnreadableFile, match=r"cannot write .*a\.csv: there is no folder .*deep"):
+        write_motion(tmp_path / "deep" / "a.csv", motion, NAMES, 10.0)
     with pytest.raises(
         InvalidTrajectory, match=r"a motion is written as .csv, .script, .yaml, .yml or .json"
     ):

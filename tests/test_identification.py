@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -159,6 +160,36 @@ def test_a_joint_that_never_moves_is_bad_news_not_a_number(robot):
     assert "says nothing about" in estimate.status
     assert "Fv6" in estimate.status
     assert np.isinf(estimate.std[list(estimate.names).index("Fv6")])
+
+
+@pytest.mark.parametrize("gravity", [[0.0, 9.81, 0.0], [4.9, 0.0, -8.5]])
+def test_gravity_from_elsewhere_is_doubted(robot, gravity):
+    samples = made(robot.with_gravity(gravity))
+    status = identify(robot, samples).estimate.status
+    assert "do not trust this: " in status
+    assert "% of the torque of shoulder_pan_joint (" in status
+    assert "stay unexplained; check the direction of gravity" in status
+    mounted = identify(robot.with_gravity(gravity), samples).estimate.status
+    assert re.fullmatch(r"all 60 parameters were excited \(condition number \S+\)", mounted)
+
+
+def test_noise_beside_small_torques_is_no_reason_for_doubt(robot):
+    loud = made(robot, noise=np.array([1.3, 2.5, 1.1, 0.4, 15.0, 15.0]))
+    estimate = identify(robot, loud).estimate
+    assert (estimate.noise[4:] > 0.8 * np.sqrt(np.mean(loud.tau[:, 4:] ** 2, axis=0))).all()
+    assert "do not trust" not in estimate.status
+
+
+def test_negative_coulomb_friction_is_said_with_its_interval(robot):
+    samples = made(robot)
+    tau = np.array(samples.tau)
+    tau[:, 4] -= 1.3 * robot.drive.coulomb[4] * np.sign(samples.v[:, 4])
+    estimate = identify(robot, replace(samples, tau=tau)).estimate
+    i = list(estimate.names).index("Fc5")
+    assert estimate.value[i] < -0.2 * robot.drive.coulomb[4]
+    told = f"Fc5 of wrist_2_joint ({estimate.value[i]:.3g} +- {1.96 * estimate.std[i]:.2g} Nm)"
+    assert f"Coulomb friction came out negative, which no drive has: {told}; its law holds" in estimate.status
+    assert "Coulomb" not in identify(robot, samples).estimate.status
 
 
 def test_refusals(robot):

@@ -76,8 +76,9 @@ def test_comments_tell_frame_units_uncertainty_and_status(to):
 
 
 def test_the_pose_of_the_frame_is_told():
-    T = np.eye(4)
-    T[:3, 3], T[:2, :2] = [0.0, 0.0, 0.03], [[0, -1], [1, 0]]
+    T, turn = np.eye(4), np.pi / 2
+    T[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]  # not quite zeros
+    T[:3, 3] = [-1e-17, 0.0, 0.03]
     text = export_payload(payload(), to="ur", T_target_payload=T)
     assert "weighed in sits there at (0 0 0.03) m with the axes (rows) [0 -1 0; 1 0 0; 0 0 1]" in text
     assert "set_target_payload(2.5, [0.02, 0.01, 0.09]," in text

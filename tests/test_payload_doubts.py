@@ -120,15 +120,11 @@ def test_torques_of_currents_and_measured_torques_are_not_mixed(tmp_path):
     loaded = run(robot.with_payload(LOAD), 1, 0.5, 2)
     for again in (model, load_model(tmp_path / "model.json")):
         assert weigh(again, replace(loaded, gain=gain)).gain_error is not None
-        with pytest.raises(
-            InvalidSamples, match="fitted to torques made of motor currents"
-        ):
+        with pytest.raises(InvalidSamples, match="fitted to torques made of motor currents"):
             weigh(again, loaded)
         with pytest.raises(InvalidSamples, match="these torques were made with"):
             weigh(again, replace(loaded, gain=1.05 * gain))
-    with pytest.raises(
-        InvalidSamples, match="fitted to measured torques, these"
-    ):
+    with pytest.raises(InvalidSamples, match="fitted to measured torques, these"):
         weigh(identify(robot, run(robot, 0, 0.5)), replace(loaded, gain=gain))
     with pytest.raises(InvalidSamples, match="with other gains than the others"):
         identify(robot, [made, run(robot, 2, 0.5)])

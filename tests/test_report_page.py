@@ -41,7 +41,7 @@ class Elements(HTMLParser):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_one_small_file_that_asks_for_nothing(name, tmp_path):
-    path = tmp_path / "new" / "page.html"
+    path = tmp_path / "page.html"
     write_page(PAGES[name](), path)
     assert [p.name for p in path.parent.iterdir()] == ["page.html"]
     assert path.stat().st_size < 6e6
@@ -300,9 +300,11 @@ def test_curves_of_unequal_length_are_refused():
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path):
-    (tmp_path / "taken").write_text("a file, not a folder")
+    with pytest.raises(UnreadableFile, match=r"cannot write .*page\.html: there is no folder .*none"):
+        write_page(Page("x", [], []), tmp_path / "none" / "page.html")
+    (tmp_path / "taken").mkdir()
     with pytest.raises(UnreadableFile, match="the page cannot be written"):
-        write_page(Page("x", [], []), tmp_path / "taken" / "page.html")
+        write_page(Page("x", [], []), tmp_path / "taken")
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
     write_page(Page("old", [], []), tmp_path / "page.html")
     write_page(Page("new", [], []), tmp_path / "page.html")

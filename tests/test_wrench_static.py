@@ -173,8 +173,13 @@ def test_postures_that_are_alike_are_told_and_one_to_add(rng):
     good = find_postures(table(rng))
     assert advise(good, UPRIGHT) == ""
     assert spread_of_directions(good, UPRIGHT) > 0.3
+    two = find_postures(table(rng, N=2))
     with pytest.raises(InvalidRecording, match=r"only 2 different postures at rest; .* add one in which"):
-        weigh_static(find_postures(table(rng, N=2)))
+        weigh_static(two)
+    with pytest.raises(
+        InvalidRecording, match=r"are good\. A rest counts when .* for 1\.1 s or longer: stop"
+    ):
+        weigh_static(replace(two, timed=True))
 
 
 def test_a_wrong_sign_is_a_negative_mass(rng):

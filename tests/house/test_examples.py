@@ -12,7 +12,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LESSONS = {
-    "01": (r"mass +2\.[45]\d+ kg \+- 0\.0\d+ +truth 2\.5", r"true mass lies inside the 95 % interval"),
+    "01": (
+        r"mass +2\.[45]\d+ kg \+- 0\.0\d+ +truth 2\.5",
+        r"true mass lies inside the 95 % interval",
+        r"exact: mass 2\.5\d+ kg \+- 0\.00",
+    ),
     "02": (r"42 parameters, 25 of them", r"same base parameters: True", r"-3\.92 Nm upright, 0\.00 Nm on"),
     "03": (
         r"with the time of the row before",

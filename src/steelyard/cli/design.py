@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.output import JsonFlag, number, print_json, print_table
+from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
+from steelyard.cli.output import JsonFlag, in_a_folder, number, print_json, print_table
 from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.errors import InvalidTrajectory
 
@@ -20,7 +21,7 @@ __all__ = ["command"]
 
 def command(
     ctx: typer.Context,
-    robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    robot: RobotArgument,
     harmonics: Annotated[int, typer.Option(help="Number of harmonics.")] = 5,
     period: Annotated[float, typer.Option(help="Length of the motion [s].")] = 10.0,
     objective: Annotated[
@@ -45,28 +46,41 @@ def command(
     seed: Annotated[int, typer.Option(help="Of the starts; the same seed gives the same motion.")] = 0,
     time_limit: Annotated[float | None, typer.Option(help="Take the best after so long [s].")] = None,
     approach: Annotated[
-        bool, typer.Option("--approach", help="Enter from home and return to it (not for .json).")
+        bool,
+        typer.Option(
+            "--approach",
+            help="Enter from home (of a URDF: all joints at zero) and return to it (not for .json).",
+        ),
     ] = False,
     rate: Annotated[float, typer.Option(help="Of the recording, and of the rows written [Hz].")] = 125.0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help=".json, .csv, .script (URScript) or .yaml (ROS 2).")
+        Path | None,
+        typer.Option(
+            "--output", "-o", callback=in_a_folder, help=".json, .csv, .script (URScript) or .yaml (ROS 2)."
+        ),
     ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(
-            help="A PNG of the motion against its limits; with a workspace, a second one of the axes."
+            callback=in_a_folder,
+            help="A PNG of the motion against its limits; with a workspace, a second one of the axes.",
         ),
     ] = None,
     report: ReportOption = None,
+    lock: LockOption = None,
+    flange: FlangeOption = None,
+    gravity: GravityOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Designs a motion: the most telling one found that keeps every limit, with a certificate at 1 kHz."""
+    """Designs a motion: the most telling one found that keeps the limits it is given.
+
+    The certificate (1 kHz) says how closely, and what was not checked because no limit was given.
+    """
     import numpy as np
 
     from steelyard.excitation import DesignSettings, design
-    from steelyard.robot import load_robot
 
-    arm = load_robot(robot)
+    arm = load_arm(robot, lock, flange, gravity)
     bounds = _limits(arm, limits, envelope)
     with _Progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s", quiet=as_json) as done:
         found = design(
@@ -155,19 +169,24 @@ def _write(arm: RobotModel, bounds: DesignLimits, found: Design, path: Path, rat
         found.save(path)
         return
     if rate > 0:
-        write_motion(path, found.trajectory, arm.joint_names, rate)
+        said = found.certificate.not_checked
+        write_motion(path, found.trajectory, arm.joint_names, rate, remarks=[said] if said else [])
         return
     joints = bounds.joints
     motion = ApproachedTrajectory.within(found.trajectory, arm.home, v_max=joints.v_max, a_max=joints.a_max)
     whole = certify(arm, bounds, motion)
     if not whole.holds:
         raise InvalidTrajectory(f"the way from home to the motion breaks a limit: {whole.worst.sentence}")
-    write_motion(path, motion, arm.joint_names, -rate)
+    said = f"with the way from home, {arm.home.round(3).tolist()} rad, and back"
+    remarks = [said, *([whole.not_checked] if whole.unchecked else [])]
+    write_motion(path, motion, arm.joint_names, -rate, remarks=remarks)
 
 
 def _tell(found: Design, files: dict[str, str]) -> None:
     print(f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})")
-    print(f"{found.status[0].upper()}{found.status[1:]}; {found.seconds:.1f} s.\n")
+    missing = found.certificate.not_checked
+    status = found.status.removesuffix(f"; {missing}")
+    print(f"{status[0].upper()}{status[1:]}; {found.seconds:.1f} s.\n")
     rows = [
         (
             check.limit,
@@ -185,6 +204,8 @@ def _tell(found: Design, files: dict[str, str]) -> None:
     if found.std:
         weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
         print_table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
+    if missing:
+        print(f"warning: {missing}")
     for name, path in files.items():
         print(f"{name}: {path}")
 

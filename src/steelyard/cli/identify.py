@@ -13,7 +13,7 @@ import typer
 
 from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
 from steelyard.cli.gains import drive_gains
-from steelyard.cli.output import JsonFlag, number, print_json, print_table, progress
+from steelyard.cli.output import JsonFlag, in_a_folder, number, print_json, print_table, progress
 from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
 from steelyard.cli.reporting import ReportOption, identification_report, run_settings
 from steelyard.errors import InvalidSamples
@@ -27,12 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "prepared_from"]
 
+_DISTRUST = "do not trust"
+_NAMED = 5  # weak parameters that are named
+
 
 def command(
     ctx: typer.Context,
     robot: RobotArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model goes (.json).")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", callback=in_a_folder, help="Where the model goes (.json).")
+    ],
     validate: Annotated[
         list[Path] | None, typer.Option(help="A recording to predict, not to fit; may be repeated.")
     ] = None,
@@ -60,8 +65,10 @@ def command(
     feasible: Annotated[
         bool, typer.Option("--feasible", help="Also the nearest parameters that real bodies can have.")
     ] = False,
-    urdf: Annotated[Path | None, typer.Option(help="Write these into a URDF.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    urdf: Annotated[Path | None, typer.Option(callback=in_a_folder, help="Write these into a URDF.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(callback=in_a_folder, help="Where a picture goes (.png).")
+    ] = None,
     report: ReportOption = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
@@ -72,7 +79,7 @@ def command(
 ) -> None:
     """Identifies the empty arm: base parameters, friction, and how well they predict other motions.
 
-    Exit code 1 when the motion says nothing about some of them.
+    Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is unexplained.
     """
     from steelyard.identification import identify
     from steelyard.io.models import save_model
@@ -124,7 +131,7 @@ def command(
         print_json(told.facts())
     else:
         told.speak(len(recordings))
-    if np.isinf(model.estimate.std).any():
+    if np.isinf(model.estimate.std).any() or _DISTRUST in model.estimate.status:
         raise typer.Exit(1)
 
 
@@ -240,10 +247,22 @@ class _Told:
             print(f"\nReal bodies: {self.bodies.status}")
         for words in self.warnings:
             print(f"warning: {words}")
-        print(f"\n{len(estimate.weak())} of {len(estimate.names)} parameters are weak (std above 30 %).")
+        print(f"\n{self._weak()}")
         print(f"Model: {self.output}")
         if self.report is not None:
             print(f"Report: {self.report}")
+
+    def _weak(self) -> str:
+        """How many parameters are weak, and the worst of them by name."""
+        estimate = self.model.estimate
+        weak = estimate.weak()
+        told = f"{len(weak)} of {len(estimate.names)} parameters are weak (std above 30 %)"
+        if not weak:
+            return f"{told}."
+        relative = dict(zip(estimate.names, estimate.relative_std, strict=True))
+        worst = sorted(weak, key=lambda name: -relative[name])
+        more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
+        return f"{told}: {', '.join(worst[:_NAMED])}{more}."
 
     def _headers(self) -> tuple[str, ...]:
         return ("recording", "", *(f"{j + 1}" for j in range(self.model.robot.n)), "mean")

@@ -7,12 +7,15 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-__all__ = ["JsonFlag", "complain", "number", "print_json", "print_table", "progress"]
+from steelyard.errors import UnreadableFile
+
+__all__ = ["JsonFlag", "complain", "in_a_folder", "number", "print_json", "print_table", "progress"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 
@@ -57,6 +60,17 @@ def number(value: float, digits: int = 4) -> str:
         digits: how many count
     """
     return f"{value:.{digits}g}" if math.isfinite(value) else "-"
+
+
+def in_a_folder(path: Path | None) -> Path | None:
+    """The path of a file to write, refused before any work is done where its folder does not exist.
+
+    Args:
+        path: of the file; None where none is asked for
+    """
+    if path is not None and not path.parent.is_dir():
+        raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
+    return path
 
 
 @contextmanager

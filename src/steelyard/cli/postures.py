@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from steelyard.cli.design import numbers
-from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table
 from steelyard.errors import InvalidTrajectory, UnknownName
 
 if TYPE_CHECKING:
@@ -36,9 +36,13 @@ def command(
     pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
     seed: Annotated[int, typer.Option(help="Of random candidates.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .csv file of joint positions.")
+        Path | None,
+        typer.Option("--output", "-o", callback=in_a_folder, help="A .csv file of joint positions."),
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="A PNG of the sensor axes in the workspace.")] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(callback=in_a_folder, help="A PNG of the sensor axes in the workspace."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Finds static postures: spread by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
@@ -103,5 +107,4 @@ def _write(path: Path, arm: RobotModel, found: PostureSet) -> None:
     if path.suffix != ".csv":
         raise InvalidTrajectory(f"postures are written as .csv, not '{path.name}'")
     rows = [",".join(f"{x:.9g}" for x in q) for q in found.q]
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(",".join(arm.joint_names) + "\n" + "\n".join(rows) + "\n", encoding="utf-8")

@@ -52,6 +52,7 @@ def read_wished(
     robot: RobotModel | None = None,
     wrench_convention: str | None = None,
     wrench_frame: str | None = None,
+    degrees: bool = False,
 ) -> Recording:
     """The recording in a file, with what the user says about it.
 
@@ -62,6 +63,7 @@ def read_wished(
         robot: the arm, whose joints are read from a bag, in its order
         wrench_convention: who pushes whom
         wrench_frame: frame of the wrench
+        degrees: whether angles are in degrees
     """
     from steelyard.io import read_recording
     from steelyard.io.files import file_kind
@@ -76,6 +78,7 @@ def read_wished(
         joint_names=names,
         wrench_frame=wrench_frame,
         wrench_convention=convention,
+        degrees=degrees,
     )
 
 

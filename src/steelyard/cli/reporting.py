@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from steelyard.cli.output import in_a_folder
+
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel, Validation
     from steelyard.inertia import InertialParameters
@@ -32,7 +34,10 @@ __all__ = [
 ]
 
 ReportOption = Annotated[
-    Path | None, typer.Option("--report", help="Where a page that shows and explains it goes (.html).")
+    Path | None,
+    typer.Option(
+        "--report", callback=in_a_folder, help="Where a page that shows and explains it goes (.html)."
+    ),
 ]
 
 _OF_THE_SCREEN = ("as_json", "report", "picture")

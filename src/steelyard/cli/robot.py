@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.arms import FlangeOption, LockOption, RobotArgument, load_arm
+from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
 from steelyard.cli.output import JsonFlag, number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ def command(
     rigid: Annotated[bool, typer.Option("--rigid", help="Links only, no rotors and friction.")] = False,
     lock: LockOption = None,
     flange: FlangeOption = None,
+    gravity: GravityOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Shows an arm: joints, limits, flange, and what can be identified of it."""
     from steelyard.robot import ParameterBasis
 
-    robot = load_arm(name, lock, flange)
+    robot = load_arm(name, lock, flange, gravity)
     basis = ParameterBasis.of(robot, drive=not rigid)
     formulas = _formulas(robot, basis, symbolic=symbolic, rigid=rigid)
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from steelyard.cli.arms import FlangeOption, LockOption, RobotArgument, load_arm
+from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
 from steelyard.cli.output import JsonFlag, print_json, progress
 from steelyard.errors import InvalidInertia
 
@@ -34,6 +34,7 @@ def command(
     seed: Annotated[int, typer.Option(help="Of noise and random motion.")] = 0,
     lock: LockOption = None,
     flange: FlangeOption = None,
+    gravity: GravityOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Records a simulated arm (MuJoCo), empty or with a payload."""
@@ -41,7 +42,7 @@ def command(
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
     from steelyard.trajectory import load_trajectory
 
-    arm = load_arm(robot, lock, flange)
+    arm = load_arm(robot, lock, flange, gravity)
     motion = _random_motion(arm, seed) if trajectory is None else load_trajectory(trajectory)
     load = _cube(mass, com, size, arm.flange) if mass else None
     with progress(f"MuJoCo: {arm.name}, {motion.duration_s:g} s", quiet=as_json) as done:

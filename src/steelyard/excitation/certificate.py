@@ -1,7 +1,8 @@
 """The certificate: every limit, checked on a dense grid by code that the design does not use (no JAX).
 
 A limit holds where its margin is not negative. The margin is told in the limit's own unit and as a share
-of the limit, with the joint, axis or pair and the time where it is smallest.
+of the limit, with the joint, axis or pair and the time where it is smallest. A certificate also says what it
+does not know: joints without a limit, and whether anything around the arm, or the arm itself, was in the way.
 """
 
 from __future__ import annotations
@@ -84,10 +85,12 @@ class Certificate:
     Attributes:
         checks: one for each limit, at its closest point
         rate_hz: of the grid, [Hz]
+        unchecked: what nobody gave a limit for, so that it was not checked, a few words each
     """
 
     checks: tuple[LimitCheck, ...]
     rate_hz: float
+    unchecked: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
@@ -99,11 +102,17 @@ class Certificate:
         """The limit with the smallest share of margin."""
         return min(self.checks, key=lambda check: check.share)
 
+    @property
+    def not_checked(self) -> str:
+        """What was not checked, as a sentence without its end; empty when everything was."""
+        return f"NOT checked, as no limits say it: {', '.join(self.unchecked)}" if self.unchecked else ""
+
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain values, for JSON."""
         return {
             "holds": self.holds,
             "rate_hz": self.rate_hz,
+            "unchecked": list(self.unchecked),
             "checks": [asdict(check) for check in self.checks],
         }
 
@@ -114,7 +123,8 @@ class Certificate:
         Args:
             content: as `to_dict` gives it
         """
-        return cls(tuple(LimitCheck(**check) for check in content["checks"]), content["rate_hz"])
+        checks = tuple(LimitCheck(**check) for check in content["checks"])
+        return cls(checks, content["rate_hz"], tuple(content["unchecked"]))
 
 
 def certify(
@@ -150,7 +160,27 @@ def certify(
                     low=True,
                 )
             )
-    return Certificate(tuple(checks), rate_hz)
+    return Certificate(tuple(checks), rate_hz, tuple(_unchecked(limits)))
+
+
+def _unchecked(limits: DesignLimits) -> Iterator[str]:
+    """What the limits say nothing about and a moving arm may break."""
+    joints = limits.joints
+    families = {
+        "position": np.isfinite(joints.q_min) & np.isfinite(joints.q_max),
+        "velocity": np.isfinite(joints.v_max),
+        "acceleration": np.isfinite(joints.a_max),
+        "torque": np.isfinite(joints.tau_max),
+    }
+    for name, known in families.items():
+        if not known.any():
+            yield f"{name} of the joints"
+        elif not known.all():
+            yield f"{name} of {', '.join(f'joint {j + 1}' for j in np.flatnonzero(~known))}"
+    if limits.scene is None or not limits.scene.obstacles:
+        yield "floor, walls and other things around the arm"
+    if limits.scene is None or not limits.scene.self_collision:
+        yield "the arm against itself"
 
 
 def _closest(

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory, UnreadableFile
 from steelyard.excitation.certificate import Certificate, certify
+from steelyard.excitation.export import require_folder
 from steelyard.excitation.gradients import jax_numpy
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import ConditionNumber, Objective, Target, payload_std
@@ -74,7 +75,7 @@ class Design:
 
     Attributes:
         trajectory: the motion
-        certificate: every limit, checked at 1 kHz; it holds
+        certificate: every limit that was given, checked at 1 kHz; it holds, and says what was not checked
         objective: name of the objective
         value: of the objective, exact, at the recording's rate
         condition_number: of the stacked base regressor of all that the motion can tell apart
@@ -109,9 +110,9 @@ class Design:
         """Writes the trajectory with its certificate to a JSON file.
 
         Args:
-            path: of the file
+            path: of the file, in a folder that exists
         """
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        require_folder(Path(path))
         Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
 
@@ -285,6 +286,6 @@ def _with_drive(objective: Objective) -> bool:
 
 def _status(stopped: str, certificate: Certificate) -> str:
     ended = f"{stopped}; the best so far" if stopped else "best of all starts"
-    return (
-        f"{ended}; every limit holds at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
-    )
+    which = "every limit that was given holds" if certificate.unchecked else "every limit holds"
+    told = f"{ended}; {which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
+    return f"{told}; {certificate.not_checked}" if certificate.unchecked else told

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.errors import InvalidTrajectory
+from steelyard.errors import InvalidTrajectory, UnreadableFile
 from steelyard.excitation.certificate import Motion
 
-__all__ = ["EXPORTS", "as_csv", "as_ros2", "as_urscript", "write_motion"]
+__all__ = ["EXPORTS", "as_csv", "as_ros2", "as_urscript", "require_folder", "write_motion"]
 
 Array = NDArray[np.float64]
 
@@ -45,10 +45,14 @@ def as_urscript(motion: Motion, joint_names: Sequence[str], rate_hz: float) -> s
     if len(joint_names) != 6:
         raise InvalidTrajectory(f"URScript moves 6 joints, the motion has {len(joint_names)}")
     _, q, _, _ = _sampled(motion, rate_hz)
-    rows = ["[" + ", ".join(f"{x:.6f}" for x in row) + "]" for row in q]
+    rows = ["[" + ", ".join(f"{x:.6f}" for x in row) + "]" for row in np.round(q, 6) + 0.0]
     servo = f"{1 / rate_hz:.6g}, {_SERVO_LOOKAHEAD_S:g}, {_SERVO_GAIN}"
+    degrees = ", ".join(f"{x:.1f}" for x in np.round(np.degrees(q[0]), 1) + 0.0)
     lines = [
         "def steelyard_motion():",
+        "  # CAUTION: movej goes from wherever the arm is, straight in joint space, to the first posture,",
+        f"  # [{degrees}] degrees. Nothing has checked that way: go there by hand first.",
+        f"  # Then {motion.duration_s:.4g} s of servoj at {rate_hz:g} Hz; see the whole run slowly first.",
         f"  movej({rows[0]}, a={_APPROACH_ACCELERATION:g}, v={_APPROACH_SPEED:g})",
         "  sleep(1.0)",
         *(f"  servoj({row}, 0, 0, {servo})" for row in rows),
@@ -91,21 +95,44 @@ EXPORTS: dict[str, Callable[[Motion, Sequence[str], float], str]] = {
 """Writers by the ending of a file's name."""
 
 
-def write_motion(path: str | Path, motion: Motion, joint_names: Sequence[str], rate_hz: float) -> None:
+def write_motion(
+    path: str | Path,
+    motion: Motion,
+    joint_names: Sequence[str],
+    rate_hz: float,
+    *,
+    remarks: Sequence[str] = (),
+) -> None:
     """Writes a motion in the format that the file's name asks for.
 
     Args:
-        path: of the file: .csv, .script (URScript) or .yaml (ROS 2)
+        path: of the file: .csv, .script (URScript) or .yaml (ROS 2), in a folder that exists
         motion: to write
         joint_names: of its joints
         rate_hz: of rows, points or servo steps, [Hz]
+        remarks: sentences that the file shall say in comments, where its format has them (not in CSV)
     """
     target = Path(path)
     if target.suffix not in EXPORTS:
         raise InvalidTrajectory(f"a motion is written as {', '.join(EXPORTS)} or .json, not '{target.name}'")
     text = EXPORTS[target.suffix](motion, joint_names, rate_hz)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    require_folder(target)
+    if target.suffix == ".script":  # inside of the program, so that a controller takes it as one
+        first, rest = text.split("\n", 1)
+        text = "\n".join([first, *(f"  # {words}" for words in remarks), rest])
+    elif target.suffix != ".csv":
+        text = "".join(f"# {words}\n" for words in remarks) + text
     target.write_text(text, encoding="utf-8")
+
+
+def require_folder(path: Path) -> None:
+    """Refuses a file whose folder does not exist.
+
+    Args:
+        path: of the file
+    """
+    if not path.parent.is_dir():
+        raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
 
 
 def _sampled(motion: Motion, rate_hz: float) -> tuple[Array, Array, Array, Array]:

@@ -28,6 +28,10 @@ Array = NDArray[np.float64]
 _FAST = 0.2  # of the rate: central differences are off by a quarter there
 _MOST_FAST_POWER = 0.05
 _RESTING = 0.01  # [rad/s]
+_MOST_UNEXPLAINED = 1 / 3  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
+_STRUCTURED = 4.0  # of the widening by correlation: sensor noise alone has about 1
+_NEXT_TO_NONE = 0.02  # of the viscous friction at 1 rad/s
+_MATTERS = 0.05  # of the largest torque: gravity that is off by three degrees
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,10 +286,60 @@ def _model(
 
 
 def _status(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> str:
-    if not found.unknown.any():
-        return f"all {len(names)} parameters were excited (condition number {found.condition:.3g})"
-    missing = ", ".join(np.array(names)[found.unknown])
-    speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
-    still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
-    why = f"; {', '.join(still)} never moved" if still else ""
-    return f"the motion says nothing about {found.unknown.sum()} of {len(names)} parameters: {missing}{why}"
+    told = f"all {len(names)} parameters were excited (condition number {found.condition:.3g})"
+    if found.unknown.any():
+        missing = ", ".join(np.array(names)[found.unknown])
+        speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
+        still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
+        why = f"; {', '.join(still)} never moved" if still else ""
+        told = (
+            f"the motion says nothing about {found.unknown.sum()} of {len(names)} parameters: {missing}{why}"
+        )
+    doubts = (
+        _unexplained(found, parts[0].joint_names),
+        _negative_friction(found, names, parts[0].joint_names),
+    )
+    return "; ".join([told, *(words for words in doubts if words)])
+
+
+def _unexplained(found: Fit, joint_names: Sequence[str]) -> str:
+    """A doubt where the fit leaves much of a joint's torque unexplained; '' where it does not.
+
+    Residuals are compared with the torques about zero, row by row as they were fitted. Noise of a sensor may
+    be large beside the torque of a small joint, which is no fault of the model: then the residuals are not
+    correlated in time, or small beside what the other joints carry.
+    """
+    n = len(joint_names)
+    rows = np.maximum(found.factor.rows.reshape(-1, n).sum(axis=0), 1)
+    residual = np.sqrt(found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0) / rows)
+    torque = np.sqrt((found.factor.R[:, :, -1] ** 2).sum(axis=1).reshape(-1, n).sum(axis=0) / rows)
+    guilty = (residual > _MOST_UNEXPLAINED * torque) & (found.inflation > _STRUCTURED)
+    guilty &= residual > _MATTERS * torque.max()
+    if not guilty.any():
+        return ""
+    share = 100 * residual / np.maximum(torque, 1e-300)
+    which = ", ".join(
+        f"{share[j]:.0f} % of the torque of {joint_names[j]} ({residual[j]:.3g} Nm or N RMS)"
+        for j in np.flatnonzero(guilty).tolist()
+    )
+    return (
+        f"do not trust this: {which} stay unexplained; check the direction of gravity (a tilted base, a"
+        " wall), signs and gains of the drives, and whether this is the robot of the recording"
+    )
+
+
+def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[str]) -> str:
+    """Words about Coulomb friction below zero beyond its 95 % interval, and not next to none; '' without."""
+    half = 1.96 * np.sqrt(np.diag(found.covariance)[: len(names)])
+    at_one_rad_s = {name[2:]: abs(x) for name, x in zip(names, found.theta, strict=True) if name[:2] == "Fv"}
+    told = [
+        f"{name} of {joint_names[int(name[2:]) - 1]} ({x:.3g} +- {width:.2g} Nm)"
+        for name, x, width in zip(names, found.theta, half, strict=True)
+        if name[:2] == "Fc" and x + width < 0 and -x > _NEXT_TO_NONE * at_one_rad_s[name[2:]]
+    ]
+    if not told:
+        return ""
+    return (
+        f"Coulomb friction came out negative, which no drive has: {', '.join(told)}; its law holds at"
+        " the speeds of the recording only, and another law may fit better"
+    )

@@ -175,8 +175,7 @@ def _named(channel: str, rest: Iterable[_Column], place: str) -> list[_Column]:
     words = sorted({column.word for column in group})
     if len(words) > 1:
         raise UnreadableFile(
-            f"{place}: {' and '.join(words)} both mean {channel};"
-            f" choose with {_option(channel, words[0])}"
+            f"{place}: {' and '.join(words)} both mean {channel}; choose with {_option(channel, words[0])}"
         )
     return group
 

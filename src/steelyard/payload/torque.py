@@ -234,6 +234,8 @@ def _judged(
 
 def _strangeness(model: DynamicModel, parts: Sequence[Samples], answer: Answer, method: str) -> str:
     """A sentence where the loaded torques do not look like those of the arm that was identified."""
+    if "do not trust" in model.estimate.status:
+        return f"; do not trust this: the model of the empty arm says {model.estimate.status}"
     if answer.contradiction > _CONTRADICTED:
         return (
             f"; do not trust this: the loaded torques contradict the empty arm by {answer.contradiction:.0f}"

@@ -107,9 +107,10 @@ def degrees(recording: Recording, limits: Limits | None) -> Iterator[Finding]:
         return
     sure = bool((far & bounded | fast).any() or far.sum() > 1)
     place = Place("q", names_of(recording, far | fast))
-    meaning = "degrees (or motor angles), not joint angles in radians; read with degrees=True"
+    cure = "write it anew with 'steelyard check FILE --degrees -o NEW.parquet' (in Python: degrees=True)"
+    meaning = f"degrees (or motor angles), not joint angles in radians; if degrees, {cure}"
     if not sure:
-        meaning = "degrees, or a joint without stops? If degrees, read with degrees=True"
+        meaning = f"degrees, or a joint without stops? If degrees, {cure}"
     largest = np.fmax.reduce(q[:, far | fast], axis=None)
     text = f"q reaches {largest:.4g} ({', '.join(place.joints)}): {meaning}"
     yield Finding("degrees", "error" if sure else "warning", text, place)

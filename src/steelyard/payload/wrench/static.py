@@ -32,7 +32,7 @@ from steelyard.errors import InvalidRecording
 from steelyard.payload.wrench.advice import advise, without_duplicates
 from steelyard.payload.wrench.doubts import require_plausible
 from steelyard.payload.wrench.gravity import checked_gravity, tilted_gravity
-from steelyard.payload.wrench.rest import Postures
+from steelyard.payload.wrench.rest import Postures, RestRule
 from steelyard.payload.wrench.static_linear import LinearMethod, solve_linear, spread_of_linear
 from steelyard.payload.wrench.static_model import StaticModel
 
@@ -148,7 +148,7 @@ def weigh_static(
     if len(chosen) < 3:
         raise InvalidRecording(
             f"only {len(chosen)} different postures at rest; at least 3 are needed, 6 or more are good."
-            f" {advise(chosen, nominal)}"
+            f" {_how_long(postures)}{advise(chosen, nominal)}"
         )
     model = StaticModel(chosen, nominal, tilt=tilt, yaw_axis=yaw_axis)
     if yaw_axis is None:
@@ -161,6 +161,15 @@ def weigh_static(
     best = moving if use_moving and moving is not None else fit
     told = fit if moving is None else moving
     return _answer(model, best, told, has_trend=moving is not None, moves=use_moving)
+
+
+def _how_long(postures: Postures) -> str:
+    """How long a rest must last to count; nothing where the postures come from a table."""
+    if not postures.timed:
+        return ""
+    rule = RestRule()
+    lasts = 2 * rule.settle_s + rule.window_s + rule.shortest_s
+    return f"A rest counts when the arm stands still for {lasts:.2g} s or longer: stop for 2 s each time. "
 
 
 @dataclass(frozen=True, eq=False)
