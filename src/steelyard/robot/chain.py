@@ -196,15 +196,17 @@ def fill_rigid_regressor(
     """
     for i, (q, v, a) in enumerate(zip(*rows, strict=True)):
         Y[i] = pin.computeJointTorqueRegressor(model, data, q, v, a)
-    for j, T in enumerate(T_joint_link):
+    for columns, change in _changes_of_frame(T_joint_link.tobytes()):
+        Y[:, :, columns] = Y[:, :, columns] @ change
+
+
+@lru_cache(maxsize=64)
+def _changes_of_frame(T_joint_link: bytes) -> tuple[tuple[slice, Array], ...]:
+    """Columns of each link whose frame is not its joint's, and their 10 x 10 change; links keep theirs."""
+    changes = []
+    for j, T in enumerate(np.frombuffer(T_joint_link).reshape(-1, 4, 4)):
         if not np.array_equal(T, np.eye(4)):
-            columns = slice(10 * j, 10 * (j + 1))
-            Y[:, :, columns] = Y[:, :, columns] @ _change_of_frame(T.tobytes())
-
-
-@lru_cache(maxsize=256)
-def _change_of_frame(T: bytes) -> Array:
-    """The 10 x 10 change of frame of a transform; links keep theirs, and it takes longer than a regressor."""
-    change = frame_change_matrix(np.frombuffer(T).reshape(4, 4))
-    change.setflags(write=False)
-    return change
+            change = frame_change_matrix(T)
+            change.setflags(write=False)
+            changes.append((slice(10 * j, 10 * (j + 1)), change))
+    return tuple(changes)

@@ -254,15 +254,17 @@ class DirectEstimator:
         motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
         rows, memory = self._rows.rows(motion, tau, state.memory, self._empty)
         rows *= self._weights[:, None]
-        return state._replace(prepared=(rows, block, next_tau), memory=memory)
+        counting = np.abs(motion[:, 1]) >= self.options.lowest_speed
+        creep = self._creep.pull(rows[:, :, :4] * counting[:, :, None], motion[:, 1])
+        return state._replace(prepared=(rows, block, next_tau, creep), memory=memory)
 
     def _processed(self, state: DirectState) -> DirectState:
         """The state with its prepared block in the factor."""
-        rows, block, next_tau = state.prepared
+        rows, block, next_tau, creep = state.prepared
         n = len(self._weights)
         motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
         usable = np.abs(motion[:, 1]) >= self.options.lowest_speed
-        e = rows[:, :, -1] - rows[:, :, :-1] @ state.x
+        e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
         spikes = lonely_spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
         usable[spikes] = False
         reach = state.reach
@@ -273,19 +275,18 @@ class DirectEstimator:
             prepared=(),
             last_tau=tau[-1],
             counts=counts.plus("used", len(block) - int(spikes.sum())),
-            reach=np.array(
+            reach=np.array(  # one sample of a block is enough for advice
                 [
-                    np.minimum(reach[0], motion[:, 0].min(axis=0)),
-                    np.maximum(reach[1], motion[:, 0].max(axis=0)),
-                    np.maximum(reach[2], np.abs(motion[:, 1]).max(axis=0)),
+                    np.minimum(reach[0], motion[-1, 0]),
+                    np.maximum(reach[1], motion[-1, 0]),
+                    np.maximum(reach[2], np.abs(motion[-1, 1])),
                 ]
             ),
         )
         if not usable.all():
             rows, e = rows * usable[:, :, None], e * usable
         state = self._informed(state, rows, e, usable.sum(axis=0), float(block[-1, 0]))
-        creep = state.window.friction + self._creep.pull(rows[:, :, :4], motion[:, 1])
-        return state._replace(window=state.window._replace(friction=creep))
+        return state._replace(window=state.window._replace(friction=state.window.friction + creep))
 
     def _informed(
         self, state: DirectState, rows: Array, e: Array, count: NDArray[np.int64], last_s: float

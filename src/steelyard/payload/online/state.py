@@ -88,7 +88,8 @@ class DirectState(NamedTuple):
         safe: factor at the start of the window before
         x: unknowns at the start of the window, (m,)
         pending: rows [t q v a tau] that wait for their block
-        prepared: weighted rows, samples and the torque after them of a block that waits for its update, or ()
+        prepared: weighted rows, samples, the torque after them and creeping friction of a block that waits
+            for its update; or ()
         memory: what friction remembers: direction and position of the drives, (2, n)
         last_s: time of the last sample, [s]
         last_tau: torque of the last sample that was processed, (n,) [Nm or N]
