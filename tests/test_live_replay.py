@@ -74,7 +74,7 @@ def test_the_promised_delay_is_the_real_one():
 
 
 def test_states_are_values():
-    path = CausalPath(2, RATE_HZ)
+    path = CausalPath(2, RATE_HZ, Preparation(cutoff_hz=20.0))
     now = np.arange(60) / RATE_HZ
     rows = [RawRow(t, q[None], tau) for t, q, tau in zip(now, *signals(now), strict=True)]
     state = path.init()

@@ -82,4 +82,4 @@ def test_a_weighed_payload_agrees_with_the_controller(offset, from_targets):
     far = np.abs(np.log(gains.value / reference.value)) / (gains.std / gains.value)
     assert (far < 4).all()
     assert "payload of 2.805 kg" in gains.status
-    assert "shoulder_pan_joint" in gains.status
+    assert gains.known[1:].all()
