@@ -59,7 +59,7 @@ OTHERS = {
 
 _TOP_SPEED, _TOP_ACCELERATION = np.radians([100.0, 150.0])
 _PAPER = Preparation(cutoff_hz=1.0, torque_cutoff_hz=1.0, lowest_speed=0.0, trim_s=0.5, decimate=17)
-_OURS = Preparation(lowest_speed=0.0, trim_s=0.2, torque_cutoff_hz=20.0, decimate=4)
+_OURS = Preparation(cutoff_hz=20.0, lowest_speed=0.0, trim_s=0.2, torque_cutoff_hz=20.0, decimate=4)
 _WHOLE_CENTRE = np.array([0.0, 0.6, 0.0, 0.8, 0.0, 0.6, 0.0])
 
 
