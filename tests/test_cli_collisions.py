@@ -122,7 +122,7 @@ def test_a_picture_of_an_unknown_kind_is_refused(folder):
     assert not (folder / "a.xyz").exists()
     done = collisions(folder, "model.json", "free.npz", "--picture", "model.json/a.png")
     assert isinstance(done.exception, UnreadableFile)
-    assert "a.png: the picture cannot be written" in str(done.exception)
+    assert "a.png: there is no folder" in str(done.exception)
 
 
 def test_what_it_refuses(folder):

@@ -122,3 +122,11 @@ def test_methods_refuse_what_they_cannot_use(folder, arguments, words):
     done = steelyard("weigh", "model.json", "loaded.parquet", *arguments, cwd=folder)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_files_go_into_folders_that_exist_and_that_is_asked_first(folder):
+    for option in ("-o", "--picture", "--report"):
+        done = steelyard("weigh", "model.json", "loaded.parquet", option, "nowhere/file.png", cwd=folder)
+        assert done.returncode == 2
+        assert "there is no folder nowhere" in done.stderr
+        assert not (folder / "nowhere").exists()

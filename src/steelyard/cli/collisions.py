@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import numpy as np
 import typer
 
-from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table
 from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
 from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.cli.weigh import gain_of
@@ -44,7 +44,9 @@ def command(
     ] = None,
     observer: Annotated[str, typer.Option(help="momentum, direct or energy.")] = "momentum",
     bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
-    picture: Annotated[Path | None, typer.Option(help="Where the picture goes (.png).")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(callback=in_a_folder, help="Where the picture goes (.png).")
+    ] = None,
     report: ReportOption = None,
     column: ColumnOption = None,
     joints: JointsOption = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard.cli.arms import FlangeOption, LockOption, load_arm
-from steelyard.cli.output import JsonFlag, print_json, print_table, progress
+from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table, progress
 from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.errors import InvalidInertia, InvalidRobot
 
@@ -49,7 +49,9 @@ def command(
     friction_share: Annotated[float, typer.Option(help="Of friction that the drives take off.")] = 0.95,
     unsteadiness: Annotated[float, typer.Option(help="Noise of the hand's force over the force.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Of the hand's noise.")] = 0,
-    picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(callback=in_a_folder, help="Where a picture goes (.png).")
+    ] = None,
     report: ReportOption = None,
     lock: LockOption = None,
     flange: FlangeOption = None,

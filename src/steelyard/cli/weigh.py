@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard.cli.identify import prepared_from
-from steelyard.cli.output import JsonFlag, print_json, print_table
+from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table
 from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
 from steelyard.cli.reporting import ReportOption, payload_report, run_settings
 
@@ -31,7 +31,8 @@ def command(
     model: Annotated[Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")],
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the loaded arm.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the payload goes (.json).")
+        Path | None,
+        typer.Option("--output", "-o", callback=in_a_folder, help="Where the payload goes (.json)."),
     ] = None,
     method: Annotated[
         str,
@@ -64,7 +65,9 @@ def command(
     ] = False,
     save_state: Annotated[Path | None, typer.Option(help="Online: where the state goes, to resume.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Online: a saved state to go on from.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Where a picture goes (.png).")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(callback=in_a_folder, help="Where a picture goes (.png).")
+    ] = None,
     report: ReportOption = None,
     column: ColumnOption = None,
     joints: JointsOption = None,
