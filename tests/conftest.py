@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from steelyard.trajectory import FourierTrajectory
+
 
 class Done(NamedTuple):
     """How a command ended, and what it said."""
@@ -36,6 +38,20 @@ def steelyard(*arguments, cwd) -> Done:
         sys.argv = words
         os.chdir(here)
     return Done(code, said.getvalue(), complained.getvalue())
+
+
+def lively_motion(robot, trajectory_seed, duration_s=10.0):
+    """q, v, a of a random motion of all joints within the arm's limits, 100 Hz, each (N, n)."""
+    low, high = np.clip(robot.limits.q_min, -2.5, 2.5), np.clip(robot.limits.q_max, -2.5, 2.5)
+    series = FourierTrajectory.random(
+        (low + high) / 2,
+        reach=(high - low) / 2,
+        speed=np.minimum(robot.limits.v_max, 2.0),
+        period_s=10.0,
+        harmonics=5,
+        seed=trajectory_seed,
+    )
+    return series.at(np.arange(0, duration_s, 0.01))
 
 
 @pytest.fixture

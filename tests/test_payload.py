@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conftest import lively_motion
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -10,22 +11,12 @@ from steelyard.payload import weigh
 from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
-from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
 
 def samples(robot, seed, noise=0.0, trajectory_seed=1):
-    low, high = np.clip(robot.limits.q_min, -2.5, 2.5), np.clip(robot.limits.q_max, -2.5, 2.5)
-    series = FourierTrajectory.random(
-        (low + high) / 2,
-        reach=(high - low) / 2,
-        speed=np.minimum(robot.limits.v_max, 2.0),
-        period_s=10.0,
-        harmonics=5,
-        seed=trajectory_seed,
-    )
-    q, v, a = series.at(np.arange(0, 10, 0.01))
+    q, v, a = lively_motion(robot, trajectory_seed)
     tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
     return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
 

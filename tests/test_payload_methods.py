@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conftest import lively_motion as motion
 from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -11,23 +12,9 @@ from steelyard.payload.methods import METHODS, WeighingProblem
 from steelyard.payload.methods.static import postures_at_rest
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, load_robot
-from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 NEEDS_EMPTY = ("torque-change", "manufacturer", "joint")
-
-
-def motion(robot, trajectory_seed, duration_s=10.0):
-    low, high = np.clip(robot.limits.q_min, -2.5, 2.5), np.clip(robot.limits.q_max, -2.5, 2.5)
-    series = FourierTrajectory.random(
-        (low + high) / 2,
-        reach=(high - low) / 2,
-        speed=np.minimum(robot.limits.v_max, 2.0),
-        period_s=10.0,
-        harmonics=5,
-        seed=trajectory_seed,
-    )
-    return series.at(np.arange(0, duration_s, 0.01))
 
 
 def run(robot, seed, noise, trajectory_seed=1):

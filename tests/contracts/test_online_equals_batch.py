@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from conftest import lively_motion
 from steelyard.identification import friction_law, identify
 from steelyard.inertia import InertialParameters
 from steelyard.live import replay
@@ -11,22 +12,12 @@ from steelyard.payload.online import DirectEstimator, DirectOptions, OnlineSampl
 from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
-from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
 
 def samples(robot, seed, trajectory_seed, noise=0.5, lowest_speed=0.01):
-    low, high = np.clip(robot.limits.q_min, -2.5, 2.5), np.clip(robot.limits.q_max, -2.5, 2.5)
-    series = FourierTrajectory.random(
-        (low + high) / 2,
-        reach=(high - low) / 2,
-        speed=np.minimum(robot.limits.v_max, 2.0),
-        period_s=10.0,
-        harmonics=5,
-        seed=trajectory_seed,
-    )
-    q, v, a = series.at(np.arange(0, 10, 0.01))
+    q, v, a = lively_motion(robot, trajectory_seed)
     tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
     usable = np.abs(v) >= lowest_speed
     return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured", usable=usable)
