@@ -125,22 +125,22 @@ class Observer(ABC):
         return _SETTLING / (2 * np.pi * self.gain_hz)
 
     @property
-    @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """What each residual belongs to."""
+        """What each residual belongs to: a joint, unless an observer says otherwise."""
+        return self.arm.robot.joint_names
 
     @property
-    @abstractmethod
     def unit(self) -> str:
         """Of the residual."""
+        return "Nm"
 
-    @abstractmethod
     def joint_weights(self, v: Array) -> Array:
         """How the residual is made of joint torques, (m, n).
 
         Args:
             v: joint velocities, (n,) [rad/s or m/s]
         """
+        return np.eye(len(v))
 
     @abstractmethod
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
@@ -204,24 +204,6 @@ class Observer(ABC):
 class MomentumObserver(Observer):
     """The generalised-momentum observer."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the joints."""
-        return self.arm.robot.joint_names
-
-    @property
-    def unit(self) -> str:
-        """Of the residual."""
-        return "Nm"
-
-    def joint_weights(self, v: Array) -> Array:
-        """Each residual is the torque of one joint, (n, n).
-
-        Args:
-            v: joint velocities, (n,) [rad/s or m/s]
-        """
-        return np.eye(len(v))
-
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
         p, drift = self.arm.rigid.momentum(q, v)
         return p, tau - friction + drift
@@ -230,24 +212,6 @@ class MomentumObserver(Observer):
 @dataclass(frozen=True, eq=False)
 class DirectObserver(Observer):
     """Inverse dynamics with the acceleration from differences of velocity, less the measured torque."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the joints."""
-        return self.arm.robot.joint_names
-
-    @property
-    def unit(self) -> str:
-        """Of the residual."""
-        return "Nm"
-
-    def joint_weights(self, v: Array) -> Array:
-        """Each residual is the torque of one joint, (n, n).
-
-        Args:
-            v: joint velocities, (n,) [rad/s or m/s]
-        """
-        return np.eye(len(v))
 
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
         return np.concatenate([q, v]), tau - friction
