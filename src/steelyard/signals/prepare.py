@@ -47,7 +47,7 @@ class Preparation:
     """
 
     rate_hz: float | None = None
-    cutoff_hz: float | None = 10.0
+    cutoff_hz: float | None = 20.0
     torque_cutoff_hz: float | None = None
     order: int = 4
     mean_length: int = 1
