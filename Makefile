@@ -22,9 +22,9 @@ bench: $(READY)  ## speed and accuracy beside a reference, in one table
 soak: $(READY)  ## ten million steps of the online estimator
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml papers/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]' --editable ./papers
 	touch $@
 
 clean:

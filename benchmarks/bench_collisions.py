@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from figure import Figure
 
-from steelyard.applications.collision import (
+from steelyard.control.collision import (
     Detections,
     Detector,
     MomentumObserver,
@@ -30,17 +30,17 @@ from steelyard.applications.collision import (
     learn,
     observe,
 )
-from steelyard.applications.collision.gaz2017 import LIMIT_NM, figure_six
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
 from steelyard.inertia import InertialParameters
 from steelyard.io import read_recording
-from steelyard.payload import weigh
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import Push, SensorModel, Simulation, SimulationOptions, simulate
+from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory
+from steelyard_papers.gaz2017.collision import LIMIT_NM, figure_six
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 LOAD = InertialParameters.from_com(3.0, [0.02, -0.01, 0.06], np.diag([0.018, 0.017, 0.008]))

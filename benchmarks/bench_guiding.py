@@ -16,15 +16,15 @@ from dataclasses import replace
 import numpy as np
 from figure import Figure
 
-from steelyard.applications.compensation import Compensator
-from steelyard.applications.guiding import GuidingComparison, TeachMode, compare_guiding
-from steelyard.applications.guiding_xu2024 import (
+from steelyard.control.compensation import Compensator
+from steelyard.control.guiding import GuidingComparison, TeachMode, compare_guiding
+from steelyard.control.hand_path import RectanglePath
+from steelyard.simulation.guided import GuidedOptions, Hand
+from steelyard_papers.xu2024.guiding import (
     XU2024_MEAN_REDUCTION,
     XU2024_VARIANCE_REDUCTION,
     xu2024_guided_arm,
 )
-from steelyard.applications.hand_path import RectanglePath
-from steelyard.simulation.guided import GuidedOptions, Hand
 
 SEEDS = 5
 AXES = "xyz"

@@ -30,12 +30,12 @@ from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
 from steelyard.inertia import InertialParameters
 from steelyard.io import read_recording
-from steelyard.payload import weigh
-from steelyard.payload.methods import METHODS, WeighingProblem
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
+from steelyard.torque import weigh
+from steelyard.torque.methods import METHODS, WeighingProblem
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "ur10e"

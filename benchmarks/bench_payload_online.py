@@ -20,7 +20,11 @@ from scipy.signal import lfilter
 
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor, identify
 from steelyard.inertia import InertialParameters
-from steelyard.payload.online import (
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, RobotModel, load_robot
+from steelyard.signals import Preparation, prepare
+from steelyard.simulation import SensorModel, simulate
+from steelyard.torque.online import (
     UR10_ROWS,
     DirectEstimator,
     DirectOptions,
@@ -28,12 +32,8 @@ from steelyard.payload.online import (
     OnlineSample,
     Xu2024Estimator,
 )
-from steelyard.recording import Samples
-from steelyard.reproduce.xu2024.printed import TABLE_6, TABLE_8, TRUTH
-from steelyard.robot import ParameterBasis, RobotModel, load_robot
-from steelyard.signals import Preparation, prepare
-from steelyard.simulation import SensorModel, simulate
 from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 
 TABLE_VI, TABLE_VII, TABLE_VIII = TABLE_6, TRUTH, TABLE_8["without", "power"]
 TIMES_S = (2.0, 4.0, 6.6, 10.0)

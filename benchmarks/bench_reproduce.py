@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from figure import Figure
 
-from steelyard.reproduce import PAPERS, reproduce
+from steelyard_papers import PAPERS, reproduce
 
 LIMIT_S = 600.0
 

@@ -21,10 +21,15 @@ import numpy as np
 from figure import Figure
 from scipy.signal import detrend
 
-from steelyard.applications.contact_force import contact_force
+from steelyard.control.contact_force import contact_force
 from steelyard.inertia import InertialParameters
 from steelyard.io.wrench import SensorDescription, read_wrench_recording
-from steelyard.payload.wrench import (
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel, load_robot
+from steelyard.simulation import SensorModel, SimulationOptions, simulate
+from steelyard.simulation.run import Truth
+from steelyard.trajectory import FourierTrajectory
+from steelyard.wrist import (
     WrenchPayload,
     WrenchRecording,
     WrenchSamples,
@@ -37,15 +42,10 @@ from steelyard.payload.wrench import (
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.payload.wrench.dynamic import wrench_problem
-from steelyard.payload.wrench.estimators import ESTIMATORS, RecursiveRestricted
-from steelyard.payload.wrench.gravity import tilted_gravity
-from steelyard.payload.wrench.liu2025 import method_1, method_2, moving_postures
-from steelyard.recording import Recording
-from steelyard.robot import RobotModel, load_robot
-from steelyard.simulation import SensorModel, SimulationOptions, simulate
-from steelyard.simulation.run import Truth
-from steelyard.trajectory import FourierTrajectory
+from steelyard.wrist.dynamic import wrench_problem
+from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
+from steelyard.wrist.gravity import tilted_gravity
+from steelyard_papers.liu2025.bases import method_1, method_2, moving_postures
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 MOTIONS, SEEDS = 5, 50

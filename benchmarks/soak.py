@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from bench_payload_online import RATE_HZ, TABLE_VII, TABLE_VIII, Case, published_case
 
-from steelyard.payload.online import DirectEstimator, DirectOptions, DirectState, OnlineSample
+from steelyard.torque.online import DirectEstimator, DirectOptions, DirectState, OnlineSample
 
 REPORTS = 20
 

@@ -9,10 +9,10 @@ import json
 import numpy as np
 
 from steelyard import InertialParameters, identify, load_robot, load_trajectory, prepare, simulate
-from steelyard.live import replay
-from steelyard.payload.online import DirectEstimator, DirectState
 from steelyard.recording import Samples
+from steelyard.signals.replay import replay
 from steelyard.simulation import SimulationOptions
+from steelyard.torque.online import DirectEstimator, DirectState
 
 robot, motion = load_robot("ur10"), load_trajectory("xu2024")
 part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))

@@ -16,8 +16,8 @@ from steelyard import (
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.payload.wrench import find_postures, samples_from_joints
 from steelyard.simulation import Push, SensorModel, SimulationOptions
+from steelyard.wrist import find_postures, samples_from_joints
 
 robot = load_robot("kr60ha")
 load = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))

@@ -17,8 +17,8 @@ from steelyard import (
     simulate,
     weigh,
 )
-from steelyard.applications.collision import Detector, MomentumObserver, arm_dynamics, detect, learn
-from steelyard.applications.compensation import Compensator, torque_change
+from steelyard.control.collision import Detector, MomentumObserver, arm_dynamics, detect, learn
+from steelyard.control.compensation import Compensator, torque_change
 from steelyard.simulation import Push, SimulationOptions
 
 robot, motion = load_robot("ur10"), load_trajectory("xu2024")

@@ -4,21 +4,11 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.applications.contact_force import contact_force
+from steelyard.control.contact_force import contact_force
 from steelyard.excitation import Design, DesignLimits, certify
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
-from steelyard.payload import Payload, weigh
-from steelyard.payload.wrench import (
-    WrenchRecording,
-    WristSensor,
-    find_postures,
-    payload_at_rest,
-    samples_from_joints,
-    weigh_dynamic,
-    weigh_static,
-)
-from steelyard.payload.wrench.regressor import features, wrench_regressor
+from steelyard.payload import Payload
 from steelyard.quality import check_quality
 from steelyard.recording import Recording, Samples
 from steelyard.report.excitation_page import excitation_page
@@ -28,7 +18,18 @@ from steelyard.report.payload_page import payload_page
 from steelyard.report.pieces import convergence_plot
 from steelyard.report.wrench_page import contact_page, wrench_page
 from steelyard.robot import load_robot
+from steelyard.torque import weigh
 from steelyard.trajectory import load_trajectory
+from steelyard.wrist import (
+    WrenchRecording,
+    WristSensor,
+    find_postures,
+    payload_at_rest,
+    samples_from_joints,
+    weigh_dynamic,
+    weigh_static,
+)
+from steelyard.wrist.regressor import features, wrench_regressor
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 EVIL = '</script><script>window.evil=1</script><img src=x onerror="window.evil=1">&lt;b'

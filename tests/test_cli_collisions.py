@@ -13,10 +13,10 @@ from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
 from steelyard.io.models import save_model, save_payload
-from steelyard.payload import weigh
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import prepare
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
+from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory
 
 PUSH = Push(3.0, 0.4, "hand", np.array([80.0, 70.0, -60.0]), np.array([0.2, 0.1, -0.15]))

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from steelyard.cli import design, postures
 from steelyard.errors import InvalidRobot, InvalidTrajectory, UnknownName, UnreadableFile
-from steelyard.excitation import load_design
+from steelyard.excitation import Design
 
 LIMITS = "v_max = 1.5\na_max = 4.0\nq_min = -2.0\nq_max = 2.0\n"
 
@@ -63,7 +63,7 @@ def test_design_as_json_writes_file_and_picture(app, folder):
     assert data["value"] == pytest.approx(data["condition_number"])
     assert data["certificate"]["holds"] is True
     assert data["seconds"] > 0
-    assert load_design(output).value == data["value"]
+    assert Design.load(output).value == data["value"]
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 

@@ -15,10 +15,10 @@ from steelyard.inertia import InertialParameters
 from steelyard.io.models import save_model, save_payload
 from steelyard.io.wrench import write_wrench_payload
 from steelyard.payload import Payload
-from steelyard.payload.wrench.payload import WrenchPayload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
 from steelyard.trajectory import load_trajectory
+from steelyard.wrist.payload import WrenchPayload
 
 app = typer.Typer()
 app.command(name="export")(export.command)

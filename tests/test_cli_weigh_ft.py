@@ -12,9 +12,9 @@ from steelyard.cli import contact, weigh_ft
 from steelyard.errors import SteelyardError
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
-from steelyard.payload.wrench.regressor import features, wrench_regressor
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
+from steelyard.wrist.regressor import features, wrench_regressor
 
 app = typer.Typer()
 app.command(name="weigh-ft")(weigh_ft.command)

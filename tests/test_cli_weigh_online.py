@@ -15,12 +15,12 @@ from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
 from steelyard.io.models import load_payload, save_model
-from steelyard.payload.online import DirectState
-from steelyard.payload.online.curve import CurvePoint, convergence_times
 from steelyard.recording import Recording
 from steelyard.report.online import online_picture
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
+from steelyard.torque.online import DirectState
+from steelyard.torque.online.curve import CurvePoint, convergence_times
 from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))

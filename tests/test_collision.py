@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.applications.collision import (
+from steelyard.control.collision import (
     Detector,
     MomentumObserver,
     ObserverSample,
@@ -17,15 +17,15 @@ from steelyard.applications.collision import (
     make_observer,
     observe,
 )
-from steelyard.applications.collision.residuals import observer_samples
+from steelyard.control.collision.residuals import observer_samples
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.payload import weigh
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
+from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory
 
 SENSORS = SensorModel(torque_std=0.2, wrist_sensor=False)

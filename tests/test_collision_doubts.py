@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.applications.carried import flange_body
-from steelyard.applications.collision import (
+from steelyard.control.carried import flange_body
+from steelyard.control.collision import (
     Detector,
     arm_dynamics,
     detect,
@@ -15,7 +15,7 @@ from steelyard.applications.collision import (
     make_observer,
     observe,
 )
-from steelyard.applications.collision.spread import ModelSpread
+from steelyard.control.collision.spread import ModelSpread
 from steelyard.errors import InvalidInertia, InvalidRecording
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters

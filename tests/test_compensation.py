@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.applications.carried import flange_body
-from steelyard.applications.compensation import Compensator, loaded_robot, torque_change
+from steelyard.control.carried import flange_body
+from steelyard.control.compensation import Compensator, loaded_robot, torque_change
 from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload

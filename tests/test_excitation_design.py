@@ -13,6 +13,7 @@ from steelyard.errors import InfeasibleDesign, InvalidTrajectory, MissingExtra, 
 from steelyard.excitation import (
     ConditionNumber,
     Cone,
+    Design,
     DesignLimits,
     DesignSettings,
     DOptimal,
@@ -23,7 +24,6 @@ from steelyard.excitation import (
     design,
     envelope,
     evaluate,
-    load_design,
     objective_named,
 )
 from steelyard.robot import JointLimits, load_robot
@@ -98,16 +98,16 @@ def test_design_is_saved_with_its_certificate_and_read_again(found, tmp_path):
     found.save(path)
     with pytest.raises(UnreadableFile, match=r"cannot write .*design\.json: there is no folder .*deep"):
         found.save(tmp_path / "deep" / "design.json")
-    again = load_design(path)
+    again = Design.load(path)
     assert again.to_dict() == found.to_dict()
     assert again.certificate == found.certificate
     assert again.certificate.worst.margin >= 0
     np.testing.assert_array_equal(load_trajectory(path).offset, found.trajectory.offset)
-    with pytest.raises(UnreadableFile, match=r"cannot read design .*: No such file"):
-        load_design(tmp_path / "none.json")
+    with pytest.raises(UnreadableFile, match=r"cannot read .*none\.json: No such file"):
+        Design.load(tmp_path / "none.json")
     path.write_text(json.dumps({"value": 1}))
-    with pytest.raises(UnreadableFile, match="holds no design"):
-        load_design(path)
+    with pytest.raises(UnreadableFile, match="is not a design file of steelyard"):
+        Design.load(path)
 
 
 def test_start_posture_one_moving_joint_and_amplitude_form(arm):

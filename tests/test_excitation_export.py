@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from steelyard.errors import InvalidTrajectory, UnreadableFile
-from steelyard.excitation import as_csv, as_ros2, as_urscript, write_motion
+from steelyard.io.motions import as_csv, as_ros2, as_urscript, write_motion
 from steelyard.robot import load_robot
 from steelyard.trajectory import load_trajectory
 

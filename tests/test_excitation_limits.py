@@ -12,8 +12,8 @@ from steelyard.excitation import (
     Scene,
     Sector,
     intersection,
-    load_limits,
 )
+from steelyard.io.designs import load_limits
 from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.robot.geometry import CollisionModel, box, capsules, half_space, urdf_bodies
 

@@ -7,15 +7,15 @@ import pytest
 
 pytest.importorskip("mujoco")
 
-from steelyard.applications.compensation import Compensator
-from steelyard.applications.guiding import (
+from steelyard.control.compensation import Compensator
+from steelyard.control.guiding import (
     GuidingComparison,
     TeachMode,
     compare_guiding,
     guide,
     simulable_arm,
 )
-from steelyard.applications.hand_path import RectanglePath, xu2024_rectangle
+from steelyard.control.hand_path import RectanglePath, xu2024_rectangle
 from steelyard.errors import InfeasibleDesign, InvalidRobot, InvalidTrajectory, SimulationFailed, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters

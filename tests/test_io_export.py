@@ -14,10 +14,10 @@ from steelyard.inertia import InertialParameters
 from steelyard.io.export import EXPORTS, ErrorLimits, arm_for_export, export_arm, export_payload
 from steelyard.io.mjcf import mjcf_text, write_mjcf
 from steelyard.payload import Payload
-from steelyard.payload.wrench.payload import WrenchPayload
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.trajectory import load_trajectory
+from steelyard.wrist.payload import WrenchPayload
 
 GOOD = "all ten parameters were excited, and a real body can have them"
 INERTIA = np.array([[0.02, 0.003, -0.001], [0.003, 0.015, 0.002], [-0.001, 0.002, 0.012]])

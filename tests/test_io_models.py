@@ -7,10 +7,10 @@ from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io.models import load_model, load_payload, save_model, save_payload
-from steelyard.payload import weigh
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot, robot_names
 from steelyard.robot.saving import robot_from_dict, robot_to_dict
+from steelyard.torque import weigh
 from steelyard.trajectory import load_trajectory
 
 LOAD = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], 0.01 * np.eye(3))

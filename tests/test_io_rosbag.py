@@ -13,8 +13,8 @@ from rosbags.typesys import Stores, get_typestore
 from steelyard.errors import MissingExtra, UnknownName, UnreadableFile
 from steelyard.io import read_recording, recording_blocks, write_recording
 from steelyard.io.wrench import SensorDescription, read_wrench_recording
-from steelyard.payload.wrench import WrenchRecording
 from steelyard.robot import load_robot
+from steelyard.wrist import WrenchRecording
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 START_NS = 1_700_000_000_123_456_789

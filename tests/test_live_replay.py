@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.live import CausalPath, RawRow, paced, path_of, replay
 from steelyard.recording import Recording
 from steelyard.signals import Preparation, prepare
 from steelyard.signals.fixed_lag import FixedLag
+from steelyard.signals.replay import paced, path_of, replay
+from steelyard.signals.stream import CausalPath, RawRow
 
 RATE_HZ = 125.0
 

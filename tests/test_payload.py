@@ -7,10 +7,10 @@ from conftest import lively_motion
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.payload import weigh
 from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
+from steelyard.torque import weigh
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 

@@ -10,12 +10,12 @@ from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io.models import load_model, load_payload, save_model, save_payload
-from steelyard.payload import weigh
-from steelyard.payload.methods import METHODS, WeighingProblem
-from steelyard.payload.methods.problem import fixed_rows
-from steelyard.payload.methods.static import _posture_rows
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, load_robot
+from steelyard.torque import weigh
+from steelyard.torque.methods import METHODS, WeighingProblem
+from steelyard.torque.methods.problem import fixed_rows
+from steelyard.torque.methods.static import _posture_rows
 from test_payload_methods import LOAD, held, run
 
 DRIVE = DriveModel(np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02)

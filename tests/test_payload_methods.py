@@ -7,11 +7,11 @@ from conftest import lively_motion as motion
 from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.payload import weigh
-from steelyard.payload.methods import METHODS, WeighingProblem
-from steelyard.payload.methods.static import postures_at_rest
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, load_robot
+from steelyard.torque import weigh
+from steelyard.torque.methods import METHODS, WeighingProblem
+from steelyard.torque.methods.static import postures_at_rest
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 NEEDS_EMPTY = ("torque-change", "manufacturer", "joint")

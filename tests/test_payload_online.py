@@ -11,22 +11,22 @@ import pytest
 from steelyard.errors import InvalidSamples
 from steelyard.identification import friction_law, identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload import weigh
-from steelyard.payload.online import (
+from steelyard.recording import Samples
+from steelyard.robot import load_robot
+from steelyard.torque import weigh
+from steelyard.torque.online import (
     DirectEstimator,
     DirectOptions,
     DirectState,
     OnlineSample,
     Xu2024Estimator,
 )
-from steelyard.payload.online.advice import best_motion
-from steelyard.payload.online.factor import inverse_factor, restarted, solved
-from steelyard.payload.online.friction import Creep
-from steelyard.payload.online.noise import slow_noise
-from steelyard.payload.online.sample import Counts
-from steelyard.payload.online.spread import Spread
-from steelyard.recording import Samples
-from steelyard.robot import load_robot
+from steelyard.torque.online.advice import best_motion
+from steelyard.torque.online.factor import inverse_factor, restarted, solved
+from steelyard.torque.online.friction import Creep
+from steelyard.torque.online.noise import slow_noise
+from steelyard.torque.online.sample import Counts
+from steelyard.torque.online.spread import Spread
 from steelyard.trajectory import FourierTrajectory
 
 BODIES = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from steelyard.applications.contact_force import ZeroKeeper, contact_force
+from steelyard.control.contact_force import ZeroKeeper, contact_force
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.io.wrench import (
@@ -16,10 +16,10 @@ from steelyard.io.wrench import (
     write_contact_force,
     write_wrench_payload,
 )
-from steelyard.payload.wrench import WrenchPayload, WrenchSamples, WristSensor
-from steelyard.payload.wrench.gravity import tilted_gravity
-from steelyard.payload.wrench.regressor import features, wrench_regressor
 from steelyard.report.wrench import contact_picture
+from steelyard.wrist import WrenchPayload, WrenchSamples, WristSensor
+from steelyard.wrist.gravity import tilted_gravity
+from steelyard.wrist.regressor import features, wrench_regressor
 
 BODY = InertialParameters.from_com(4.0, [0.01, 0.02, 0.1], np.diag([0.05, 0.06, 0.03]), "sensor")
 DRIFT = np.array([2.0, -1.0, 3.0, 0.1, 0.2, -0.1])

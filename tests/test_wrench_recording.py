@@ -8,7 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import InertialParameters
-from steelyard.payload.wrench import (
+from steelyard.recording import Recording
+from steelyard.robot import load_robot
+from steelyard.wrist import (
     WrenchRecording,
     WristSensor,
     samples_from_imu,
@@ -16,9 +18,7 @@ from steelyard.payload.wrench import (
     samples_from_pose,
     weigh_dynamic,
 )
-from steelyard.payload.wrench.regressor import features, wrench_regressor
-from steelyard.recording import Recording
-from steelyard.robot import load_robot
+from steelyard.wrist.regressor import features, wrench_regressor
 
 BODY = InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.04, 0.05, 0.03]), "sensor")
 

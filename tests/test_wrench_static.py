@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.errors import InvalidRecording, InvalidRobot
 from steelyard.inertia import InertialParameters
-from steelyard.payload.wrench import (
+from steelyard.wrist import (
     Postures,
     RestRule,
     WrenchRecording,
@@ -17,9 +17,9 @@ from steelyard.payload.wrench import (
     payload_at_rest,
     weigh_static,
 )
-from steelyard.payload.wrench.advice import advise, spread_of_directions, without_duplicates
-from steelyard.payload.wrench.gravity import tilted_gravity
-from steelyard.payload.wrench.regressor import wrench_regressor
+from steelyard.wrist.advice import advise, spread_of_directions, without_duplicates
+from steelyard.wrist.gravity import tilted_gravity
+from steelyard.wrist.regressor import wrench_regressor
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 TILT = np.array([0.03, -0.05])

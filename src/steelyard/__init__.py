@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "Compensator": "applications.compensation",
+    "Compensator": "control.compensation",
     "DHTable": "robot",
     "DesignLimits": "excitation",
     "DriveModel": "robot",
@@ -21,10 +21,10 @@ _HOME = {
     "RobotModel": "robot",
     "Samples": "recording",
     "SteelyardError": "errors",
-    "WrenchRecording": "payload.wrench",
-    "WristSensor": "payload.wrench",
+    "WrenchRecording": "wrist",
+    "WristSensor": "wrist",
     "check_quality": "quality",
-    "contact_force": "applications.contact_force",
+    "contact_force": "control.contact_force",
     "design": "excitation",
     "export_payload": "io.export",
     "identify": "identification",
@@ -34,9 +34,9 @@ _HOME = {
     "read_recording": "io",
     "robot_names": "robot",
     "simulate": "simulation",
-    "weigh": "payload",
-    "weigh_dynamic": "payload.wrench",
-    "weigh_static": "payload.wrench",
+    "weigh": "torque",
+    "weigh_dynamic": "wrist",
+    "weigh_static": "wrist",
     "write_recording": "io",
 }
 

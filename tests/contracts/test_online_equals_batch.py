@@ -6,12 +6,12 @@ import pytest
 from conftest import lively_motion
 from steelyard.identification import friction_law, identify
 from steelyard.inertia import InertialParameters
-from steelyard.live import replay
-from steelyard.payload import weigh
-from steelyard.payload.online import DirectEstimator, DirectOptions, OnlineSample
 from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
+from steelyard.signals.replay import replay
+from steelyard.torque import weigh
+from steelyard.torque.online import DirectEstimator, DirectOptions, OnlineSample
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 

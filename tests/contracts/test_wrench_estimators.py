@@ -7,16 +7,16 @@ import pytest
 
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import InertialParameters
-from steelyard.payload.wrench.calibration import calibrated_wrench_covariance
-from steelyard.payload.wrench.covariance import long_run_sum
-from steelyard.payload.wrench.estimators import (
+from steelyard.wrist.calibration import calibrated_wrench_covariance
+from steelyard.wrist.covariance import long_run_sum
+from steelyard.wrist.estimators import (
     ESTIMATORS,
     RecursiveRestricted,
     RecursiveTotalLeastSquares,
 )
-from steelyard.payload.wrench.estimators.ratio import augmented, propagated_noise, smallest_ratio
-from steelyard.payload.wrench.problem import WrenchProblem
-from steelyard.payload.wrench.regressor import wrench_regressor
+from steelyard.wrist.estimators.ratio import augmented, propagated_noise, smallest_ratio
+from steelyard.wrist.problem import WrenchProblem
+from steelyard.wrist.regressor import wrench_regressor
 
 BODY = InertialParameters.from_com(8.0, [0.03, -0.05, 0.12], np.diag([0.11, 0.08, 0.06]))
 SW = np.diag([0.2, 0.25, 0.3, 0.02, 0.025, 0.03]) ** 2

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from steelyard.applications.collision import (
+from steelyard.control.collision import (
     ObserverSample,
     arm_dynamics,
     contact_wrench,
     make_observer,
 )
-from steelyard.applications.collision.dynamics import rigid_robot
-from steelyard.applications.collision.tail import cluster_peaks, fit_tail
-from steelyard.applications.collision.thresholds import residual_std
+from steelyard.control.collision.dynamics import rigid_robot
+from steelyard.control.collision.tail import cluster_peaks, fit_tail
+from steelyard.control.collision.thresholds import residual_std
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples

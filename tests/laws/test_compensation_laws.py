@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.applications.compensation import Compensator, loaded_robot, torque_change
+from steelyard.control.compensation import Compensator, loaded_robot, torque_change
 from steelyard.identification import friction_law, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -79,7 +79,7 @@ def test_long_motions_are_cut_where_nobody_sees_it(models, name, monkeypatch):
     model = models[name]
     q, v, a = motion(model.robot, 5)
     whole = Compensator(model, body()).batch(q, v, a).total
-    monkeypatch.setattr("steelyard.applications.compensation._CHUNK", 37)
+    monkeypatch.setattr("steelyard.control.compensation._CHUNK", 37)
     np.testing.assert_allclose(Compensator(model, body()).batch(q, v, a).total, whole, atol=1e-9)
 
 

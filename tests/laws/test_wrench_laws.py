@@ -5,10 +5,14 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from steelyard.inertia import InertialParameters
-from steelyard.payload.wrench.gravity import inclination, tilted_gravity, tilted_gravity_slope
-from steelyard.payload.wrench.kalman import IntegratorFilter, PoseKalmanFilter
-from steelyard.payload.wrench.problem import noise_of_rows, row_slope
-from steelyard.payload.wrench.regressor import (
+from steelyard.robot import load_robot
+from steelyard.signals import central_differences, low_pass
+from steelyard.simulation import SensorModel, SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
+from steelyard.wrist.gravity import inclination, tilted_gravity, tilted_gravity_slope
+from steelyard.wrist.kalman import IntegratorFilter, PoseKalmanFilter
+from steelyard.wrist.problem import noise_of_rows, row_slope
+from steelyard.wrist.regressor import (
     FEATURES,
     feature_covariance,
     feature_slope,
@@ -16,11 +20,7 @@ from steelyard.payload.wrench.regressor import (
     wrench_regressor,
     wrench_tensor,
 )
-from steelyard.payload.wrench.samples import zero_phase_gain
-from steelyard.robot import load_robot
-from steelyard.signals import central_differences, low_pass
-from steelyard.simulation import SensorModel, SimulationOptions, simulate
-from steelyard.trajectory import FourierTrajectory
+from steelyard.wrist.samples import zero_phase_gain
 
 
 def test_the_regressor_is_what_point_masses_do(rng):

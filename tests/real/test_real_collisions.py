@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.applications.collision import Detector, MomentumObserver, arm_dynamics, detect, learn
+from steelyard.control.collision import Detector, MomentumObserver, arm_dynamics, detect, learn
 from steelyard.errors import InvalidRecording
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets

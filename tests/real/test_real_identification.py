@@ -11,10 +11,10 @@ from steelyard.identification.feasible import ParameterBounds, feasible_paramete
 from steelyard.identification.gains import gains_from_targets
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.io import read_recording
-from steelyard.payload import weigh
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
+from steelyard.torque import weigh
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import pytest
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
 from steelyard.io import read_recording
-from steelyard.live import replay
-from steelyard.payload.online import DirectEstimator, DirectOptions
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
+from steelyard.signals.replay import replay
+from steelyard.torque.online import DirectEstimator, DirectOptions
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ur10e"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recordings in {DATA}")

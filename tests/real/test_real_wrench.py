@@ -5,17 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.applications.contact_force import contact_force
+from steelyard.control.contact_force import contact_force
 from steelyard.errors import InvalidRecording
 from steelyard.io.wrench import SensorDescription, read_wrench_recording
-from steelyard.payload.wrench import (
+from steelyard.wrist import (
     WristSensor,
     find_postures,
     samples_from_imu,
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.payload.wrench.estimators import ESTIMATORS
+from steelyard.wrist.estimators import ESTIMATORS
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recordings in {DATA}")

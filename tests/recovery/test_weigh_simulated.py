@@ -7,10 +7,10 @@ import pytest
 
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.payload import weigh
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
+from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 
 UR10_NOISE = np.array([1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325])

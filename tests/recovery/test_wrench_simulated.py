@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from steelyard.applications.contact_force import contact_force
+from steelyard.control.contact_force import contact_force
 from steelyard.inertia import InertialParameters
-from steelyard.payload.wrench import (
+from steelyard.robot import load_robot
+from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
+from steelyard.wrist import (
     WrenchRecording,
     WristSensor,
     find_postures,
@@ -17,12 +20,9 @@ from steelyard.payload.wrench import (
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.payload.wrench.estimators import ESTIMATORS
-from steelyard.payload.wrench.gravity import tilted_gravity
-from steelyard.payload.wrench.liu2025 import method_1, method_2
-from steelyard.robot import load_robot
-from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
-from steelyard.trajectory import FourierTrajectory
+from steelyard.wrist.estimators import ESTIMATORS
+from steelyard.wrist.gravity import tilted_gravity
+from steelyard_papers.liu2025.bases import method_1, method_2
 
 TILT = np.radians([1.8, -2.3])
 LOAD = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
@@ -18,7 +19,6 @@ from steelyard.cli import (
     guide,
     identify,
     postures,
-    reproduce,
     robot,
     robots,
     simulate,
@@ -41,10 +41,12 @@ app = typer.Typer(
 )
 VERBS = (
     *(demo, robots, robot, check, simulate, design, postures),
-    *(identify, weigh, weigh_ft, contact, collisions, guide, export, reproduce),
+    *(identify, weigh, weigh_ft, contact, collisions, guide, export),
 )
 for verb in VERBS:
     app.command(name=verb.__name__.rsplit(".", 1)[-1].replace("_", "-"))(verb.command)
+for more in entry_points(group="steelyard.verbs"):  # packages beside this one: steelyard-papers
+    app.command(name=more.name)(more.load())
 
 
 @app.callback()

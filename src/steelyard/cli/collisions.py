@@ -17,8 +17,8 @@ from steelyard.cli.weigh import gain_of
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
-    from steelyard.applications.collision import Detections, Detector, Observer
-    from steelyard.applications.collision.observer import ObserverKind
+    from steelyard.control.collision import Detections, Detector, Observer
+    from steelyard.control.collision.observer import ObserverKind
     from steelyard.recording import Recording
     from steelyard.signals import Gain
 
@@ -56,7 +56,7 @@ def command(
 
     Exit code 1 when the thresholds or the model do not fit the recording.
     """
-    from steelyard.applications.collision import arm_dynamics, detect, make_observer
+    from steelyard.control.collision import arm_dynamics, detect, make_observer
     from steelyard.io.models import load_model, load_payload
 
     if learn is not None and threshold is not None:
@@ -98,8 +98,8 @@ def command(
 def _detector(
     watcher: Observer, free: Recording | None, gain: Gain, false_alarms: float, threshold: float
 ) -> Detector:
-    from steelyard.applications.collision import Detector, fixed_thresholds
-    from steelyard.applications.collision import learn as learn_thresholds
+    from steelyard.control.collision import Detector, fixed_thresholds
+    from steelyard.control.collision import learn as learn_thresholds
 
     if free is None:
         return Detector(watcher, fixed_thresholds(watcher, threshold))

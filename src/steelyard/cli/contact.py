@@ -14,7 +14,7 @@ from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.cli.weigh_ft import Rig, moving_samples, read
 
 if TYPE_CHECKING:
-    from steelyard.applications.contact_force import ContactForce
+    from steelyard.control.contact_force import ContactForce
 
 __all__ = ["command"]
 
@@ -39,7 +39,7 @@ def command(
     as_json: JsonFlag = False,
 ) -> None:
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
-    from steelyard.applications.contact_force import contact_force
+    from steelyard.control.contact_force import contact_force
     from steelyard.io.wrench import (
         SensorDescription,
         read_sensor,

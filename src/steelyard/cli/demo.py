@@ -43,11 +43,11 @@ def command(
     """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
     from steelyard.identification import identify
     from steelyard.inertia import InertialParameters
-    from steelyard.payload import weigh
     from steelyard.report import payload_picture
     from steelyard.robot import load_robot
     from steelyard.signals import prepare
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
+    from steelyard.torque import weigh
     from steelyard.trajectory import load_trajectory
 
     began = time.perf_counter()

@@ -132,8 +132,9 @@ def numbers(text: str, option: str) -> list[float]:
 
 
 def _limits(arm: RobotModel, path: Path | None, envelope: str | None) -> DesignLimits:
-    from steelyard.excitation import DesignLimits, intersection, load_limits
+    from steelyard.excitation import DesignLimits, intersection
     from steelyard.excitation import envelope as peaks
+    from steelyard.io.designs import load_limits
     from steelyard.trajectory import load_trajectory
 
     bounds = DesignLimits.of(arm) if path is None else load_limits(arm, path)
@@ -162,7 +163,8 @@ def _posture(arm: RobotModel, text: str | None) -> Any:
 
 
 def _write(arm: RobotModel, bounds: DesignLimits, found: Design, path: Path, rate: float) -> None:
-    from steelyard.excitation import certify, write_motion
+    from steelyard.excitation import certify
+    from steelyard.io.motions import write_motion
     from steelyard.trajectory import ApproachedTrajectory
 
     if path.suffix == ".json":

@@ -15,7 +15,7 @@ from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 if TYPE_CHECKING:
     from steelyard.io.export import ErrorLimits, Load
     from steelyard.payload import Payload
-    from steelyard.payload.wrench import WrenchPayload
+    from steelyard.wrist import WrenchPayload
 
 __all__ = ["command"]
 
@@ -93,7 +93,7 @@ class _Place:
 
     def of(self, payload: Payload | WrenchPayload, file: Path, *, in_sensor_frame: bool) -> np.ndarray | None:
         """T_target_payload, or None where the frames are the same."""
-        from steelyard.payload.wrench import WrenchPayload
+        from steelyard.wrist import WrenchPayload
 
         if not isinstance(payload, WrenchPayload):
             if self.as_mounted:
@@ -142,7 +142,7 @@ class _Done:
             raise typer.Exit(1)
 
     def _write(self, output: Path) -> Path | None:
-        from steelyard.io.files import replacing
+        from steelyard.saved import replacing
 
         with replacing(output) as part:
             part.write_text(self.text, encoding="utf-8")

@@ -13,7 +13,7 @@ from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.errors import InvalidInertia, InvalidRobot
 
 if TYPE_CHECKING:
-    from steelyard.applications.guiding import GuidingComparison
+    from steelyard.control.guiding import GuidingComparison
     from steelyard.identification import DynamicModel
     from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
@@ -61,8 +61,8 @@ def command(
 
     Prints mean and variance of the hand's force for each axis. Exit code 1 when compensation does not help.
     """
-    from steelyard.applications.guiding import TeachMode, compare_guiding
-    from steelyard.applications.hand_path import RectanglePath
+    from steelyard.control.guiding import TeachMode, compare_guiding
+    from steelyard.control.hand_path import RectanglePath
     from steelyard.io.models import load_payload
     from steelyard.simulation.guided import GuidedOptions, Hand
 
@@ -112,7 +112,7 @@ def _arm(
         return robot, robot
     if lock or flange:
         raise InvalidRobot("--lock and --flange are for a robot; an identified arm has its own")
-    from steelyard.applications.guiding import simulable_arm
+    from steelyard.control.guiding import simulable_arm
     from steelyard.io.models import load_model
 
     model = load_model(name)

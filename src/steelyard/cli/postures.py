@@ -48,7 +48,8 @@ def command(
     """Finds static postures: spread by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
     import numpy as np
 
-    from steelyard.excitation import DesignLimits, load_limits
+    from steelyard.excitation import DesignLimits
+    from steelyard.io.designs import load_limits
     from steelyard.robot import load_robot
 
     arm = load_robot(robot)

@@ -206,7 +206,7 @@ class _Runs:
         )
 
     def weighed(self, method: str, fixed: dict[str, float]) -> Payload:
-        from steelyard.payload import weigh
+        from steelyard.torque import weigh
 
         empty = self._said_by_controller() if method == "manufacturer" else self.empty
         return weigh(self.arm, self.loaded, method=method, fixed=fixed, empty=empty or None)
@@ -233,7 +233,7 @@ class _Runs:
 def _compared(runs: _Runs, fixed: dict[str, float]) -> dict[str, Payload | str]:
     """The answer of each method, or why it has none."""
     from steelyard.errors import SteelyardError
-    from steelyard.payload.methods import METHODS
+    from steelyard.torque.methods import METHODS
 
     answers: dict[str, Payload | str] = {}
     for name in METHODS:

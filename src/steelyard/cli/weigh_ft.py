@@ -15,8 +15,8 @@ from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 
 if TYPE_CHECKING:
     from steelyard.io.wrench import SensorDescription
-    from steelyard.payload.wrench import StaticWeight, WrenchPayload, WrenchRecording, WrenchSamples
     from steelyard.robot import RobotModel
+    from steelyard.wrist import StaticWeight, WrenchPayload, WrenchRecording, WrenchSamples
 
 __all__ = ["Rig", "command"]
 
@@ -54,9 +54,9 @@ def command(
 ) -> None:
     """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
     from steelyard.io.wrench import SensorDescription, read_sensor, write_wrench_payload
-    from steelyard.payload.wrench import payload_at_rest, weigh_dynamic
-    from steelyard.payload.wrench.estimators import ESTIMATORS
     from steelyard.robot import load_robot
+    from steelyard.wrist import payload_at_rest, weigh_dynamic
+    from steelyard.wrist.estimators import ESTIMATORS
 
     if static is None and dynamic is None:
         raise InvalidSamples("there is nothing to weigh: give --static, --dynamic or both")
@@ -100,7 +100,7 @@ def moving_samples(path: Path, rig: Rig, *, yaw: float, cutoff_hz: float, decima
     """The samples of a recording in motion, from joints, an inertial unit or the pose."""
     from dataclasses import replace
 
-    from steelyard.payload.wrench import samples_from_imu, samples_from_joints, samples_from_pose
+    from steelyard.wrist import samples_from_imu, samples_from_joints, samples_from_pose
 
     if rig.arm is not None:
         T = turned_frame(rig.about, yaw)
@@ -116,7 +116,7 @@ def moving_samples(path: Path, rig: Rig, *, yaw: float, cutoff_hz: float, decima
 def read(path: Path, rig: Rig) -> WrenchRecording:
     """The wrench and pose in a file."""
     from steelyard.io.wrench import read_wrench_recording
-    from steelyard.payload.wrench import WrenchRecording
+    from steelyard.wrist import WrenchRecording
 
     if rig.arm is None:
         return read_wrench_recording(path, rig.about)
@@ -147,7 +147,7 @@ def _gravity(arm: RobotModel | None, about: SensorDescription) -> Any:
 
 def _at_rest(path: Path, rig: Rig, gravity: Any, *, level: bool) -> tuple[StaticWeight, float]:
     """What the postures tell, and the yaw of the sensor that they showed."""
-    from steelyard.payload.wrench import find_postures, weigh_static
+    from steelyard.wrist import find_postures, weigh_static
 
     sensor = rig.about.sensor
     axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]

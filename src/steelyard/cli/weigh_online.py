@@ -22,10 +22,10 @@ from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
-    from steelyard.payload.online import DirectEstimator, DirectState, OnlineSample
-    from steelyard.payload.online.curve import CurvePoint
     from steelyard.recording import Recording
     from steelyard.signals import Gain
+    from steelyard.torque.online import DirectEstimator, DirectState, OnlineSample
+    from steelyard.torque.online.curve import CurvePoint
 
 __all__ = ["OnlineWishes", "weigh_online"]
 
@@ -80,7 +80,7 @@ def weigh_online(
     """
     from steelyard.cli.weigh import gain_of
     from steelyard.io.models import load_model, save_payload
-    from steelyard.payload.online import DirectEstimator, DirectOptions
+    from steelyard.torque.online import DirectEstimator, DirectOptions
 
     wish = wishes or OnlineWishes()
     model = load_model(model_path)
@@ -160,8 +160,8 @@ def _samples(
     recording: Recording, model: DynamicModel, gain: Gain, wish: OnlineWishes, after_s: float
 ) -> tuple[Iterator[OnlineSample], float]:
     """The stream, on a clock that goes on after a time, and how late a sample comes, [s]."""
-    from steelyard.live import paced, path_of, replay
     from steelyard.signals import Preparation
+    from steelyard.signals.replay import paced, path_of, replay
 
     how = Preparation(cutoff_hz=wish.cutoff_hz, kinematics=model.kinematics)
     samples = replay(recording, how, gain=gain)
@@ -177,7 +177,7 @@ def _run(
     spacing_s: float,
     show: Callable[[CurvePoint], None],
 ) -> tuple[DirectState, list[CurvePoint]]:
-    from steelyard.payload.online.curve import curve_point
+    from steelyard.torque.online.curve import curve_point
 
     points: list[CurvePoint] = []
     due_s = -np.inf
@@ -247,7 +247,7 @@ class _Told:
         warnings: list[str],
         wish: OnlineWishes,
     ) -> None:
-        from steelyard.payload.online.curve import convergence_times
+        from steelyard.torque.online.curve import convergence_times
 
         self.payload, self.state, self.points, self.wish = payload, state, points, wish
         self.delay_s, self.warnings = delay_s, warnings
@@ -341,7 +341,7 @@ def _save_state(path: Path, estimator: DirectEstimator, state: DirectState) -> N
 
 def _resumed(path: Path, estimator: DirectEstimator) -> DirectState:
     """A saved state, if it is one of this model."""
-    from steelyard.payload.online import DirectState
+    from steelyard.torque.online import DirectState
 
     try:
         content = json.loads(path.read_text())

@@ -1,9 +1,7 @@
 """Excitation: motions and postures that make parameters visible. The only room that imports JAX."""
 
 from steelyard.excitation.certificate import Certificate, LimitCheck, certify
-from steelyard.excitation.design import Design, DesignSettings, design, evaluate, load_design
-from steelyard.excitation.export import as_csv, as_ros2, as_urscript, write_motion
-from steelyard.excitation.files import load_limits
+from steelyard.excitation.design import Design, DesignSettings, design, evaluate
 from steelyard.excitation.inverse import inverse_kinematics
 from steelyard.excitation.limits import DesignLimits, Scene, envelope, intersection
 from steelyard.excitation.objective import (
@@ -47,9 +45,6 @@ __all__ = [
     "Scene",
     "Sector",
     "Xu2024",
-    "as_csv",
-    "as_ros2",
-    "as_urscript",
     "certify",
     "choose_greedily",
     "design",
@@ -58,8 +53,6 @@ __all__ = [
     "intersection",
     "inverse_kinematics",
     "liu2025_orientations",
-    "load_design",
-    "load_limits",
     "moves_around",
     "objective_named",
     "postures_for",
@@ -67,5 +60,4 @@ __all__ = [
     "random_postures",
     "static_postures",
     "wrench_rows",
-    "write_motion",
 ]

@@ -9,7 +9,6 @@ nothing is returned otherwise.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -20,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard.errors import InfeasibleDesign, InvalidTrajectory, UnreadableFile
+from steelyard import saved
+from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.certificate import Certificate, certify
-from steelyard.excitation.export import require_folder
 from steelyard.excitation.gradients import jax_numpy
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import ConditionNumber, Objective, Target, payload_std
@@ -32,7 +31,7 @@ from steelyard.excitation.start import centre_posture, probe, require_room
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
 
-__all__ = ["Design", "DesignSettings", "design", "evaluate", "load_design"]
+__all__ = ["Design", "DesignSettings", "design", "evaluate"]
 
 Array = NDArray[np.float64]
 
@@ -112,29 +111,24 @@ class Design:
         Args:
             path: of the file, in a folder that exists
         """
-        require_folder(Path(path))
-        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        saved.save(self.to_dict(), "design", path)
 
+    @classmethod
+    def load(cls, path: str | Path) -> Design:
+        """A design from its JSON file.
 
-def load_design(path: str | Path) -> Design:
-    """A design from its JSON file.
-
-    Args:
-        path: of the file
-    """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        values = content.pop("start_values")
-        return Design(
-            trajectory=FourierTrajectory.from_dict(content.pop("trajectory")),
-            certificate=Certificate.from_dict(content.pop("certificate")),
-            start_values=tuple(float("inf") if x is None else x for x in values),
-            **content,
-        )
-    except OSError as error:
-        raise UnreadableFile(f"cannot read design {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UnreadableFile(f"{path} holds no design: {error}") from error
+        Args:
+            path: of the file
+        """
+        content = saved.load(path, "design")
+        with saved.reading(path, "design"):
+            values = content.pop("start_values")
+            return cls(
+                trajectory=FourierTrajectory.from_dict(content.pop("trajectory")),
+                certificate=Certificate.from_dict(content.pop("certificate")),
+                start_values=tuple(float("inf") if x is None else x for x in values),
+                **content,
+            )
 
 
 def design(

@@ -2,9 +2,9 @@
 
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.friction import FRICTION_MODELS, FrictionLaw, friction_law
 from steelyard.identification.model import DynamicModel, essential, identify, scatter
 from steelyard.identification.validation import Validation, choose_cutoff, choose_friction, friction_rmse
+from steelyard.robot.friction import FRICTION_MODELS, FrictionLaw, friction_law
 
 __all__ = [
     "FRICTION_MODELS",

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from steelyard.errors import InvalidSamples
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.friction import FrictionLaw
 from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import RowMaker, Rows
 from steelyard.recording import Samples
+from steelyard.robot.friction import FrictionLaw
 
 __all__ = ["Estimator", "Fit", "fit"]
 

@@ -13,13 +13,13 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.fit import Estimator, Fit, fit
-from steelyard.identification.friction import FrictionLaw, friction_law
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import RowMaker, Rows, kinds, require_same_joints, samples_of
 from steelyard.identification.validation import FrictionChoice, Validation, choose_friction, validation_of
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.drive import GAIN_TOLERANCE
+from steelyard.robot.friction import FrictionLaw, friction_law
 
 __all__ = ["DynamicModel", "essential", "identify", "scatter"]
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples
-from steelyard.identification.friction import FrictionLaw
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.friction import FrictionLaw
 
 __all__ = ["RowMaker", "Rows", "kinds", "require_same_joints", "samples_of"]
 

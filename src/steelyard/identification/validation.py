@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from steelyard.errors import InvalidSamples
 from steelyard.identification.fit import fit
-from steelyard.identification.friction import FrictionLaw, friction_law
 from steelyard.identification.problem import RowMaker
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.friction import FrictionLaw, friction_law
 from steelyard.signals import Gain, Preparation, prepare
 
 __all__ = [

@@ -1,17 +1,14 @@
-"""Before a byte is believed and after the last is written: what a file is, and how it is replaced whole."""
+"""What a recording's file is, before its content is believed."""
 
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from steelyard.errors import UnreadableFile
 
-__all__ = ["SUFFIXES", "FileKind", "file_kind", "replacing"]
+__all__ = ["SUFFIXES", "FileKind", "file_kind"]
 
 FileKind = Literal["parquet", "npz", "text", "bag"]
 
@@ -107,27 +104,3 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
     if size == 0:
         raise UnreadableFile(f"{path}: the file is empty; nothing was recorded, or nothing was copied")
     return first, last
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A new file beside the path, which takes its place when all went well and vanishes when not.
-
-    Args:
-        path: the file to write or to replace
-    """
-    if not path.parent.is_dir():
-        raise UnreadableFile(f"{path}: the folder {path.parent} does not exist; make it first")
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        yield part
-        _flush(part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _flush(path: Path) -> None:
-    """Bytes on the disk before the name changes: a power cut leaves the old file or the new one."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

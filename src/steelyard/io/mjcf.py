@@ -23,9 +23,9 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.io.files import replacing
 from steelyard.io.urdf import digits, remark
 from steelyard.robot import DriveModel, RobotModel
+from steelyard.saved import replacing
 
 __all__ = ["mjcf_text", "write_mjcf"]
 

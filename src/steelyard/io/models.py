@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from steelyard.errors import UnreadableFile
 from steelyard.identification import DynamicModel, Estimate, RegressionFactor
-from steelyard.identification.friction import FrictionLaw
 from steelyard.identification.validation import FrictionChoice
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
+from steelyard.robot.friction import FrictionLaw
 from steelyard.robot.saving import robot_from_dict, robot_to_dict
 
 __all__ = ["load_model", "load_payload", "save_model", "save_payload"]

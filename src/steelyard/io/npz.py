@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from steelyard.errors import UnreadableFile
 from steelyard.io.columns import Wishes, find_layout
-from steelyard.io.files import replacing
 from steelyard.io.franka import in_seconds
 from steelyard.io.layout import own_layout, pack, piece_of
 from steelyard.recording import Recording
+from steelyard.saved import replacing
 
 __all__ = ["read_npz", "write_npz"]
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.io.columns import Wishes, find_layout
-from steelyard.io.files import replacing
 from steelyard.io.franka import in_seconds, is_franka
 from steelyard.io.layout import Layout, Piece, own_layout, pack, piece_of
 from steelyard.recording import Recording
+from steelyard.saved import replacing
 
 __all__ = ["GROUP_ROWS", "parquet_layout", "parquet_pieces", "read_parquet", "write_parquet"]
 

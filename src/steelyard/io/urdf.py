@@ -25,9 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.io.files import replacing
 from steelyard.robot import RobotModel
 from steelyard.robot.model import STANDARD_GRAVITY
+from steelyard.saved import replacing
 
 __all__ = ["digits", "remark", "roll_pitch_yaw", "urdf_text", "write_urdf"]
 

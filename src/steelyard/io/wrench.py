@@ -22,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from steelyard.applications.contact_force import ContactForce
+from steelyard.control.contact_force import ContactForce
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.io.files import file_kind, replacing
-from steelyard.payload.wrench.payload import WrenchPayload
-from steelyard.payload.wrench.recording import WrenchRecording
-from steelyard.payload.wrench.sensor import WristSensor
+from steelyard.io.files import file_kind
+from steelyard.saved import replacing
+from steelyard.wrist.payload import WrenchPayload
+from steelyard.wrist.recording import WrenchRecording
+from steelyard.wrist.sensor import WristSensor
 
 __all__ = [
     "SensorDescription",

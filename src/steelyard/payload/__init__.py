@@ -1,5 +1,6 @@
-"""Payloads: what an arm carries, from joint torques."""
+"""What an arm carries, as a value that judges itself."""
 
-from steelyard.payload.torque import Payload, weigh
+from steelyard.payload.payload import Payload
+from steelyard.payload.physical import nearest_physical
 
-__all__ = ["Payload", "weigh"]
+__all__ = ["Payload", "nearest_physical"]

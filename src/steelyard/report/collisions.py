@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard.applications.collision import Detections
+from steelyard.control.collision import Detections
 from steelyard.report.pictures import EMPTY, INK, LOADED, MUTED, TRUTH, matplotlib_pyplot, plain, save_picture
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard.applications.collision import Detections
+from steelyard.control.collision import Detections
 from steelyard.report.page import Band, Curve, Page, Panel, Plot, Section, Table
 from steelyard.report.pieces import sentence
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.applications.guiding import GuidingComparison
+from steelyard.control.guiding import GuidingComparison
 from steelyard.report.pictures import EMPTY, INK, LOADED, MUTED, matplotlib_pyplot, plain, save_picture
 
 if TYPE_CHECKING:

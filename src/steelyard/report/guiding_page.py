@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steelyard.applications.guiding import GuidingComparison
+from steelyard.control.guiding import GuidingComparison
 from steelyard.report.page import Curve, Page, Panel, Plot, Section, Table
 from steelyard.report.pieces import sentence, time_plot
 

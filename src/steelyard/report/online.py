@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.payload.online.curve import CurvePoint, convergence_times
 from steelyard.report.pictures import EMPTY, INK, LOADED, TRUTH, matplotlib_pyplot, plain, save_picture
+from steelyard.torque.online.curve import CurvePoint, convergence_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

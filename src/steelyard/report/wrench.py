@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.applications.contact_force import ContactForce
+from steelyard.control.contact_force import ContactForce
 from steelyard.report.pictures import matplotlib_pyplot, save_picture
 
 if TYPE_CHECKING:

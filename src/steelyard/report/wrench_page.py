@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.applications.contact_force import ContactForce
-from steelyard.payload.wrench import StaticWeight, WrenchPayload, WrenchSamples
+from steelyard.control.contact_force import ContactForce
 from steelyard.report.body import body_plot
 from steelyard.report.page import Band, Curve, Page, Panel, Plot, Section, Table
 from steelyard.report.payload_page import excited_section, mass_answer, parameter_table
 from steelyard.report.pieces import autocorrelation_plot, sentence, time_plot
+from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
 
 __all__ = ["contact_page", "wrench_page"]
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.inertia import InertialParameters, checked_transform, frame_change_matrix
 from steelyard.payload import Payload
-from steelyard.payload.wrench.payload import WrenchPayload
+from steelyard.wrist.payload import WrenchPayload
 
 __all__ = ["ErrorLimits", "Load", "doubts_about", "load_of"]
 

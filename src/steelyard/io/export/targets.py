@@ -20,7 +20,7 @@ from steelyard.io.export.simulators import mjcf_body, urdf_link
 from steelyard.io.export.universal_robots import ros2 as ur_ros2
 from steelyard.io.export.universal_robots import urscript
 from steelyard.payload import Payload
-from steelyard.payload.wrench.payload import WrenchPayload
+from steelyard.wrist.payload import WrenchPayload
 
 __all__ = ["EXPORTS", "Target", "doubts_of", "export_load", "export_payload", "load_for", "target_named"]
 

@@ -1,0 +1,80 @@
+"""`steelyard reproduce`: the papers recomputed, a page and a JSON file for each."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.cli.output import JsonFlag, print_json, progress
+from steelyard.errors import UnknownName
+
+if TYPE_CHECKING:
+    from steelyard.report.page import Page
+
+__all__ = ["command"]
+
+
+def command(
+    paper: Annotated[str, typer.Argument(help="ding2019, gaz2017, xu2024, liu2025 or all.")] = "all",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the pages.")] = Path(
+        "out/reproduce"
+    ),
+    as_json: JsonFlag = False,
+) -> None:
+    """Recomputes papers: their tables and figures beside our method and the truth, one page for each."""
+    from steelyard_papers import PAPERS, reproduce
+
+    names = _names(paper, tuple(PAPERS))
+    output.mkdir(parents=True, exist_ok=True)
+    pages: dict[str, Page] = {}
+    told: dict[str, Any] = {}
+    for k, name in enumerate(names):
+        began = time.perf_counter()
+        with progress(f"{name} ({k + 1} of {len(names)})", quiet=as_json) as done:
+            pages[name] = reproduce(name, done)
+        told[name] = _written(name, pages[name], output) | {"seconds": time.perf_counter() - began}
+        if not as_json:
+            _say(pages[name], told[name])
+    if len(names) > 1:
+        from steelyard_papers.index import index_html
+
+        index = output / "index.html"
+        index.write_text(index_html(pages), encoding="utf-8")
+        told["index"] = str(index)
+    if as_json:
+        print_json(told)
+    elif "index" in told:
+        print(f"All pages: {told['index']}")
+
+
+def _names(paper: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    if paper == "all":
+        return known
+    if paper not in known:
+        raise UnknownName(f"no paper '{paper}'; there are {', '.join(known)}, all")
+    return (paper,)
+
+
+def _written(name: str, page: Page, folder: Path) -> dict[str, Any]:
+    """Writes both files of a page; where they are, and the answer."""
+    from steelyard.report.html import page_facts, write_page
+
+    write_page(page, folder / f"{name}.html")
+    facts = json.dumps(page_facts(page), indent=2, allow_nan=False)
+    (folder / f"{name}.json").write_text(facts + "\n", encoding="utf-8")
+    return {
+        "page": str(folder / f"{name}.html"),
+        "json": str(folder / f"{name}.json"),
+        "answer": list(page.answer),
+    }
+
+
+def _say(page: Page, told: dict[str, Any]) -> None:
+    print(f"{page.title}\n")
+    for sentence in page.answer:
+        print(f"  {sentence}")
+    print(f"\nPage: {told['page']} (numbers: {told['json']}; {told['seconds']:.0f} s)\n")

@@ -1,0 +1,186 @@
+"""ding2019's experiment in MuJoCo: a TX-60 within Table II, ten runs of the excitation, a verification run.
+
+The paper prints neither the masses of the arm nor its motion nor its noise, so the arm is the bundled one
+(its kinematics and limits are the paper's, its links are nominal) and the noise is assumed. Friction comes in
+two worlds: in `as assumed` it is what the paper's eq. (3) says, so every parameter has a true value; in
+`as in gears` it also has a Stribeck peak at low speed, bends with speed and grows with the carried torque, so
+no law that is fitted here is exactly true. The runs of a world differ in their torque noise only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InfeasibleDesign
+from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings, certify, design
+from steelyard.excitation import evaluate as value_of
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel, load_robot
+from steelyard.simulation import SensorModel, SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
+from steelyard_papers.sharing import Progress
+
+__all__ = [
+    "HARMONICS",
+    "NOISE",
+    "PERIOD_S",
+    "RATE_HZ",
+    "Motions",
+    "World",
+    "designed_motions",
+    "gear_friction",
+    "paper_arm",
+    "run_world",
+    "table_2",
+]
+
+Array = NDArray[np.float64]
+
+PERIOD_S, HARMONICS, RATE_HZ = 10.0, 5, 250.0  # section IV
+NOISE = np.array([1.5, 2.0, 1.0, 0.3, 0.3, 0.1])  # assumed, [Nm]
+_VERIFICATION_SEED, _MOST_TRIES = 100, 400
+
+
+@dataclass(frozen=True, eq=False)
+class Motions:
+    """The motions of the experiment.
+
+    Attributes:
+        found: the designed excitation
+        limits: those of Table II
+        verification: another motion within the same limits
+        random_conditions: condition numbers of random motions within them
+    """
+
+    found: Design
+    limits: DesignLimits
+    verification: FourierTrajectory
+    random_conditions: Array
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One world and what was recorded in it.
+
+    Attributes:
+        name: in words
+        robot: the arm as it is, its true friction included
+        runs: of the excitation
+        verification: a run of another motion
+        true_torque: of the verification run, without noise, (N, n) [Nm]
+    """
+
+    name: str
+    robot: RobotModel
+    runs: tuple[Recording, ...]
+    verification: Recording
+    true_torque: Array
+
+
+def table_2(robot: RobotModel) -> DesignLimits:
+    """The limits of Table II: joints, height and speeds of the end effector.
+
+    Args:
+        robot: the TX-60
+    """
+    return DesignLimits(
+        robot.limits, height=(0.2, np.inf), linear_speed=np.full(3, 2.0), angular_speed=np.full(3, 60.0)
+    )
+
+
+def designed_motions(
+    robot: RobotModel, *, starts: int = 4, effort: float = 1.0, randoms: int = 20, progress: Progress
+) -> Motions:
+    """The excitation of least condition number (eq. (9)), a verification motion, and random ones to compare.
+
+    Args:
+        robot: the TX-60
+        starts: of the search
+        effort: of the search
+        randoms: how many random motions to compare with
+        progress: called with the share that is done
+    """
+    limits = table_2(robot)
+    settings = DesignSettings(
+        starts=starts, effort=effort, rate_hz=RATE_HZ, progress=lambda share, best: progress(share)
+    )
+    found = design(robot, harmonics=HARMONICS, period_s=PERIOD_S, limits=limits, settings=settings)
+    centre = found.trajectory.offset
+    others = _random_motions(robot, limits, centre, count=randoms + 1)
+    values = [
+        value_of(robot, ConditionNumber(), motion, limits=limits, rate_hz=RATE_HZ) for motion in others[1:]
+    ]
+    return Motions(found, limits, others[0], np.array(values))
+
+
+def _random_motions(
+    robot: RobotModel, limits: DesignLimits, centre: Array, *, count: int
+) -> list[FourierTrajectory]:
+    """Random motions around a posture, each as large as the limits allow in steps of a fifth."""
+    joints, kept = limits.joints, []
+    reach = 0.9 * np.minimum(joints.q_max - centre, centre - joints.q_min)
+    for seed in range(_VERIFICATION_SEED, _VERIFICATION_SEED + _MOST_TRIES):
+        for size in (1.0, 0.8, 0.64, 0.51, 0.41, 0.33):
+            motion = FourierTrajectory.random(
+                centre,
+                reach=size * reach,
+                speed=size * joints.v_max,
+                period_s=PERIOD_S,
+                harmonics=HARMONICS,
+                seed=seed,
+            )
+            if certify(robot, limits, motion).holds:
+                kept.append(motion)
+                break
+        if len(kept) == count:
+            return kept
+    raise InfeasibleDesign(f"only {len(kept)} of {_MOST_TRIES} random motions keep Table II")
+
+
+def gear_friction(robot: RobotModel) -> RobotModel:
+    """The arm with a Stribeck peak, a bent speed law and friction from the carried torque, as gears have.
+
+    Args:
+        robot: with Coulomb and viscous friction
+    """
+    drive = robot.drive
+    richer = replace(
+        drive,
+        stribeck=0.25 * drive.coulomb,
+        stribeck_speed=np.full(robot.n, 0.1),
+        exponent=np.full(robot.n, 0.8),
+        load_coulomb=np.full(robot.n, 0.05),
+    )
+    return robot.with_drive(richer)
+
+
+def run_world(name: str, robot: RobotModel, motions: Motions, *, runs: int, progress: Progress) -> World:
+    """The recordings of a world.
+
+    Args:
+        name: in words
+        robot: the arm as it is
+        motions: excitation and verification
+        runs: of the excitation
+        progress: called with the share that is done
+    """
+    sensors = SensorModel(torque_std=NOISE, wrist_sensor=False)
+    done = []
+    for k, motion in enumerate((motions.found.trajectory, motions.verification)):
+        options = SimulationOptions(progress=lambda share, k=k: progress((k + share) / 2))  # type: ignore[misc]
+        done.append(simulate(robot, motion, sensors=sensors, rate_hz=RATE_HZ, seed=1, options=options))
+    first = done[0]
+    rng = np.random.default_rng(2019)
+    recordings = tuple(
+        replace(first.recording, tau=first.truth.tau + NOISE * rng.standard_normal(first.truth.tau.shape))
+        for _ in range(runs)
+    )
+    return World(name, robot, recordings, done[1].recording, done[1].truth.tau)
+
+
+def paper_arm() -> RobotModel:
+    """The TX-60 of Tables I and II with nominal links."""
+    return load_robot("tx60")

@@ -1,0 +1,145 @@
+"""Fig. 5 and Fig. 6: torques predicted with the estimated payload, and contacts found by the residual (48).
+
+In (48) only gravity knows the payload; momentum and Coriolis torques are those of the empty arm. Ours knows
+all of the payload. An observer that knows no payload at all stands for a detector that was not told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.control.collision import Detections, Detector, MomentumObserver, arm_dynamics, detect
+from steelyard.control.collision.dynamics import ArmDynamics
+from steelyard.control.collision.thresholds import fixed_thresholds
+from steelyard.identification import DynamicModel
+from steelyard.inertia import InertialParameters
+from steelyard.robot import RobotModel
+from steelyard.robot.momentum import MomentumDynamics
+from steelyard.signals import Preparation, prepare
+from steelyard_papers.gaz2017.collision import CONTACTS_S, LIMIT_NM, FigureSix, figure_six
+from steelyard_papers.gaz2017.gravity import HEAVY_BODY, Sensors, StaticAnswer, static_answer
+from steelyard_papers.gaz2017.inertial import Inertial, measured, moved, whole_motion
+
+__all__ = [
+    "CONTACTS_S",
+    "LIMIT_NM",
+    "Contacts",
+    "Prediction",
+    "predicted",
+    "three_contacts",
+    "without_inertia",
+]
+
+Array = NDArray[np.float64]
+
+_VALIDATION_SEED = 11
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Torques of a motion that was not used to identify.
+
+    Attributes:
+        t: time, (N,) [s]
+        measured: torque, (N, 7) [Nm]
+        paper: computed with mass and centre of mass from ten samples, no inertia, (N, 7) [Nm]
+        ours: computed with all ten numbers from one motion, (N, 7) [Nm]
+    """
+
+    t: Array
+    measured: Array
+    paper: Array
+    ours: Array
+
+
+def without_inertia(numbers: Array) -> InertialParameters:
+    """A payload of mass and first moment whose inertia about the frame's origin is taken as zero.
+
+    Args:
+        numbers: m, mx, my, mz, (4,)
+    """
+    return InertialParameters.from_vector(np.append(numbers, np.zeros(6)))
+
+
+def predicted(few: StaticAnswer, inertial: Inertial, sensors: Sensors) -> Prediction:
+    """Fig. 5: measured and computed torques of a validation motion.
+
+    Args:
+        few: the payload from ten samples
+        inertial: the empty arm, and the payload from one motion
+        sensors: that measure
+    """
+    run = moved(whole_motion(_VALIDATION_SEED), HEAVY_BODY)
+    recording = measured(run, sensors, 0, 40)
+    samples = prepare(recording, Preparation(lowest_speed=0.0, trim_s=0.2))
+    model: DynamicModel = inertial.model
+    motion = (samples.q, samples.v, samples.a)
+    empty = model.rows(samples).Y @ model.estimate.value
+    effect = model.robot.payload_regressor(*motion)
+    return Prediction(
+        samples.t,
+        samples.tau,
+        empty + effect[:, :, :4] @ few.paper,
+        empty + effect @ inertial.whole.unconstrained.vector,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _GravityKnows(MomentumDynamics):
+    """Momentum of the empty arm, gravity of the loaded one.
+
+    Attributes:
+        loaded: the arm with its payload
+    """
+
+    loaded: RobotModel | None = None
+
+    def momentum(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """As in `MomentumDynamics`, with the gravity of the loaded arm.
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+            v: joint velocities, (n,) [rad/s or m/s]
+        """
+        p, drift = super().momentum(q, v)
+        assert self.loaded is not None  # noqa: S101 - the only one who makes it gives it
+        return p, drift + self.robot.gravity_torque(q) - self.loaded.gravity_torque(q)
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Fig. 6 with three observers.
+
+    Attributes:
+        six: the run, with observers that know no payload and all of it
+        few: the payload from ten samples at rest, as the paper's observer knows it
+        paper: contacts by (48) as printed
+    """
+
+    six: FigureSix
+    few: StaticAnswer
+    paper: Detections
+
+    @property
+    def by_observer(self) -> dict[str, Detections]:
+        """Detections of each observer, by name."""
+        return {"payload ignored": self.six.ignored, "paper": self.paper, "ours": self.six.known}
+
+
+def three_contacts(sensors: Sensors) -> Contacts:
+    """The three contacts of Fig. 6.
+
+    Args:
+        sensors: that measure the ten samples at rest
+    """
+    six = figure_six()
+    few = static_answer(six.truth, sensors, seed=6, few=True)
+    empty = arm_dynamics(six.model)
+    loaded = empty.robot.with_payload(without_inertia(few.paper))
+    rigid = _GravityKnows(empty.robot, empty.rigid.rotor, loaded)
+    observer = MomentumObserver(ArmDynamics(rigid, empty.friction, empty.spread))
+    thresholds = fixed_thresholds(observer, LIMIT_NM)
+    return Contacts(six, few, detect(Detector(observer, thresholds), replace(six.recording)))

@@ -1,0 +1,250 @@
+"""Mass and centre of mass from postures at rest: (38)-(44), Table I, and the ten samples of (47).
+
+The arm stands in MuJoCo with torque sensors behind its gears. At rest g = Y_g pi_g with the twelve
+coefficients pi_g = K phi of (38); the paper estimates them without and with the payload, all torques alike,
+and takes p_L,g = J^# (pi_L,g - pi_g) on the five rows that a payload changes. Ours is the method "static".
+
+What the paper's sensors did wrong is not published, so three assumptions stand side by side: white noise of
+0.1 Nm; the same and sensors whose scales are wrong by 1 % (one draw for each joint); and white noise as large
+as the changes, printed in (42), of the seven coefficients that no payload changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.excitation import moves_around
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.recording import Samples
+from steelyard.robot import RobotModel, load_robot
+from steelyard.robot.symbolic import symbolic_base_parameters
+from steelyard.simulation.arm import Arm, checked_payload
+from steelyard.torque import weigh
+from steelyard_papers.gaz2017.printed import GRAVITY_38, GRAVITY_42, GRAVITY_LOADED_42, HEAVY, LIGHT
+from steelyard_papers.sharing import Progress
+
+__all__ = [
+    "CHANGING",
+    "FEW",
+    "HEAVY_BODY",
+    "LIGHT_BODY",
+    "PICK",
+    "SCALE",
+    "Sensors",
+    "StaticAnswer",
+    "arm",
+    "assumptions",
+    "errors_of",
+    "gravity_coefficients",
+    "gravity_matrix",
+    "hold",
+    "noise_of_42",
+    "random_rest",
+    "static_answer",
+]
+
+Array = NDArray[np.float64]
+
+SCALE = 0.01
+FEW = 10
+PICK = np.array([0.0, 0.6, 0.0, 1.2, 0.0, 0.8, 0.0])  # assumed, [rad]
+CHANGING = np.array([0, 1, 3, 6, 11])
+"""The gravity coefficients that a payload changes, counted from 0."""
+_MASS_COLUMNS = slice(60, 64)  # m, mx, my, mz of link 7
+_REACH = 2.0  # of the random postures, [rad]
+
+
+def _cylinder(mass: float, com: Sequence[float], radius: float, height: float) -> InertialParameters:
+    """An upright cylinder: the inertia is assumed, the paper prints none."""
+    across = mass * (3 * radius**2 + height**2) / 12
+    return InertialParameters.from_com(
+        mass, list(com), np.diag([across, across, mass * radius**2 / 2]), frame=arm().flange
+    )
+
+
+@cache
+def arm() -> RobotModel:
+    """The bundled LWR 4+: kinematics of Fig. 3, nominal links; sensor scales known to 1 %."""
+    robot = load_robot("lwr4")
+    return robot.with_drive(replace(robot.drive, gain=np.ones(7), gain_std=np.full(7, SCALE)))
+
+
+HEAVY_BODY = _cylinder(*HEAVY, radius=0.05, height=0.08)
+LIGHT_BODY = _cylinder(*LIGHT, radius=0.02, height=0.06)
+
+
+@cache
+def gravity_matrix() -> Array:
+    """K of the gravity coefficients (38) in the paper's order, from the links' numbers, (12, 70)."""
+    import sympy as sp
+
+    basis = symbolic_base_parameters(load_robot("lwr4"), on_axes=True)
+    ours = [sp.expand(expression) for expression in basis.expressions]
+    rows = [ours.index(sp.expand(sp.sympify(line))) for line in GRAVITY_38]
+    return np.asarray(basis.numeric_matrix()[rows][:, :70])
+
+
+@dataclass(frozen=True, eq=False)
+class Sensors:
+    """What torque sensors do wrong.
+
+    Attributes:
+        name: in words
+        noise: of each posture, [Nm]
+        scale: standard deviation of the wrong scale of a joint
+    """
+
+    name: str
+    noise: float
+    scale: float
+
+    def measured(self, tau: Array, seed: int, run: int) -> Array:
+        """Torques as measured, like tau.
+
+        Args:
+            tau: true torques, (N, 7) [Nm]
+            seed: of the sensors, their scales
+            run: which one, its noise
+        """
+        wrong = self.scale * np.random.default_rng([seed, 0]).normal(size=7)
+        noise = np.random.default_rng([seed, 1 + run]).normal(size=tau.shape)
+        return np.asarray((1 + wrong) * tau + self.noise * noise)
+
+
+def assumptions() -> tuple[Sensors, Sensors, Sensors]:
+    """Three kinds of sensors, the second one as in the tables of one run."""
+    implied = noise_of_42()
+    return (
+        Sensors("noise of 0.1 Nm", 0.1, 0.0),
+        Sensors("noise of 0.1 Nm, scales wrong by 1 %", 0.1, SCALE),
+        Sensors(f"noise of {implied:.2g} Nm, from (42)", implied, 0.0),
+    )
+
+
+def noise_of_42() -> float:
+    """The noise of a posture that makes coefficients differ as the seven constant ones of (42) do, [Nm]."""
+    q = random_rest(500)
+    spread = np.linalg.inv(np.einsum("kji,kjl->il", *(2 * [_gravity_rows(q)])))
+    constant = np.setdiff1d(np.arange(12), CHANGING)
+    change = (GRAVITY_LOADED_42 - GRAVITY_42)[constant]
+    return float(np.sqrt(np.mean(change**2 / (2 * np.diag(spread)[constant]))))
+
+
+def random_rest(count: int, seed: int = 0) -> Array:
+    """Random postures, (count, 7) [rad].
+
+    Args:
+        count: how many
+        seed: of the random numbers
+    """
+    return np.random.default_rng(seed).uniform(-_REACH, _REACH, (count, 7))
+
+
+def hold(q: Array, payload: InertialParameters | None) -> Array:
+    """Torques behind the gears that hold the arm at rest in MuJoCo, (N, 7) [Nm].
+
+    Args:
+        q: postures, (N, 7) [rad]
+        payload: in the flange frame; none for the empty arm
+    """
+    robot = arm()
+    simulated = Arm(robot, checked_payload(robot, payload), robot.gravity_base)
+    held = []
+    for posture in q:
+        simulated.move_to(posture, np.zeros(7))
+        held.append(np.array(simulated.data.qfrc_bias))
+    return np.array(held)
+
+
+def gravity_coefficients(q: Array, tau: Array) -> Array:
+    """The twelve coefficients by least squares, joint 1 left out, (12,).
+
+    Args:
+        q: postures, (N, 7) [rad]
+        tau: torques at rest, (N, 7) [Nm]
+    """
+    Y = _gravity_rows(q)
+    return np.asarray(np.linalg.lstsq(Y.reshape(-1, 12), tau[:, 1:].ravel(), rcond=None)[0])
+
+
+def _gravity_rows(q: Array) -> Array:
+    Y = arm().regressor(q, 0 * q, 0 * q)[:, 1:, :70]
+    return np.asarray(Y @ np.linalg.pinv(gravity_matrix()))
+
+
+@dataclass(frozen=True, eq=False)
+class StaticAnswer:
+    """What postures at rest say of a payload.
+
+    Attributes:
+        pi: coefficients of the empty arm, (12,)
+        pi_loaded: of the loaded arm, (12,)
+        paper: m, mx, my, mz by the paper's method, (4,)
+        ours: by ours
+        rest: loaded postures at rest, to weigh with others
+        rest_empty: empty postures at rest
+    """
+
+    pi: Array
+    pi_loaded: Array
+    paper: Array
+    ours: Payload
+    rest: Samples
+    rest_empty: Samples
+
+
+def static_answer(
+    payload: InertialParameters, sensors: Sensors, *, seed: int = 0, count: int = 500, few: bool = False
+) -> StaticAnswer:
+    """The payload from postures at rest by both methods.
+
+    Args:
+        payload: in the flange frame
+        sensors: that measure
+        seed: of their errors
+        count: of random postures without payload, and with it unless there are few
+        few: whether the loaded arm only makes ten small moves around a pick posture
+    """
+    q = random_rest(count)
+    q_loaded = moves_around(arm(), PICK, count=FEW).q if few else q
+    empty = _at_rest(q, sensors.measured(hold(q, None), seed, 0))
+    loaded = _at_rest(q_loaded, sensors.measured(hold(q_loaded, payload), seed, 1))
+    pi, pi_loaded = (gravity_coefficients(part.q, part.tau) for part in (empty, loaded))
+    J = gravity_matrix()[CHANGING, _MASS_COLUMNS]
+    paper = np.linalg.lstsq(J, (pi_loaded - pi)[CHANGING], rcond=None)[0]
+    model = identify(arm(), empty, friction="linear")
+    ours = weigh(model, loaded, method="static")
+    return StaticAnswer(pi, pi_loaded, paper, ours, loaded, empty)
+
+
+def _at_rest(q: Array, tau: Array) -> Samples:
+    return Samples(q, 0 * q, 0 * q, tau, 1.0, arm().joint_names, "measured")
+
+
+def errors_of(
+    payload: InertialParameters, sensors: Sensors, *, few: bool, seeds: int, progress: Progress
+) -> Array:
+    """RMS errors of mass [kg] and centre of mass [m]: paper, then ours, (2, 2).
+
+    Args:
+        payload: in the flange frame
+        sensors: that measure
+        few: as in `static_answer`
+        seeds: how many draws of the sensors' errors
+        progress: called with the share that is done
+    """
+    errors = []
+    for seed in range(seeds):
+        answer = static_answer(payload, sensors, seed=seed, few=few)
+        ours = answer.ours.unconstrained
+        for mass, com in ((answer.paper[0], answer.paper[1:] / answer.paper[0]), (ours.mass, ours.com)):
+            errors.append((float(mass - payload.mass), float(np.linalg.norm(com - payload.com))))
+        progress((seed + 1) / seeds)
+    return np.asarray(np.sqrt(np.mean(np.square(errors).reshape(seeds, 2, 2), axis=0)))

@@ -1,0 +1,159 @@
+"""What every method of liu2025 and ours say on the same recordings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.control.contact_force import ContactForce, contact_force
+from steelyard.wrist import (
+    StaticWeight,
+    WrenchPayload,
+    WrenchRecording,
+    find_postures,
+    samples_from_joints,
+    samples_from_pose,
+    weigh_dynamic,
+    weigh_static,
+)
+from steelyard.wrist.dynamic import wrench_problem
+from steelyard.wrist.estimators import ESTIMATORS
+from steelyard_papers.liu2025.bases import method_1, method_2, moving_postures
+from steelyard_papers.liu2025.world import LOAD, SENSOR, UPRIGHT, World, measured, zero_drift
+from steelyard_papers.sharing import Progress
+
+__all__ = ["METHODS", "STRONG", "Answers", "Contacts", "answers_of", "contacts_of", "strong_noise"]
+
+Array = NDArray[np.float64]
+
+METHODS = {
+    "method_1": "Method 1",
+    "method_1_moving": "Method 1 on moving data",
+    "method_2": "Method 2",
+    "proposed": "proposed",
+    "ours": "ours",
+}
+"""By key: the name of each method in tables."""
+
+STRONG = {"ls": "LS", "tls": "TLS", "rrtls": "recursive restricted TLS", "ml": "maximum likelihood (ours)"}
+"""Estimators of the comparison with strong noise, by the key of `ESTIMATORS`."""
+
+_COARSE = 2 * np.pi / 2**18  # [rad]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The payload by every method, for one seed.
+
+    Attributes:
+        drift: true zero of the sensor, (6,) [N, Nm]
+        static: the static stage, ours
+        static_tls: the static stage by total least squares, as the paper's
+        payloads: by the keys of `METHODS`
+    """
+
+    drift: Array
+    static: StaticWeight
+    static_tls: StaticWeight
+    payloads: dict[str, WrenchPayload]
+
+
+def answers_of(world: World, seed: int) -> Answers:
+    """Every method on the postures and the excitation of one seed.
+
+    The proposed method is the paper's two stages: static by TLS, dynamic by the recursion on motion from the
+    causal Kalman filter. Ours is offline: restricted static stage, zero-phase motion, maximum likelihood.
+
+    Args:
+        world: what really happened
+        seed: of noise and drift
+    """
+    robot, rng = world.robot, np.random.default_rng(1000 + seed)
+    drift = zero_drift(rng)
+    at_rest = WrenchRecording.of_joints(measured(robot, world.rest, drift, rng), robot, SENSOR)
+    postures = find_postures(at_rest)
+    static, static_tls = weigh_static(postures), weigh_static(postures, method="tls")
+    moving = measured(robot, world.excitation, drift, rng)
+    causal = samples_from_pose(WrenchRecording.of_joints(moving, robot, SENSOR))
+    payloads = {
+        "method_1": method_1(postures, gravity_base=UPRIGHT),
+        "method_1_moving": method_1(moving_postures(causal, every=10), gravity_base=UPRIGHT),
+        "method_2": method_2(causal, static_tls),
+        "proposed": weigh_dynamic(causal, static_tls, estimator=ESTIMATORS["rrtls"]),
+        "ours": weigh_dynamic(samples_from_joints(robot, moving, SENSOR), static),
+    }
+    return Answers(drift, static, static_tls, payloads)
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """What each method takes for contact in a test motion without any.
+
+    Attributes:
+        forces: by the keys of `METHODS`, without Method 1 on moving data
+        moved: proposed, with a zero that has moved since, before the second compensation
+        again: the same after it, eq. (44)
+        ours_moved: ours on motion from joints (zero phase), after the second compensation
+    """
+
+    forces: dict[str, ContactForce]
+    moved: ContactForce
+    again: ContactForce
+    ours_moved: ContactForce
+
+
+def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contacts:
+    """The contact force of a test motion without contact.
+
+    Args:
+        world: what really happened
+        answers: payloads of one seed
+        speed: 'fast' or 'slow'
+        seed: of noise, and of how the zero has moved
+    """
+    robot, truth = world.robot, getattr(world, speed)
+    rng = np.random.default_rng(2000 + seed)
+    moved = answers.drift + rng.normal(size=6) * [3, 3, 5, 0.2, 0.2, 0.2]
+    same = measured(robot, truth, answers.drift, rng)
+    other = measured(robot, truth, moved, rng)
+    samples = samples_from_pose(WrenchRecording.of_joints(same, robot, SENSOR), settle_s=0.3)
+    later = samples_from_pose(WrenchRecording.of_joints(other, robot, SENSOR), settle_s=0.3)
+    offline = samples_from_joints(robot, other, SENSOR, decimate=False)
+    payloads = answers.payloads
+    return Contacts(
+        {key: contact_force(payloads[key], samples) for key in METHODS if key != "method_1_moving"},
+        contact_force(payloads["proposed"], later),
+        contact_force(payloads["proposed"], later, rezero="start"),
+        contact_force(payloads["ours"], offline, rezero="start"),
+    )
+
+
+def strong_noise(
+    world: World, answers: list[Answers], *, progress: Progress
+) -> dict[str, tuple[float, float]]:
+    """Median errors of inertia [kg m^2] and centre of mass [m] by estimator, motion with strong noise.
+
+    Encoders have 18 bits and their positions are differentiated twice without a filter.
+
+    Args:
+        world: what really happened
+        answers: of each seed, for drift and static stage
+        progress: called with the share that is done
+    """
+    errors: dict[str, list[tuple[float, float]]] = {name: [] for name in STRONG}
+    for seed, answer in enumerate(answers):
+        rng = np.random.default_rng(5000 + seed)
+        recording = measured(world.robot, world.excitation, answer.drift, rng, step=_COARSE)
+        samples = samples_from_joints(world.robot, recording, SENSOR, cutoff_hz=None)
+        problem = wrench_problem(samples, answer.static)
+        for name in STRONG:
+            if name == "ml":
+                value = weigh_dynamic(samples, answer.static).unconstrained.vector
+            else:
+                value = ESTIMATORS[name].estimate(problem).value[:10]
+            inertia = float(np.linalg.norm(value[4:] - LOAD.vector[4:]))
+            errors[name].append((inertia, float(np.linalg.norm(value[1:4] / value[0] - LOAD.com))))
+        progress((seed + 1) / len(answers))
+    return {name: (float(m[0]), float(m[1])) for name, x in errors.items() for m in [np.median(x, axis=0)]}

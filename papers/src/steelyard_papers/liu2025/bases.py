@@ -1,0 +1,60 @@
+"""The two methods that liu2025 compares itself with, for comparison."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.wrist.dynamic import weigh_dynamic
+from steelyard.wrist.estimators import RecursiveTotalLeastSquares
+from steelyard.wrist.payload import WrenchPayload, payload_at_rest
+from steelyard.wrist.rest import Postures
+from steelyard.wrist.samples import WrenchSamples
+from steelyard.wrist.static import StaticWeight, weigh_static
+
+__all__ = ["method_1", "method_2", "moving_postures"]
+
+Array = NDArray[np.float64]
+
+
+def method_1(postures: Postures, *, gravity_base: Array) -> WrenchPayload:
+    """Method 1: the static equation by total least squares; inertial forces are ignored.
+
+    Args:
+        postures: at rest, or with `moving_postures` rows of a motion that is taken for rest
+        gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
+    """
+    return payload_at_rest(weigh_static(postures, method="tls", gravity_base=gravity_base))
+
+
+def method_2(samples: WrenchSamples, static: StaticWeight) -> WrenchPayload:
+    """Method 2: the dynamic equation by recursive total least squares; the tilt of the base is ignored.
+
+    Args:
+        samples: wrench and motion
+        static: a static stage, for the zero drift only
+    """
+    value = static.value.copy()
+    value[10:] = 0.0
+    upright = replace(static, value=value)
+    return weigh_dynamic(samples, upright, estimator=RecursiveTotalLeastSquares())
+
+
+def moving_postures(samples: WrenchSamples, every: int = 1) -> Postures:
+    """The rows of a motion, taken for postures at rest.
+
+    Args:
+        samples: wrench and motion
+        every: take every k-th row
+    """
+    t = samples.t[::every]
+    return Postures(
+        t,
+        samples.wrench[::every],
+        np.tile(np.diag(samples.wrench_covariance), (len(t), 1)),
+        samples.R_base_sensor[::every],
+        np.ones(len(t), dtype=np.int64),
+        timed=False,
+    )

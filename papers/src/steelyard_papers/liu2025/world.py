@@ -1,0 +1,113 @@
+"""liu2025's cell in MuJoCo: a KUKA KR60HA on a tilted base with a wrist sensor and a plate of 40 kg.
+
+The load is the reference of Table II, its inertia taken about the centre of mass: about the sensor's origin
+no body has it (a plate of no thickness, off its plane); here the plate is 10 mm thick. The tilt is the one
+that the paper's method found. The wrench's noise is the effective resolution of the ATI Omega160, encoders
+have 20 bits. Each seed has its own noise, zero drift and encoder phases; the motions are the same for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.inertia import InertialParameters
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel
+from steelyard.simulation import SensorModel, SimulationOptions, Trajectory, Truth, simulate
+from steelyard.wrist import WristSensor
+from steelyard.wrist.gravity import tilted_gravity
+from steelyard_papers.liu2025.motions import FromRest, Motions, Visits
+from steelyard_papers.sharing import Progress
+
+__all__ = ["LOAD", "NOISE", "SENSOR", "TILT", "UPRIGHT", "World", "measured", "run_world", "zero_drift"]
+
+Array = NDArray[np.float64]
+
+_PLATE = 40.173 * 0.01**2 / 12
+LOAD = InertialParameters.from_com(
+    40.173, [0.0, 0.0, 0.905 / 40.173], np.diag([3.24 + _PLATE, 0.809 + _PLATE, 4.049])
+)
+TILT = np.radians([1.824, 2.326])
+UPRIGHT = np.array([0.0, 0.0, -9.81])
+NOISE = np.array([0.5, 0.5, 0.5, 0.05, 0.05, 0.05])
+STEP = 2 * np.pi / 2**20
+SENSOR = WristSensor("ATI Omega160", reach=np.array([2500.0, 2500, 6250, 400, 400, 400]), noise=NOISE)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What really happened.
+
+    Attributes:
+        robot: the arm
+        rest: the visit of the postures
+        excitation: the excitation
+        fast: the test motion at high speed
+        slow: the test motion at low speed
+    """
+
+    robot: RobotModel
+    rest: Truth
+    excitation: Truth
+    fast: Truth
+    slow: Truth
+
+
+def run_world(robot: RobotModel, motions: Motions, *, duration_s: float = 11.5, progress: Progress) -> World:
+    """The motions of the arm with its load on a tilted base.
+
+    Args:
+        robot: the KR60HA
+        motions: of the experiment
+        duration_s: of each motion but the visit of the postures, [s]
+        progress: called with the share that is done
+    """
+    paths: list[Trajectory] = [
+        Visits(motions.postures.q, robot.limits.v_max),
+        *(
+            FromRest(motion, duration_s=duration_s)
+            for motion in (motions.found.trajectory, motions.fast, motions.slow)
+        ),
+    ]
+    truths = []
+    for k, path in enumerate(paths):
+        options = SimulationOptions(gravity_base=tilted_gravity(UPRIGHT, TILT), step_s=0.002)
+        run = simulate(robot, path, payload=LOAD, sensors=SensorModel.ideal(), rate_hz=250.0, options=options)
+        truths.append(run.truth)
+        progress((k + 1) / len(paths))
+    return World(robot, *truths)
+
+
+def zero_drift(rng: np.random.Generator) -> Array:
+    """What the sensor shows without a load, (6,) [N, Nm].
+
+    Args:
+        rng: random numbers
+    """
+    return np.asarray(rng.normal(size=6) * [10, 10, 20, 1, 1, 1])
+
+
+def measured(
+    robot: RobotModel, truth: Truth, drift: Array, rng: np.random.Generator, *, step: float = STEP
+) -> Recording:
+    """What sensors make of the truth: encoders with a phase of their own, a noisy wrench with drift.
+
+    Args:
+        robot: the arm
+        truth: what really happened
+        drift: zero of the sensor, (6,) [N, Nm]
+        rng: random numbers
+        step: of the encoders, [rad]
+    """
+    phase = rng.uniform(-0.5, 0.5, truth.q.shape[1]) * step
+    return Recording(
+        truth.t,
+        np.round((truth.q + phase) / step) * step,
+        robot.joint_names,
+        wrench=truth.wrench + drift + NOISE * rng.standard_normal(truth.wrench.shape),
+        wrench_frame="flange",
+        wrench_convention="load_on_sensor",
+    )

@@ -1,0 +1,186 @@
+"""xu2024 as published, for comparison: recursive least squares of the loaded arm, then the difference.
+
+From pi_b = pi_a and P = P0 1, with every sample (eq. (7)-(11), in the letters of the paper)
+
+    K = P Y' (xi 1 + Y P Y')^-1,    e = tau - Y pi_b,    pi_b += K e,    P -= K Y P
+
+until the base parameters of the last link alone (pi_31 ... pi_36 of the UR10) have changed by less than 0.005
+between samples more than 300 times in a row. Then the payload follows from epsilon = pi_b - pi_a. The paper's
+equations (12)-(16) are the least-squares solution of epsilon = J phi_L on 13 of its rows (`UR10_ROWS`), all
+weighted alike; J, the payload Jacobian, exists for every robot, and by default all rows that a payload
+changes are used. xi is called a forgetting factor in the paper; as used it is a noise scale. The recursion
+loses symmetry and, with a larger P0, diverges; `DirectEstimator` is what you want.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.identification.problem import kinds
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.signals.stream import OnlineSample
+from steelyard.torque.online.rows import OnlineRows
+from steelyard.torque.online.sample import Counts, checked_row, fault_of
+
+__all__ = ["UR10_ROWS", "Xu2024Estimator", "Xu2024State"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))
+"""The base parameters of the UR10, counted from 0, that eq. (12)-(16) use."""
+
+_SMALL_CHANGE = 0.005
+_TIMES = 300
+
+
+class Xu2024State(NamedTuple):
+    """The state of the recursion.
+
+    Attributes:
+        parameters: pi_b, (p,)
+        P: (p, p)
+        memory: what friction remembers, (2, n)
+        quiet: how many times in a row the last link's parameters hardly changed
+        first_s: time of the first sample, [s]
+        last_s: time of the last sample, [s]
+        converged_s: when it converged, [s] on the stream's clock; infinite before
+        counts: of samples
+    """
+
+    parameters: Array
+    P: Array
+    memory: Array
+    quiet: int
+    first_s: float
+    last_s: float
+    converged_s: float
+    counts: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Xu2024Estimator:
+    """The recursion of xu2024, for any robot.
+
+    Attributes:
+        model: of the empty arm: pi_a and the friction law with its exponents alpha_a
+        kinematics: whether the stream holds 'measured' or 'commanded' motion (the paper: commanded)
+        P0: initial P is this times the identity
+        xi: noise scale
+        rows: base parameters whose difference gives the payload, counted from 0; all that change when None
+    """
+
+    model: DynamicModel
+    kinematics: Literal["measured", "commanded"] = "commanded"
+    P0: float = 10.0
+    xi: float = 100.0
+    rows: Sequence[int] | None = None
+    _maker: OnlineRows = field(init=False, repr=False)
+    _watched: Indices = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kinematics != self.model.kinematics:
+            raise InvalidSamples(
+                f"the model was fitted to {self.model.kinematics} motion, the stream holds"
+                f" {self.kinematics} motion"
+            )
+        maker = OnlineRows.of(self.model)
+        object.__setattr__(self, "_maker", maker)
+        object.__setattr__(self, "_watched", self._of_the_last_link_alone())
+        chosen = maker.payload_rows if self.rows is None else np.array(self.rows, dtype=np.intp)
+        object.__setattr__(self, "rows", tuple(chosen.tolist()))
+
+    def init(self) -> Xu2024State:
+        """The state before the first sample."""
+        p, n = len(self.model.estimate.value), self.model.robot.n
+        value = self.model.estimate.value.copy()
+        never = np.inf
+        return Xu2024State(value, self.P0 * np.eye(p), np.zeros((2, n)), 0, -never, -never, never, Counts())
+
+    def step(self, state: Xu2024State, sample: OnlineSample) -> Xu2024State:
+        """The state after one more sample; after convergence the parameters stay as they are.
+
+        Args:
+            state: as `init` or `step` gave it
+            sample: one instant
+        """
+        n = self.model.robot.n
+        row = checked_row(sample, n)
+        if fault := fault_of(row, state.last_s, self.model.robot.limits.tau_max):
+            return state._replace(counts=state.counts.plus(fault))
+        t, motion = float(row[0]), row[1 : 1 + 3 * n].reshape(1, 3, n)
+        counts = state.counts.plus("used")
+        if state.converged_s < np.inf:
+            return state._replace(last_s=t, counts=counts)
+        memory = state.memory
+        if state.first_s == -np.inf:
+            memory = np.array([np.zeros(n), motion[0, 0]])
+        x = np.concatenate([np.zeros(10), state.parameters[self._maker.theta_order]])
+        Y, memory = self._maker.regressor(motion, memory, x)
+        Y = Y[0]
+        PY = state.P @ Y.T
+        K = np.linalg.solve(self.xi * np.eye(n) + Y @ PY, PY.T).T
+        change = K @ (row[-n:] - Y @ state.parameters)
+        quiet = state.quiet + 1 if np.abs(change[self._watched]).max() < _SMALL_CHANGE else 0
+        return Xu2024State(
+            state.parameters + change,
+            state.P - K @ (Y @ state.P),
+            memory,
+            quiet,
+            t if state.first_s == -np.inf else state.first_s,
+            t,
+            t if quiet > _TIMES else np.inf,
+            counts,
+        )
+
+    def converged(self, state: Xu2024State) -> bool:
+        """Whether the paper's rule says that it has converged.
+
+        Args:
+            state: as `init` or `step` gave it
+        """
+        return state.converged_s < np.inf
+
+    def estimate(self, state: Xu2024State) -> Payload:
+        """The payload from the difference of base parameters, without covariance: the paper gives none.
+
+        Args:
+            state: as `init` or `step` gave it
+        """
+        chosen = np.array(self.rows, dtype=np.intp)
+        epsilon = (state.parameters - self.model.estimate.value)[chosen]
+        J = self.model.basis.payload_jacobian[chosen]
+        vector = np.linalg.lstsq(J, epsilon, rcond=None)[0]
+        body = InertialParameters.from_vector(vector, self.model.robot.flange)
+        return Payload(
+            body=body,
+            unconstrained=body,
+            covariance=np.diag(np.full(10, np.inf)),
+            noise=self.model.estimate.noise,
+            status=self._status(state),
+        )
+
+    def _status(self, state: Xu2024State) -> str:
+        if self.converged(state):
+            told = f"converged by the rule of xu2024 after {state.converged_s - state.first_s:.2f} s"
+        else:
+            told = f"not converged: {state.quiet} of {_TIMES + 1} small changes in a row"
+        words = state.counts.words
+        return f"{told}; xu2024 gives no uncertainty" + (f"; {words}" if words else "")
+
+    def _of_the_last_link_alone(self) -> Indices:
+        """Base parameters that are one parameter of the last link; those of its group where there is none."""
+        basis, n = self.model.basis, self.model.robot.n
+        names = basis.short_names
+        inertial = ~np.isin(kinds(names), ("Ia", "Fc", "Fv", "B"))
+        last = np.array([name.rstrip("r").endswith(str(n)) for name in names]) & inertial
+        single = last & np.array([not name.endswith("r") for name in names])
+        return np.flatnonzero(single if single.any() else last)

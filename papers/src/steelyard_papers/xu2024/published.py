@@ -1,0 +1,278 @@
+"""xu2024 with its own numbers: torque = Y pi of Table VI along Table IV with the payload of Table VII.
+
+Here every assumption of the paper is true: the friction law, the empty arm, white noise of the torques, an
+arm that moves as commanded. The noise is that of Table VIII (nonlinear, no payload), or the larger one of
+Table II, which the paper's own model leaves. At rest a joint is held by anything between -F and F, F what it
+needs to move with 0.05 rad/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
+from steelyard.robot import ParameterBasis, RobotModel, load_robot
+from steelyard.torque.online import (
+    DirectEstimator,
+    DirectOptions,
+    DirectState,
+    OnlineSample,
+)
+from steelyard.trajectory import load_trajectory
+from steelyard_papers.sharing import Progress
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
+from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
+
+__all__ = [
+    "METHODS",
+    "RATE_HZ",
+    "TIMES_S",
+    "Case",
+    "Curves",
+    "algorithm_1",
+    "algorithm_2",
+    "answers_of",
+    "convergence",
+    "errors_over_time",
+    "plain_estimate",
+    "published_case",
+    "static_payload",
+]
+
+Array = NDArray[np.float64]
+
+RATE_HZ = 125.0
+TIMES_S = (2.0, 4.0, 6.6, 10.0)
+METHODS = ("Algorithm 1", "Algorithm 2", "proposed", "ours")
+_POSTURES = 20
+_SLOW = 0.05  # [rad/s]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The arm of Table VI that carries the payload of Table VII along Table IV.
+
+    Attributes:
+        model: the empty arm, known
+        t: (N,) [s]
+        motion: position, velocity, acceleration, (N, 3, 6)
+        Y: base regressor, (N, 6, 58)
+        tau: torque without noise, (N, 6) [Nm]
+        noise: of the torques, (6,) [Nm]
+    """
+
+    model: DynamicModel
+    t: Array
+    motion: Array
+    Y: Array
+    tau: Array
+    noise: Array
+
+    @property
+    def J(self) -> Array:
+        """The payload Jacobian, (58, 10)."""
+        return self.model.basis.payload_jacobian
+
+    def stream(self, seed: int) -> Iterator[OnlineSample]:
+        """The loaded run, one sample at a time.
+
+        Args:
+            seed: of the noise
+        """
+        noise = np.random.default_rng(seed).normal(size=self.tau.shape) * self.noise
+        for t, (q, v, a), tau in zip(self.t, self.motion, self.tau + noise, strict=True):
+            yield OnlineSample(t, q, v, a, tau)
+
+    def bound(self, until_s: float) -> Array:
+        """The Cramer-Rao bound of the ten numbers, the arm known, friction not, (10,).
+
+        Args:
+            until_s: with samples up to this time, [s]
+        """
+        N = round(until_s * RATE_HZ)
+        friction = np.array([name.startswith(("Fc", "Fv", "B")) for name in self.model.estimate.names])
+        H = np.concatenate([self.Y[:N] @ self.J, self.Y[:N][:, :, friction]], axis=2)
+        H = (H / self.noise[:, None]).reshape(-1, H.shape[2])
+        H = np.vstack([H, 1e-4 * np.eye(H.shape[1])])  # before a joint turns round Fc and B are one
+        return np.asarray(np.linalg.norm(np.linalg.inv(np.linalg.qr(H)[1])[:10], axis=1))
+
+
+def published_case(noise: Array = TABLE_8["without", "power"]) -> Case:
+    """The case of the paper's tables.
+
+    Args:
+        noise: of the torques, (6,) [Nm]
+    """
+    robot = load_robot("ur10")
+    shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
+    law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
+    names = ParameterBasis.of(robot).short_names
+    known = Estimate(TABLE_6, 1e-12 * np.eye(58), names, noise, np.ones(6), 1.0, "xu2024, Table VI")
+    empty = RegressionFactor.empty(6, 58)
+    model = DynamicModel(robot, law, known, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
+    t = np.arange(round(10 * RATE_HZ)) / RATE_HZ
+    motion = load_trajectory("xu2024").at(t)
+    Y = model.basis.reduce(robot.regressor(*motion))
+    tau = Y @ (TABLE_6 + model.basis.payload_jacobian @ TRUTH.vector)
+    return Case(model, t, np.stack(motion, axis=1), Y, tau, noise)
+
+
+def plain_estimate(estimator: DirectEstimator, state: DirectState) -> tuple[Array, Array]:
+    """The ten numbers and their standard deviations, without the search for the nearest real body.
+
+    Args:
+        estimator: ours
+        state: of it
+    """
+    answer = estimator._answer(estimator._drained(state))
+    return answer.x[:10], np.sqrt(np.diag(answer.covariance))
+
+
+def algorithm_1(YJ: Array, change: Array) -> Array:
+    """Khalil's method: the ten numbers from the change of torques on the same motion, all alike, (10,).
+
+    Args:
+        YJ: payload regressor, (N, n, 10)
+        change: torque with the payload less torque without, (N, n) [Nm]
+    """
+    return np.asarray(np.linalg.lstsq(YJ.reshape(-1, 10), change.ravel(), rcond=None)[0])
+
+
+def static_payload(robot: RobotModel, basis: ParameterBasis, q: Array, empty: Array, loaded: Array) -> Array:
+    """gaz2017's method for any arm: the difference of gravity coefficients, all alike, (4,).
+
+    Args:
+        robot: the arm
+        basis: its base parameters
+        q: postures at rest, (N, n) [rad]
+        empty: torques without the payload, (N, n) [Nm]
+        loaded: torques with it, (N, n) [Nm]
+    """
+    Y = basis.reduce(robot.regressor(q, 0 * q, 0 * q)).reshape(q.size, -1)
+    friction = [name.startswith(("F", "B", "Ia")) for name in basis.short_names]
+    seen = np.flatnonzero((np.abs(Y).max(axis=0) > 1e-9) & ~np.array(friction))
+    change = np.linalg.lstsq(Y[:, seen], (loaded - empty).ravel(), rcond=None)[0]
+    return np.asarray(np.linalg.lstsq(basis.payload_jacobian[seen, :4], change, rcond=None)[0])
+
+
+def algorithm_2(case: Case, seed: int) -> Array:
+    """The same from postures at rest whose friction may be anything up to its limit, (4,).
+
+    Args:
+        case: the arm
+        seed: of noise and friction
+    """
+    rng = np.random.default_rng([seed, 2])
+    robot, basis = case.model.robot, case.model.basis
+    q = np.random.default_rng(1).uniform(-1.5, 1.5, (_POSTURES, 6)) + robot.home
+    Y = basis.reduce(robot.regressor(q, 0 * q, 0 * q))
+    friction = robot.drive.coulomb + robot.drive.viscous * _SLOW**robot.drive.exponent
+    shares = rng.uniform(-1, 1, (2, _POSTURES, 6))
+    noise = case.noise / np.sqrt(RATE_HZ) * rng.normal(size=shares.shape)
+    torque = np.array([Y @ TABLE_6, Y @ (TABLE_6 + case.J @ TRUTH.vector)])
+    return static_payload(robot, basis, q, *(torque + friction * shares + noise))
+
+
+def answers_of(case: Case, seed: int) -> dict[str, Array]:
+    """The ten numbers by every method, NaN where a method tells none, (10,) each.
+
+    Args:
+        case: of the paper
+        seed: of noise
+    """
+    rng = np.random.default_rng([seed, 1])
+    loaded = np.array([sample.tau for sample in case.stream(seed)])
+    empty = case.Y @ TABLE_6 + case.noise * rng.normal(size=case.tau.shape)
+    published = Xu2024Estimator(case.model, rows=UR10_ROWS)
+    ours = DirectEstimator(case.model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    state, own = published.init(), ours.init()
+    for sample in case.stream(seed):
+        state, own = published.step(state, sample), ours.step(own, sample)
+    return {
+        "Algorithm 1": algorithm_1(case.Y @ case.J, loaded - empty),
+        "Algorithm 2": np.append(algorithm_2(case, seed), np.full(6, np.nan)),
+        "proposed": published.estimate(state).unconstrained.vector,
+        "ours": plain_estimate(ours, own)[0],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """One run over time (Fig. 6).
+
+    Attributes:
+        t: of the recursion, (N,) [s]
+        watched: pi_31 ... pi_36 by the recursion, (N, 6)
+        published: the ten numbers by the recursion, (N, 10)
+        t_ours: (M,) [s]
+        ours: the ten numbers by ours, (M, 10)
+        std: of them, (M, 10)
+        bound: Cramer-Rao bound of the mass at these times, (M,) [kg]
+        converged_s: when the recursion converged by its rule, [s]
+    """
+
+    t: Array
+    watched: Array
+    published: Array
+    t_ours: Array
+    ours: Array
+    std: Array
+    bound: Array
+    converged_s: float
+
+
+def convergence(case: Case, seed: int) -> Curves:
+    """Both estimators along one run; the recursion is not stopped when it has converged.
+
+    Args:
+        case: of the paper
+        seed: of noise
+    """
+    published = Xu2024Estimator(case.model, rows=UR10_ROWS)
+    ours = DirectEstimator(case.model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    state, own, converged_s = published.init(), ours.init(), np.inf
+    theirs, mine = [], []
+    for i, sample in enumerate(case.stream(seed), start=1):
+        state, own = published.step(state, sample), ours.step(own, sample)
+        if state.converged_s < np.inf:
+            converged_s = min(converged_s, state.converged_s)
+            state = state._replace(converged_s=np.inf)
+        if i % 5 == 0:
+            vector = published.estimate(state).unconstrained.vector
+            theirs.append(np.concatenate([[sample.t], state.parameters[30:36], vector]))
+        if i % 25 == 0 and sample.t >= 0.9:
+            mine.append(np.hstack([sample.t, case.bound(sample.t)[0], *plain_estimate(ours, own)]))
+    a, b = np.array(theirs), np.array(mine)
+    return Curves(a[:, 0], a[:, 1:7], a[:, 7:], b[:, 0], b[:, 2:12], b[:, 12:], b[:, 1], converged_s)
+
+
+def errors_over_time(case: Case, seeds: int, *, progress: Progress) -> tuple[Array, Array, Array]:
+    """Errors of the mass: ours at TIMES_S, the recursion when it converges; and when that is [s].
+
+    Args:
+        case: of the paper
+        seeds: how many runs
+        progress: called with the share that is done
+
+    Returns:
+        ours (seeds, 4) [kg], recursion (seeds,) [kg], its time (seeds,) [s]
+    """
+    stops = {round(until_s * RATE_HZ) for until_s in TIMES_S}
+    published = Xu2024Estimator(case.model, rows=UR10_ROWS)
+    direct = DirectEstimator(case.model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    ours, theirs, times = [], [], []
+    for seed in range(seeds):
+        state, own, masses = published.init(), direct.init(), []
+        for i, sample in enumerate(case.stream(seed), start=1):
+            state, own = published.step(state, sample), direct.step(own, sample)
+            if i in stops:
+                masses.append(plain_estimate(direct, own)[0][0] - TRUTH.mass)
+        ours.append(masses)
+        theirs.append(published.estimate(state).unconstrained.mass - TRUTH.mass)
+        times.append(min(state.converged_s, case.t[-1]))
+        progress((seed + 1) / seeds)
+    return np.array(ours), np.array(theirs), np.array(times)

@@ -1,0 +1,265 @@
+"""xu2024's experiment in MuJoCo: an arm that is identified first, follows with errors, and sticks at rest.
+
+The UR10 has the paper's kinematics, friction (Table VI) and gains, and nominal links. Its empty runs along
+Table IV are identified with the power law of friction, on the commanded motion as the paper does; then it
+runs with the payload of Table VII. With the payload, friction is the one that the paper reports for it:
+exponents of Table IX and, for joint 2, the coefficients in the text of Fig. 7 (for the other joints none are
+printed). Torque noise is that of Table VIII, nonlinear, without and with payload. Postures at rest are
+visited one after the other; there friction holds what the controller has not yet taken back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.identification import DynamicModel, identify
+from steelyard.recording import Recording, Samples
+from steelyard.robot import RobotModel, load_robot
+from steelyard.signals import Preparation, prepare
+from steelyard.simulation import SensorModel, SimulationOptions, Trajectory, Truth, simulate
+from steelyard.torque.methods.static import postures_at_rest
+from steelyard.torque.online import DirectEstimator, OnlineSample
+from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard_papers.sharing import Progress
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
+from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
+from steelyard_papers.xu2024.published import RATE_HZ, algorithm_1, plain_estimate, static_payload
+
+__all__ = [
+    "FrictionFit",
+    "Visit",
+    "World",
+    "friction_fits",
+    "identified",
+    "loaded_arm",
+    "noisy",
+    "run_world",
+    "simulated_answers",
+]
+
+Array = NDArray[np.float64]
+
+_COMMANDED = Preparation(kinematics="commanded")
+_EMPTY_RUNS = 3
+_OTHER_MOTION_SEED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """Postures, one after the other, with rest in each.
+
+    Attributes:
+        postures: (N, n) [rad]
+        rest_s: in each, [s]
+        move_s: between two, [s]
+    """
+
+    postures: Array
+    rest_s: float = 1.0
+    move_s: float = 1.5
+
+    @property
+    def duration_s(self) -> float:
+        """In all, [s]."""
+        return len(self.postures) * (self.rest_s + self.move_s) - self.move_s
+
+    def at(self, t: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration, each (N, n); polynomials of degree five between postures.
+
+        Args:
+            t: times, (N,) [s]
+        """
+        period, last = self.rest_s + self.move_s, len(self.postures) - 1
+        k = np.minimum((np.asarray(t) // period).astype(int), last)
+        x = np.clip((t - k * period - self.rest_s) / self.move_s, 0.0, 1.0)[:, None]
+        way = self.postures[np.minimum(k + 1, last)] - self.postures[k]
+        first = 30 * x**2 * (1 - x) ** 2 / self.move_s
+        second = 60 * x * (1 - x) * (1 - 2 * x) / self.move_s**2
+        return self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, first * way, second * way
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What really happened, and what was recorded of it.
+
+    Attributes:
+        robot: the empty arm as it is
+        carrier: the arm as it is with the payload: its friction is another one
+        empty: run along Table IV: what the sensors would say without torque noise, and the truth
+        loaded: the same with the payload
+        other: an empty run along another motion
+        rest: visits of postures at rest, empty and loaded
+    """
+
+    robot: RobotModel
+    carrier: RobotModel
+    empty: tuple[Recording, Truth]
+    loaded: tuple[Recording, Truth]
+    other: tuple[Recording, Truth]
+    rest: tuple[tuple[Recording, Truth], tuple[Recording, Truth]]
+
+
+def loaded_arm(robot: RobotModel) -> RobotModel:
+    """The arm with the friction that the paper reports with its payload.
+
+    Args:
+        robot: the empty arm
+    """
+    drive = robot.drive
+    coulomb, viscous, offset = drive.coulomb.copy(), drive.viscous.copy(), drive.offset.copy()
+    coulomb[1], viscous[1], offset[1] = JOINT_2["with", "power"]
+    changed = replace(drive, coulomb=coulomb, viscous=viscous, offset=offset, exponent=ALPHA["with"])
+    return robot.with_drive(changed)
+
+
+def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) -> World:
+    """All runs.
+
+    Args:
+        step_s: of the simulation; at least 2 ms for the postures at rest, [s]
+        postures: at rest
+        progress: called with the share that is done
+    """
+    robot = load_robot("ur10")
+    carrier = loaded_arm(robot)
+    published = load_trajectory("xu2024")
+    other = FourierTrajectory.random(
+        robot.home, reach=[0.8] * 6, speed=[1.2] * 6, period_s=10.0, harmonics=5, seed=_OTHER_MOTION_SEED
+    )
+    visit = Visit(np.random.default_rng(1).uniform(-0.7, 0.7, (postures, 6)) + robot.home)
+    done = []
+    cases: tuple[tuple[RobotModel, Trajectory, bool], ...] = (
+        (robot, published, False),
+        (carrier, published, True),
+        (robot, other, False),
+        (robot, visit, False),
+        (carrier, visit, True),
+    )
+    for k, (arm, motion, carries) in enumerate(cases):
+        run = simulate(
+            arm,
+            motion,
+            payload=TRUTH if carries else None,
+            sensors=SensorModel(torque_std=0.0, wrist_sensor=False),
+            rate_hz=RATE_HZ,
+            options=SimulationOptions(step_s=max(step_s, 0.002) if motion is visit else step_s),
+        )
+        done.append((run.recording, run.truth))
+        progress((k + 1) / len(cases))
+    empty, loaded, elsewhere, *rest = done
+    return World(robot, carrier, empty, loaded, elsewhere, (rest[0], rest[1]))
+
+
+def noisy(run: tuple[Recording, Truth], noise: Array, seed: int) -> Recording:
+    """A run with torque noise.
+
+    Args:
+        run: recording and truth
+        noise: standard deviation of each joint, (6,) [Nm]
+        seed: of the noise
+    """
+    recording, truth = run
+    drawn = np.random.default_rng([seed, 7]).normal(size=truth.tau.shape)
+    return replace(recording, tau=truth.tau + noise * drawn, current=None)
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionFit:
+    """The friction of one world by one law.
+
+    Attributes:
+        model: fitted to all parameters at once
+        v: speeds, (N, 6) [rad/s]
+        measured: torque less links and rotors, (N, 6) [Nm]
+        modelled: friction by the law, (N, 6) [Nm]
+        rmse: of the difference where torques count, (6,) [Nm]
+    """
+
+    model: DynamicModel
+    v: Array
+    measured: Array
+    modelled: Array
+    rmse: Array
+
+    def joint_2(self) -> tuple[float, float, float]:
+        """Fc, Fv, B of joint 2."""
+        estimate = self.model.estimate
+        found = dict(zip(estimate.names, estimate.value, strict=True))
+        return found["Fc2"], found["Fv2"], found["B2"]
+
+
+def friction_fits(world: World) -> dict[tuple[str, str], FrictionFit]:
+    """Table VIII and IX: both laws, without and with the payload.
+
+    Args:
+        world: and its runs
+    """
+    found = {}
+    for payload, run in (("without", world.empty), ("with", world.loaded)):
+        samples = prepare(noisy(run, TABLE_8[payload, "power"], 0))
+        for law in ("linear", "power"):
+            model = identify(world.robot, samples, friction=law)
+            measured, modelled = model.friction_torque(samples)
+            squares = np.where(samples.mask, (measured - modelled) ** 2, 0.0).sum(axis=0)
+            rmse = np.sqrt(squares / samples.mask.sum(axis=0))
+            found[payload, law] = FrictionFit(model, samples.v, measured, modelled, rmse)
+    return found
+
+
+def identified(world: World, seed: int) -> DynamicModel:
+    """The empty arm from three runs, on the commanded motion.
+
+    Args:
+        world: and its runs
+        seed: of the noise
+    """
+    return identify(world.robot, _empties(world, seed), friction="power")
+
+
+def _empties(world: World, seed: int) -> list[Samples]:
+    noise = TABLE_8["without", "power"]
+    runs = [noisy(world.empty, noise, 100 * seed + k) for k in range(_EMPTY_RUNS)]
+    return [prepare(run, _COMMANDED) for run in runs]
+
+
+def simulated_answers(world: World, seed: int) -> dict[str, Array]:
+    """The ten numbers by every method, NaN where a method tells none, (10,) each.
+
+    Args:
+        world: and its runs
+        seed: of the noise
+    """
+    empties = _empties(world, seed)
+    model = identify(world.robot, empties, friction="power")
+    loaded = prepare(noisy(world.loaded, TABLE_8["with", "power"], 100 * seed + 50), _COMMANDED)
+    YJ = model.rows(loaded).Y[:, :, : len(model.basis)] @ model.basis.payload_jacobian
+    return {
+        "Algorithm 1": algorithm_1(YJ, loaded.tau - empties[0].tau),
+        "Algorithm 2": np.append(_static(world, model, seed), np.full(6, np.nan)),
+        **_online(model, loaded),
+    }
+
+
+def _static(world: World, model: DynamicModel, seed: int) -> Array:
+    held = []
+    for k, (run, payload) in enumerate(zip(world.rest, ("without", "with"), strict=True)):
+        recording = noisy(run, TABLE_8[payload, "power"], 100 * seed + 60 + k)
+        held.append(postures_at_rest(prepare(recording, Preparation(lowest_speed=0.0))))
+    (q, empty), (_, loaded) = held
+    return static_payload(world.robot, model.basis, q, empty, loaded)
+
+
+def _online(model: DynamicModel, loaded: Samples) -> dict[str, Array]:
+    published = Xu2024Estimator(model, rows=UR10_ROWS)
+    ours = DirectEstimator(model, "commanded")
+    state, own = published.init(), ours.init()
+    for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True):
+        sample = OnlineSample(*row)
+        state, own = published.step(state, sample), ours.step(own, sample)
+    return {
+        "proposed": published.estimate(state).unconstrained.vector,
+        "ours": plain_estimate(ours, own)[0],
+    }

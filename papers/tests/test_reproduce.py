@@ -1,0 +1,339 @@
+"""The papers recomputed: structure and laws on cheap parts; whole pages belong to `make bench`."""
+
+import json
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from steelyard.cli import reproduce as verb
+from steelyard.errors import UnknownName
+from steelyard.excitation import ConditionNumber, Design, DesignLimits, Liu2025, certify, evaluate
+from steelyard.excitation.postures import PostureSet, wrench_rows
+from steelyard.report.page import Page, Section, Table
+from steelyard.robot import ParameterBasis, load_robot
+from steelyard.trajectory import FourierTrajectory
+from steelyard_papers import PAPERS, ding2019, liu2025, reproduce
+from steelyard_papers.ding2019 import fits, printed, sections, world
+from steelyard_papers.index import index_html
+from steelyard_papers.liu2025 import answers, motions
+from steelyard_papers.liu2025 import sections as liu_sections
+from steelyard_papers.liu2025 import world as liu_world
+from steelyard_papers.sharing import every, part_of
+
+
+def nothing(share: float) -> None:
+    assert 0.0 <= share <= 1.0
+
+
+def tables(section: Section) -> list[Table]:
+    return [part for part in section.parts if isinstance(part, Table)]
+
+
+def require_whole(section: Section) -> None:
+    for table in tables(section):
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.head)}, table.caption
+
+
+def design_of(robot, limits, trajectory) -> Design:
+    value = evaluate(robot, ConditionNumber(), trajectory, limits=limits)
+    return Design(
+        trajectory, certify(robot, limits, trajectory), "condition", value, value, {}, (value,), 0.0, "random"
+    )
+
+
+# --- what all papers share ---
+
+
+def test_progress_of_a_part_fills_its_part():
+    told = []
+    report = part_of(told.append, 0.2, 0.6)
+    for share in (0.0, 0.5, 1.0, 2.0):
+        report(share)
+    assert told == pytest.approx([0.2, 0.4, 0.6, 0.6])
+    part_of(None, 0.0, 1.0)(0.5)
+
+
+def test_a_plot_gets_about_as_many_rows_as_wanted():
+    assert 500 <= len(range(2501)[every(2501, 500)]) <= 510
+    assert len(range(30)[every(30, 500)]) == 30
+
+
+def test_an_unknown_paper_is_refused():
+    with pytest.raises(UnknownName, match=r"no paper 'smith1999'; there are ding2019"):
+        reproduce("smith1999")
+    with pytest.raises(UnknownName, match=r"no paper 'smith1999'; there are .*all"):
+        verb.command("smith1999")
+
+
+@pytest.fixture
+def two_papers(monkeypatch):
+    """Two tiny papers in place of the real ones."""
+    for name in ("one", "two"):
+        page = Page(
+            f"{name} & more", [f"{name} <agrees>."], [Section("Part", [], [Table("T", ("a",), [(1.5,)])])]
+        )
+        monkeypatch.setitem(
+            sys.modules, f"tiny_{name}", SimpleNamespace(page=lambda progress, page=page: page)
+        )
+    for name in list(PAPERS):
+        monkeypatch.delitem(PAPERS, name)
+    monkeypatch.setitem(PAPERS, "one", "tiny_one")
+    monkeypatch.setitem(PAPERS, "two", "tiny_two")
+
+
+def run(*words: str) -> str:
+    app = typer.Typer()
+    app.command()(verb.command)
+    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def test_the_verb_writes_a_page_and_numbers_for_each_paper_and_an_index(two_papers, tmp_path):
+    told = json.loads(run("all", "-o", str(tmp_path), "--json"))
+    assert set(told) == {"one", "two", "index"}
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "one.html",
+        "one.json",
+        "two.html",
+        "two.json",
+        "index.html",
+    }
+    assert "1.5" in (tmp_path / "two.json").read_text()
+    assert told["one"]["answer"] == ["one <agrees>."]
+    words = run("one", "-o", str(tmp_path / "sub"))
+    assert "one <agrees>." in words
+    assert {p.name for p in (tmp_path / "sub").iterdir()} == {"one.html", "one.json"}
+
+
+def test_the_index_links_every_page_and_escapes_words():
+    text = index_html({"one": Page("A < B", ["less & more"], []), "two": Page("C", ["d"], [])})
+    assert 'href="one.html"' in text
+    assert 'href="two.json"' in text
+    assert "A &lt; B" in text
+    assert "less &amp; more" in text
+
+
+# --- ding2019 ---
+
+
+@pytest.fixture(scope="module")
+def tx60():
+    return world.paper_arm()
+
+
+@pytest.fixture(scope="module")
+def comparison(tx60):
+    """Both methods on two runs of a random motion in the world that the paper assumes."""
+    limits = world.table_2(tx60)
+    centre = np.array([0.1, -0.3, 0.6, 0.2, 0.3, 0.4])
+    first, second, *_ = world._random_motions(tx60, limits, centre, count=2)
+    found = world.Motions(design_of(tx60, limits, first), limits, second, np.array([100.0, 200.0]))
+    runs = world.run_world("as the paper assumes", tx60, found, runs=2, progress=nothing)
+    return found, fits.compare(runs, tx60, laws=("smooth",), progress=nothing)
+
+
+def test_table_3_lists_the_base_parameters_of_the_arm(tx60):
+    names = {name.rstrip("r") for name in ParameterBasis.of(tx60).short_names}
+    assert names - set(printed.TABLE_3) == {f"B{j}" for j in range(1, 7)}
+    assert set(printed.TABLE_3) <= names
+    assert {printed.unit_of(name) for name in names} == {"kg m", "kg m²", "Nm", "Nm s/rad"}
+    assert printed.unit_of("mx3") == "kg m"
+    assert printed.unit_of("Ia4") == "kg m²"
+
+
+def test_true_parameters_give_the_torque_of_the_arm(tx60, rng):
+    q, v, a = rng.normal(size=(3, 20, 6))
+    basis = ParameterBasis.of(tx60)
+    theta = np.array(list(fits.true_parameters(tx60).values()))
+    np.testing.assert_allclose(basis.reduce(tx60.regressor(q, v, a)) @ theta, tx60.torque(q, v, a), atol=1e-9)
+
+
+def test_gears_have_more_friction_at_low_speed_and_under_load(tx60):
+    richer = world.gear_friction(tx60)
+    q, a = np.full((1, 6), 0.4), np.zeros((1, 6))
+    slow = np.full((1, 6), 0.02)
+    assert (np.abs(richer.torque(q, slow, a) - tx60.torque(q, slow, a)) > 0.02).all()
+    assert [link.mass for link in richer.links] == [link.mass for link in tx60.links]
+
+
+def test_random_motions_keep_table_2(comparison, tx60):
+    found, _ = comparison
+    assert certify(tx60, found.limits, found.verification).holds
+
+
+def test_the_papers_method_has_no_offsets_and_both_find_the_coulomb_friction(comparison):
+    _, both = comparison
+    for answer in (both.paper, both.ours):
+        truth = fits.true_parameters(both.world.robot)
+        found = dict(zip(answer.names, answer.mean, strict=True))
+        for j in range(1, 7):
+            assert found[f"Fc{j}"] == pytest.approx(truth[f"Fc{j}"], rel=0.15)
+    offsets = [i for i, name in enumerate(both.paper.names) if name.startswith("B")]
+    assert not both.paper.mean[offsets].any()
+    assert both.ours.mean[offsets].all()
+
+
+def test_ordinary_least_squares_without_offsets_is_the_plain_solution(comparison):
+    _, both = comparison
+    from steelyard.signals import prepare
+
+    model, samples = both.paper.models[0], prepare(both.world.runs[0], fits.PAPER)
+    rows = model.rows(samples)
+    kept = [i for i, name in enumerate(model.estimate.names) if not name.startswith("B")]
+    Y, tau = rows.Y[rows.usable][:, kept], rows.tau[rows.usable]
+    plain = np.linalg.lstsq(Y, tau, rcond=None)[0]
+    np.testing.assert_allclose(model.estimate.value[kept], plain, rtol=1e-5, atol=1e-7)
+
+
+def test_ours_predicts_closer_to_the_noise_than_the_papers_method(comparison):
+    _, both = comparison
+    noise = both.floor.rms
+    assert both.floor.rms == pytest.approx(world.NOISE, rel=0.05)
+    assert np.mean(both.ours.validation.rms / noise) < np.mean(both.paper.validation.rms / noise)
+    assert (both.paper.validation.rms > 0.98 * noise).all()
+
+
+def test_sections_of_ding2019_are_whole(comparison, tx60):
+    found, both = comparison
+    made = [
+        sections.motion_section(tx60, found),
+        sections.parameter_section(both),
+        sections.torque_section(both),
+        sections.scatter_section(both, both),
+        sections.what_is_missing(),
+    ]
+    for section in made:
+        require_whole(section)
+    assert len(tables(made[1])[0].rows) == 58
+    assert tables(made[2])[0].rows[1][2] == 22.3964
+    assert ding2019._answer(found, both, both)
+
+
+# --- liu2025 ---
+
+
+@pytest.fixture(scope="module")
+def kr60():
+    return load_robot("kr60ha")
+
+
+def wrist_motion(seed: int, size: float) -> FourierTrajectory:
+    middle = load_robot("kr60ha").home + motions._MIDDLE
+    return FourierTrajectory.random(
+        middle,
+        reach=[1e-9] * 3 + [1.2 * size, 0.6 * size, 1.5 * size],
+        speed=[1e-9] * 3 + [2.5 * size] * 3,
+        period_s=5.0,
+        harmonics=3,
+        seed=seed,
+    )
+
+
+@pytest.fixture(scope="module")
+def cell(kr60):
+    """Seven postures and short motions; every method for one seed."""
+    turns = np.random.default_rng(3).uniform(-0.9, 0.9, size=(7, 3))
+    q = kr60.home + motions._MIDDLE + np.column_stack([np.zeros((7, 3)), turns])
+    R = kr60.forward_kinematics(q)[:, :3, :3]
+    postures = PostureSet(q, R, float(np.linalg.cond(wrench_rows(R).reshape(-1, 12))))
+    limits = DesignLimits(kr60.limits)
+    series = wrist_motion(1, 1.0)
+    found = design_of(kr60, limits, series)
+    planned = motions.Motions(
+        limits, postures, postures, found, found, 1.0, wrist_motion(2, 1.0), wrist_motion(3, 0.3)
+    )
+    runs = liu_world.run_world(kr60, planned, duration_s=5.0, progress=nothing)
+    answer = answers.answers_of(runs, 0)
+    contacts = [answers.contacts_of(runs, answer, speed, 0) for speed in ("fast", "slow")]
+    return planned, runs, answer, contacts
+
+
+@pytest.mark.parametrize("kind", ["visits", "from rest"])
+def test_motions_have_the_derivatives_they_say(kind, rng):
+    path = (
+        motions.Visits(rng.normal(size=(4, 6)), np.full(6, 2.0))
+        if kind == "visits"
+        else motions.FromRest(wrist_motion(5, 1.0))
+    )
+    t, h = np.linspace(0.05, path.duration_s - 0.05, 300), 1e-5
+    _, v, a = path.at(t)
+    ahead, behind = path.at(t + h), path.at(t - h)
+    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * h), v, atol=1e-6)
+    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * h), a, atol=2e-3)
+    assert not path.at(np.linspace(0, 0.9, 5))[1].any()
+    if kind == "visits":
+        assert (np.abs(v) <= 2.0 + 1e-9).all()
+
+
+def test_postures_in_turn_are_the_same_postures(kr60, rng):
+    q = kr60.home + rng.uniform(-2.0, 2.0, size=(8, 6)) * [0, 0, 0, 2.5, 0.8, 2.5]
+    found = PostureSet(q, kr60.forward_kinematics(q)[:, :3, :3], 1.0)
+    ordered = motions._in_turn(found, kr60.limits)
+    np.testing.assert_allclose(
+        kr60.forward_kinematics(ordered.q)[:, :3, :3], ordered.R_base_flange, atol=1e-9
+    )
+    assert (ordered.q >= kr60.limits.q_min).all()
+    assert (ordered.q <= kr60.limits.q_max).all()
+    way = [np.abs(np.diff(x, axis=0)).max(axis=1).sum() for x in (ordered.q, q)]
+    assert way[0] < way[1]
+
+
+def test_objective_40_without_weight_does_not_know_the_size_of_a_small_motion(kr60):
+    values = []
+    for size in (1.0, 0.01, 0.001):
+        series = wrist_motion(4, 1.0)
+        small = replace(series, sine=size * series.sine, cosine=size * series.cosine)
+        values.append([evaluate(kr60, Liu2025(gravity=weight), small) for weight in (False, True)])
+    assert values[1][0] == pytest.approx(values[2][0], rel=0.05)
+    assert values[2][1] > 50 * values[1][1] > values[0][1]
+
+
+def test_both_stages_weigh_the_plate_and_method_2_leaves_the_tilt(cell):
+    _, _, answer, (fast, _) = cell
+    load = liu_world.LOAD
+    for method in ("proposed", "ours"):
+        assert answer.payloads[method].unconstrained.mass == pytest.approx(load.mass, abs=0.02)
+    lean = np.linalg.norm(answer.payloads["ours"].gravity_base - liu_world.UPRIGHT)
+    assert fast.forces["method_2"].force.mean() == pytest.approx(load.mass * lean, rel=0.05)
+    assert fast.forces["ours"].force.mean() < 1.0
+
+
+def test_truth_of_table_2_is_the_reference_of_the_paper():
+    from steelyard_papers.liu2025.printed import TABLE_2
+
+    for name, (reference, *_) in TABLE_2.items():
+        if reference is not None:
+            assert liu_sections.true_value(name) == pytest.approx(reference, abs=1e-3)
+    assert liu_sections.true_value("V") == pytest.approx(2.326)
+
+
+def test_the_second_compensation_finds_a_zero_that_moved(cell):
+    _, _, _, (_, slow) = cell
+    before, after = slow.moved, slow.again
+    assert after.zeroed_at
+    later = after.t > after.zeroed_at[0]
+    assert after.force[later].mean() < 0.3 * before.force[later].mean()
+
+
+def test_sections_of_liu2025_are_whole(cell, kr60):
+    planned, _, answer, (fast, slow) = cell
+    noisy = {"ls": (0.5, 4e-3), "tls": (0.6, 4e-3), "rrtls": (0.3, 1e-3), "ml": (0.1, 1e-4)}
+    made = [
+        liu2025.workspace_section(kr60, planned),
+        liu_sections.payload_section([answer]),
+        liu_sections.drift_section([answer]),
+        liu_sections.estimator_section(noisy, 1),
+        liu_sections.contact_section([fast], [slow]),
+        liu_sections.what_is_missing(),
+    ]
+    for section in made:
+        require_whole(section)
+    assert tables(made[4])[0].rows[1][2] == 67.34
+    assert len(liu2025._answer(planned, [answer], noisy, [slow])) == 4

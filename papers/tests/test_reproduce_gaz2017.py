@@ -1,0 +1,203 @@
+"""The parts of the page of gaz2017: laws, recovered truths, whole tables. The page itself takes a minute."""
+
+import numpy as np
+import pytest
+
+from steelyard.inertia import InertialParameters
+from steelyard.report.page import Section, Table
+from steelyard.robot import load_robot
+from steelyard_papers import PAPERS
+from steelyard_papers.gaz2017 import contacts, gravity, inertial, moving_sections, planar, static_sections
+from steelyard_papers.gaz2017.gravity import CHANGING, HEAVY_BODY, LIGHT_BODY, Sensors
+from steelyard_papers.gaz2017.printed import DIFFERENCE_43, HEAVY_44, HEAVY_46, PI_34, PI_LOADED_34
+
+QUIET = Sensors("quiet", 1e-6, 0.0)
+
+
+def require_whole(section: Section) -> None:
+    tables = [part for part in section.parts if isinstance(part, Table)]
+    assert tables
+    for table in tables:
+        assert {len(row) for row in table.rows} == {len(table.head)}, table.caption
+
+
+def test_the_paper_is_registered():
+    assert PAPERS["gaz2017"] == "steelyard_papers.gaz2017"
+
+
+# --- the planar arm ---
+
+
+def test_the_matrix_of_29_gives_the_printed_coefficients():
+    robot, K = load_robot("planar2r"), planar.coefficient_matrix()
+    np.testing.assert_allclose(K @ robot.parameters[:20], PI_34, atol=1e-4)
+    np.testing.assert_allclose(K @ robot.with_payload(planar.TRUTH).parameters[:20], PI_LOADED_34, atol=1e-4)
+
+
+def test_sinusoids_are_derivatives_of_each_other():
+    motion = planar.Sinusoids(np.array([0.7, 1.3]), np.array([0.2, 0.45]))
+    t = np.linspace(0.3, 2.0, 40)
+    h = 1e-5
+    _, v, a = motion.at(t)
+    after, before = motion.at(t + h), motion.at(t - h)
+    np.testing.assert_allclose((after[0] - before[0]) / (2 * h), v, atol=1e-7)
+    np.testing.assert_allclose((after[1] - before[1]) / (2 * h), a, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def example():
+    return planar.planar_example(duration_s=8.0)
+
+
+def test_the_planar_payload_comes_out(example):
+    np.testing.assert_allclose(example.payload, [1.5, 0.45, 0.15, 0.1813], rtol=0.05)
+    np.testing.assert_allclose(example.pi[0], example.pi[1], atol=0.05)
+    assert example.ours.body.mass == pytest.approx(1.5, abs=3 * example.ours.std[0])
+
+
+def test_links_within_36_carry_the_payload_with_the_true_torque(example):
+    assert (example.links >= np.array(planar.LOWER_36) - 1e-6).all()
+    assert (example.links <= np.array(planar.UPPER_36) + 1e-6).all()
+    size = np.mean(example.torques["truth"] ** 2, axis=0)
+    assert (example.mean_square("ours") < 1e-4 * size).all()
+    assert (example.mean_square("paper") < 1e-5).all()  # what rounding of the printed numbers leaves
+    require_whole(static_sections.planar_section(example))
+
+
+# --- postures at rest ---
+
+
+def test_mujoco_holds_the_arm_with_the_gravity_torque():
+    q = gravity.random_rest(20, seed=3)
+    loaded = gravity.arm().with_payload(HEAVY_BODY)
+    np.testing.assert_allclose(gravity.hold(q, HEAVY_BODY), loaded.gravity_torque(q), atol=1e-9)
+    np.testing.assert_allclose(gravity.hold(q, None), gravity.arm().gravity_torque(q), atol=1e-9)
+
+
+def test_the_coefficients_of_38_are_recovered_from_rest():
+    q = gravity.random_rest(30, seed=5)
+    truth = gravity.gravity_matrix() @ gravity.arm().parameters[:70]
+    np.testing.assert_allclose(gravity.gravity_coefficients(q, gravity.hold(q, None)), truth, atol=1e-9)
+
+
+def test_the_printed_differences_give_the_printed_payload():
+    J = gravity.gravity_matrix()[CHANGING, 60:64]
+    m, *h = np.linalg.lstsq(J, DIFFERENCE_43, rcond=None)[0]
+    assert m == pytest.approx(HEAVY_44[0], abs=1e-3)
+    np.testing.assert_allclose(np.array(h) / m, HEAVY_44[1], atol=5e-5)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_quiet_sensors_weigh_exactly(few):
+    answer = gravity.static_answer(HEAVY_BODY, QUIET, count=40, few=few)
+    np.testing.assert_allclose(answer.paper, HEAVY_BODY.vector[:4], atol=1e-4)
+    np.testing.assert_allclose(answer.ours.unconstrained.vector[:4], HEAVY_BODY.vector[:4], atol=1e-4)
+
+
+def test_wrong_scales_are_the_same_in_every_run_and_noise_is_not():
+    tau = np.full((4, 7), 50.0)
+    scaled = Sensors("scaled", 0.0, 0.01)
+    np.testing.assert_array_equal(scaled.measured(tau, 2, 0), scaled.measured(tau, 2, 5))
+    assert np.abs(scaled.measured(tau, 2, 0) / tau - 1).max() < 0.05
+    noisy = Sensors("noisy", 0.3, 0.0)
+    assert np.abs(noisy.measured(tau, 2, 0) - noisy.measured(tau, 2, 1)).min() > 0
+
+
+def test_a_scale_that_is_wrong_by_a_factor_makes_the_mass_wrong_by_it():
+    q = gravity.random_rest(40)
+    pi, loaded = (
+        gravity.gravity_coefficients(q, 1.02 * gravity.hold(q, load)) for load in (None, LIGHT_BODY)
+    )
+    J = gravity.gravity_matrix()[CHANGING, 60:64]
+    m = np.linalg.lstsq(J, (loaded - pi)[CHANGING], rcond=None)[0][0]
+    assert m == pytest.approx(1.02 * LIGHT_BODY.mass, rel=1e-6)
+
+
+def test_the_noise_implied_by_42_changes_constant_coefficients_as_much():
+    """Of many draws, the RMS change of the seven coefficients is that of the paper."""
+    from steelyard_papers.gaz2017.printed import GRAVITY_42, GRAVITY_LOADED_42
+
+    sigma, q = gravity.noise_of_42(), gravity.random_rest(500)
+    constant = np.setdiff1d(np.arange(12), CHANGING)
+    rng = np.random.default_rng(0)
+    draws = [gravity.gravity_coefficients(q, sigma * rng.normal(size=(500, 7))) for _ in range(60)]
+    std = np.sqrt(2) * np.std(draws, axis=0)[constant]
+    z = (GRAVITY_LOADED_42 - GRAVITY_42)[constant] / std
+    assert np.sqrt(np.mean(z**2)) == pytest.approx(1.0, rel=0.15)
+
+
+def test_static_tables_are_whole():
+    answer = gravity.static_answer(HEAVY_BODY, QUIET, count=40)
+    require_whole(static_sections.gravity_section(answer, HEAVY_BODY.vector[:4], "quiet"))
+    require_whole(static_sections.light_section(answer, "quiet"))
+    error = gravity.errors_of(LIGHT_BODY, QUIET, few=True, seeds=2, progress=lambda share: None)
+    assert error.shape == (2, 2)
+    assert (error < 1e-2).all()
+    by_name = dict.fromkeys(("500 postures", "light payload", "ten samples"), error)
+    require_whole(static_sections.sensor_section({"quiet": by_name}, 0.01, 2))
+
+
+# --- motion ---
+
+
+def test_a_swing_reaches_the_printed_speed_and_acceleration():
+    swing = inertial.Swing(inertial.OTHERS["A"])
+    t = np.linspace(0.0, 15.0, 15001)
+    q, v, a = swing.at(t)
+    assert np.degrees(np.abs(v).max()) == pytest.approx(100.0, rel=0.03)
+    assert np.degrees(np.abs(a).max()) == pytest.approx(150.0, rel=0.03)
+    np.testing.assert_allclose(np.gradient(q[:, 0], t)[1:-1], v[1:-1, 0], atol=1e-5)
+    np.testing.assert_allclose(np.gradient(v[:, 0], t)[1:-1], a[1:-1, 0], atol=1e-5)
+    assert not v[:, 1:].any()
+
+
+def test_each_motion_shows_at_most_the_printed_19_coefficients():
+    counts = inertial._counts([inertial.Swing(others) for others in inertial.OTHERS.values()])
+    assert max(counts[name] for name in "ABC") == 19
+    assert counts["together"] > 19
+
+
+def test_no_body_has_the_printed_inertia():
+    assert "triangle inequality" in HEAVY_46.why_not_physical
+
+
+@pytest.fixture(scope="module")
+def touched():
+    return contacts.three_contacts(Sensors("noisy", 0.1, 0.0))
+
+
+def test_the_observer_of_48_finds_all_contacts_and_one_without_payload_does_not(touched):
+    free = {name: touched.six.largest_free(found) for name, found in touched.by_observer.items()}
+    assert free["ours"] < free["paper"] < contacts.LIMIT_NM < free["payload ignored"]
+    assert np.isfinite(touched.six.delays_s(touched.paper)).all()
+    require_whole(moving_sections.contact_section(touched))
+
+
+def test_gravity_of_48_knows_the_payload_and_momentum_does_not(rng):
+    robot = load_robot("lwr4")
+    loaded = robot.with_payload(HEAVY_BODY)
+    rigid = contacts._GravityKnows(robot, np.zeros((7, 7)), loaded)
+    q, v = rng.uniform(-1, 1, (2, 7))
+    np.testing.assert_allclose(rigid.momentum(q, 0 * v)[1], -loaded.gravity_torque(q), atol=1e-9)
+    np.testing.assert_allclose(rigid.momentum(q, v)[0], robot.mass_matrix(q) @ v, atol=1e-9)
+
+
+def test_moving_tables_are_whole(rng):
+    static = gravity.static_answer(HEAVY_BODY, QUIET, count=40)
+    found = inertial.Inertial(
+        {"A": 19, "B": 18, "C": 18, "together": 29},
+        12,
+        HEAVY_BODY.vector + 0.1,
+        static.ours,
+        static.ours,
+        None,
+    )
+    require_whole(moving_sections.inertial_section({"quiet": [found, found], "other": [found, found]}))
+    rms = moving_sections.inertia_rms([found, found])
+    np.testing.assert_allclose(rms[0], 0.1)
+    np.testing.assert_allclose(rms[1:, :4], 0.0, atol=1e-4)
+    torque = rng.normal(size=(50, 7))
+    prediction = contacts.Prediction(np.linspace(0, 1, 50), torque, torque + 0.1, torque - 0.2)
+    require_whole(moving_sections.few_section(static, prediction))
+    require_whole(moving_sections.what_is_missing())
+    assert isinstance(contacts.without_inertia(np.array([1.0, 0.1, 0.0, 0.2])), InertialParameters)

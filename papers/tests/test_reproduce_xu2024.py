@@ -1,0 +1,204 @@
+"""The parts of the page of xu2024: laws, recovered truths, whole tables. The page itself takes minutes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from steelyard.report.page import Section, Table
+from steelyard.robot import load_robot
+from steelyard.trajectory import load_trajectory
+from steelyard_papers import PAPERS
+from steelyard_papers.xu2024 import motion_sections, payload_sections, published, simulated
+from steelyard_papers.xu2024.printed import (
+    ALPHA,
+    EPSILON,
+    JOINT_2,
+    PI,
+    TABLE_2,
+    TABLE_6,
+    TABLE_7,
+    TABLE_8,
+    TRUTH,
+)
+
+
+def require_whole(section: Section) -> None:
+    tables = [part for part in section.parts if isinstance(part, Table)]
+    assert tables
+    for table in tables:
+        assert {len(row) for row in table.rows} == {len(table.head)}, table.caption
+
+
+def test_the_paper_is_registered():
+    assert PAPERS["xu2024"] == "steelyard_papers.xu2024"
+
+
+# --- structure ---
+
+
+def test_all_printed_base_parameters_but_one_agree():
+    section = motion_sections.structure_section()
+    require_whole(section)
+    assert len(PI) == 58
+    told = {row[0]: row for row in section.parts[0].rows}
+    assert [name for name, row in told.items() if row[3] != "yes"] == ["π31"]
+    assert sum(bool(row[2]) for row in told.values()) == len(EPSILON) == 22
+    assert "58 base parameters (paper: 58), of which 57" in section.text[0]
+
+
+# --- the paper's numbers ---
+
+
+@pytest.fixture(scope="module")
+def case():
+    return published.published_case()
+
+
+def test_every_method_recovers_the_payload_without_noise(case):
+    quiet = published.published_case(np.full(6, 1e-6))
+    YJ = quiet.Y @ quiet.J
+    np.testing.assert_allclose(
+        published.algorithm_1(YJ, quiet.tau - quiet.Y @ TABLE_6), TRUTH.vector, atol=1e-8
+    )
+    robot, basis = quiet.model.robot, quiet.model.basis
+    q = np.random.default_rng(2).uniform(-1.5, 1.5, (15, 6))
+    Y = basis.reduce(robot.regressor(q, 0 * q, 0 * q))
+    loaded = Y @ (TABLE_6 + quiet.J @ TRUTH.vector)
+    found = published.static_payload(robot, basis, q, Y @ TABLE_6, loaded)
+    np.testing.assert_allclose(found, TRUTH.vector[:4], atol=1e-9)
+    np.testing.assert_allclose(published.answers_of(quiet, 0)["ours"], TRUTH.vector, atol=1e-4)
+
+
+def test_methods_on_one_noisy_run(case):
+    found = published.answers_of(case, 3)
+    assert set(found) == set(published.METHODS)
+    off = {name: abs(x[0] / TRUTH.mass - 1) for name, x in found.items()}
+    assert off["ours"] < 0.005
+    assert off["Algorithm 1"] < 0.01
+    assert off["proposed"] < 0.05
+    assert np.isnan(found["Algorithm 2"][4:]).all()
+
+
+def test_the_bound_falls_with_time_and_grows_with_noise(case):
+    early, late = case.bound(4.0), case.bound(8.0)
+    assert (late < early).all()
+    rougher = published.published_case(2 * case.noise)
+    np.testing.assert_allclose(rougher.bound(8.0), 2 * late, rtol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def online(case):
+    errors = published.errors_over_time(case, 2, progress=lambda share: None)
+    return payload_sections.Online(published.convergence(case, 0), *errors)
+
+
+def test_convergence_is_told_for_both(online, case):
+    curves = online.curves
+    assert 5.0 < curves.converged_s < 10.0
+    assert np.abs(curves.ours[-1, 0] - TRUTH.mass) < 4 * curves.bound[-1]
+    np.testing.assert_allclose(curves.bound[-1], curves.std[-1, 0], rtol=0.2)
+    assert online.ours.shape == (2, 4)
+    require_whole(payload_sections.online_section(online, case))
+
+
+def test_luck_is_how_often_an_error_is_as_small():
+    rng = np.random.default_rng(1)
+    errors = TRUTH.mass * (0.003 + 0.005 * rng.normal(size=200_000))
+    online = payload_sections.Online(None, np.zeros((1, 4)), errors, np.zeros(1))
+    counted = 100 * np.mean(np.abs(errors / TRUTH.mass) <= 4e-4)
+    assert online.luck == pytest.approx(counted, rel=0.05)
+
+
+def test_the_truth_of_table_7_in_the_papers_words():
+    told = payload_sections._in_paper_words(TRUTH.vector)
+    assert list(told) == list(TABLE_7)
+    np.testing.assert_allclose(list(told.values()), [row[0] for row in TABLE_7.values()], atol=1e-12)
+
+
+def test_rms_of_the_mass():
+    runs = [{"ours": np.array([TRUTH.mass * x])} for x in (1.03, 0.96)]
+    assert payload_sections.mass_rms(runs, "ours") == pytest.approx(np.sqrt((9 + 16) / 2))
+
+
+# --- MuJoCo ---
+
+
+def test_a_visit_rests_in_every_posture_and_its_derivatives_agree():
+    visit = simulated.Visit(np.random.default_rng(0).normal(size=(3, 6)))
+    for k, posture in enumerate(visit.postures):
+        q, v, a = visit.at(np.array([2.5 * k + 0.5]))
+        np.testing.assert_allclose(q[0], posture)
+        assert not v.any()
+        assert not a.any()
+    t, h = np.linspace(1.1, 2.4, 30), 1e-6
+    after, before = visit.at(t + h), visit.at(t - h)
+    np.testing.assert_allclose((after[0] - before[0]) / (2 * h), visit.at(t)[1], atol=1e-6)
+    np.testing.assert_allclose((after[1] - before[1]) / (2 * h), visit.at(t)[2], atol=1e-5)
+
+
+def test_the_loaded_arm_has_the_printed_friction():
+    drive = simulated.loaded_arm(load_robot("ur10")).drive
+    assert (drive.coulomb[1], drive.viscous[1], drive.offset[1]) == JOINT_2["with", "power"]
+    np.testing.assert_array_equal(drive.exponent, ALPHA["with"])
+    np.testing.assert_array_equal(drive.coulomb[2:], load_robot("ur10").drive.coulomb[2:])
+
+
+@pytest.fixture(scope="module")
+def world():
+    return simulated.run_world(step_s=0.004, postures=5, progress=lambda share: None)
+
+
+def test_exponents_come_out_and_linear_errors_are_near_the_papers(world):
+    fits = simulated.friction_fits(world)
+    for payload in ("without", "with"):
+        power = fits[payload, "power"]
+        spread = power.model.law.exponent * power.model.shape_std[0]
+        assert (np.abs(power.model.law.exponent - ALPHA[payload]) < 4 * spread).all()
+        assert (power.rmse < 1.15 * TABLE_8[payload, "power"]).all()
+    assert motion_sections.linear_misfit(fits) < 0.2
+    require_whole(motion_sections.friction_section(fits))
+
+
+def test_every_method_weighs_the_simulated_arm(world):
+    found = simulated.simulated_answers(world, 0)
+    off = {name: abs(x[0] / TRUTH.mass - 1) for name, x in found.items()}
+    assert off["ours"] < 0.01
+    assert max(off["Algorithm 1"], off["proposed"]) < 0.05
+    assert off["Algorithm 2"] < 0.2
+    section = payload_sections.table_7_section({"MuJoCo": [found, found]})
+    require_whole(section)
+    assert len(section.parts) == 2
+
+
+def test_commanded_signals_are_told(world):
+    section = motion_sections.signal_section(world, simulated.identified(world, 0))
+    require_whole(section)
+    here, noise = (np.array([row[k] for row in section.parts[0].rows]) for k in (2, 3))
+    assert (here > 0.95 * noise).all()
+    assert (here < 2.5 * noise).all()
+
+
+# --- the rest of the page ---
+
+
+def test_excitation_and_guiding_tables_are_whole(case):
+    motion = load_trajectory("xu2024")
+    names = dict.fromkeys(("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"), 0.1)
+    found = SimpleNamespace(condition_number=90.0, trajectory=motion, std=names, value=0.1)
+    plain = motion_sections._weighted(load_robot("ur10"), motion, np.ones(6))
+    assert plain == pytest.approx(179.2, abs=0.1)
+    weighted = motion_sections._weighted(load_robot("ur10"), motion, TABLE_2)
+    assert weighted != pytest.approx(plain, rel=0.1)
+    excitation = motion_sections.Excitation(motion, {"plainly": plain}, found, found, 0.2)
+    require_whole(motion_sections.excitation_section(excitation, case))
+    t, force = np.linspace(0, 1, 30), np.ones((30, 3))
+    comparison = SimpleNamespace(
+        rows=[(axis, 4.0, 2.0, 0.5, 9.0, 3.0, 0.67) for axis in "xyz"],
+        without=SimpleNamespace(t=t),
+        forces=(force, 0.5 * force),
+    )
+    weighed = SimpleNamespace(body=SimpleNamespace(mass=3.2))
+    guided = SimpleNamespace(comparison=comparison, payload=weighed)
+    require_whole(payload_sections.guiding_section(guided))
+    require_whole(payload_sections.what_is_missing())

@@ -1,0 +1,111 @@
+"""xu2024, section 3: the recursion as published, its convergence, and eq. (12)-(16)."""
+
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
+from steelyard.robot import ParameterBasis, load_robot
+from steelyard.torque.online import DirectEstimator, DirectOptions, OnlineSample
+from steelyard.trajectory import load_trajectory
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
+from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
+
+TABLE_VI, TABLE_VII, TABLE_VIII = TABLE_6, TRUTH, TABLE_8["without", "power"]
+A3, A4, D5, D6 = 0.612, 0.5723, 0.1157, 0.0922
+
+
+@pytest.fixture(scope="module")
+def model():
+    robot = load_robot("ur10")
+    shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
+    law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
+    names = ParameterBasis.of(robot).short_names
+    estimate = Estimate(TABLE_VI, 1e-12 * np.eye(58), names, TABLE_VIII, np.ones(6), 1.0, "Table VI")
+    empty = RegressionFactor.empty(6, 58)
+    return DynamicModel(robot, law, estimate, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
+
+
+@pytest.fixture(scope="module")
+def rows(model):
+    """Time, motion, regressor and noisy torque along the trajectory of Table IV at 125 Hz."""
+    t = np.arange(1250) / 125
+    q, v, a = load_trajectory("xu2024").at(t)
+    Y = model.basis.reduce(model.robot.regressor(q, v, a))
+    tau = Y @ (TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector)
+    return t, (q, v, a), Y, tau + np.random.default_rng(4).normal(size=tau.shape) * TABLE_VIII
+
+
+def samples(rows):
+    t, motion, _, tau = rows
+    return [OnlineSample(*sample) for sample in zip(t, *motion, tau, strict=True)]
+
+
+def printed_solution(epsilon):
+    """Eq. (12)-(16) with the rows of pi, counted from 1, that the non-zero differences stand in."""
+    e = {row: epsilon[row - 1] for row in range(1, 59)}
+    Ixy, Ixz, Iyz, Izz, mx, my = (e[row] for row in (31, 32, 33, 34, 35, 36))
+    lengths = np.array([A3, A4, D5])
+    m = lengths @ [e[7], e[14], e[22]] / (lengths @ lengths)
+    mz = -D6 * m - e[29]
+    Iyy = np.mean([e[23], e[27]]) - 2 * D6 * mz - D6**2 * m
+    return np.array([m, mx, my, mz, e[30] + Iyy, Ixy, Iyy, Ixz, Iyz, Izz])
+
+
+def test_the_recursion_is_the_published_one(model, rows):
+    _, _, Y, tau = rows
+    estimator = Xu2024Estimator(model, rows=UR10_ROWS)
+    state = estimator.init()
+    pi, P = TABLE_VI.copy(), 10 * np.eye(58)
+    for sample, Y_k, tau_k in zip(samples(rows)[:400], Y, tau, strict=False):
+        state = estimator.step(state, sample)
+        K = P @ Y_k.T @ np.linalg.inv(100 * np.eye(6) + Y_k @ P @ Y_k.T)
+        pi = pi + K @ (tau_k - Y_k @ pi)
+        P = P - K @ Y_k @ P
+    np.testing.assert_allclose(state.parameters, pi, atol=1e-7)
+    vector = estimator.estimate(state).body.vector
+    np.testing.assert_allclose(vector, printed_solution(pi - TABLE_VI), atol=1e-7)
+
+
+def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows):
+    published = Xu2024Estimator(model, rows=UR10_ROWS)
+    direct = DirectEstimator(model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    state, ours = published.init(), direct.init()
+    for sample in samples(rows):
+        state, ours = published.step(state, sample), direct.step(ours, sample)
+    assert published.converged(state)
+    assert 5.0 < state.converged_s < 10.0
+    assert f"after {state.converged_s:.2f} s" in published.estimate(state).status
+    assert published.estimate(state).body.mass == pytest.approx(3.5256, rel=0.04)
+    assert direct.estimate(ours).body.mass == pytest.approx(3.5256, rel=0.005)
+    assert direct.converged(ours)
+    assert not direct.converged(direct.init())
+
+
+def test_before_it_converges_it_says_so(model, rows):
+    estimator = Xu2024Estimator(model)
+    state = estimator.init()
+    for sample in samples(rows)[:10]:
+        state = estimator.step(state, sample)
+    state = estimator.step(state, samples(rows)[3])
+    status = estimator.estimate(state).status
+    assert "not converged" in status
+    assert "skipped 1 late" in status
+    assert np.isinf(estimator.estimate(state).std).all()
+
+
+def test_all_rows_by_the_payload_jacobian_give_an_exact_difference_back(model):
+    estimator = Xu2024Estimator(model)
+    changed = TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector
+    found = estimator.estimate(estimator.init()._replace(parameters=changed))
+    np.testing.assert_allclose(found.body.vector, TABLE_VII.vector, atol=1e-12)
+    assert len(estimator.rows) == 22
+
+
+def test_the_watched_parameters_are_those_of_the_paper(model):
+    assert (Xu2024Estimator(model)._watched + 1).tolist() == [31, 32, 33, 34, 35, 36]
+
+
+def test_other_kinematics_are_refused(model):
+    with pytest.raises(InvalidSamples, match="fitted to commanded motion, the stream holds measured"):
+        Xu2024Estimator(model, "measured")

@@ -1,0 +1,277 @@
+"""External torque without a sensor for it: the generalised-momentum observer and two others beside it.
+
+From the balance of momentum (gaz2017 eq. (48), `steelyard.robot.momentum`)
+
+    dp/dt = tau + tau_external - f + C' v - g
+
+the residual r = K (p - integral(tau - f + C' v - g + r)) follows dr/dt = K (tau_external - r): it is the
+external torque behind a first-order filter of K 1/s, without acceleration and without inverting M. Between
+two samples, h apart, the mean external torque is
+
+    e = (p_1 - p_0) / h - (b_0 + b_1) / 2,      b = tau - f + C' v - g
+
+and the filter's own pole is integrated exactly, so any h is stable, also one that changes:
+
+    r_1 = exp(-K h) r_0 + (1 - exp(-K h)) e
+
+The other two share filter and interface and differ in e only:
+
+    direct    e = M a + C v + g + f - tau, with a = (v_1 - v_0) / h          joint torques, (n,)
+    energy    e = (E_1 - E_0) / h - v' (tau - f)                            power into the arm, (1,) [W]
+
+Power says nothing at rest, nor where. Positive r pushes along the joint's axis.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.control.collision.dynamics import ArmDynamics
+from steelyard.errors import InvalidSamples, UnknownName
+
+__all__ = [
+    "DirectObserver",
+    "EnergyObserver",
+    "MomentumObserver",
+    "Observer",
+    "ObserverKind",
+    "ObserverSample",
+    "ObserverState",
+    "make_observer",
+]
+
+Array = NDArray[np.float64]
+_SETTLING = 8.0  # filter times after which the start of an observer is forgotten
+ObserverKind = Literal["momentum", "direct", "energy"]
+
+
+class ObserverSample(NamedTuple):
+    """Motion and torque of one instant.
+
+    Attributes:
+        t: time, [s], on any clock that goes forwards
+        q: joint position, (n,) [rad or m]
+        v: joint velocity, (n,) [rad/s or m/s]
+        tau: torque that the drive applies to the joint, (n,) [Nm or N]
+    """
+
+    t: float
+    q: ArrayLike
+    v: ArrayLike
+    tau: ArrayLike
+
+
+class ObserverState(NamedTuple):
+    """Where an observer stands; a value.
+
+    Attributes:
+        t: time, [s]
+        residual: external torque at the joints, (n,) [Nm or N], or power, (1,) [W]
+        store: what is balanced: momentum, (n,), velocity, (n,), or energy, (1,)
+        supply: what changes it, beside contacts, like `store`
+        slack: how much of the residual unknown friction may be, downwards and upwards, (2, n) or (2, 1), >= 0
+        memory: what friction remembers, (2, n): its direction, between -1 and 1, and the drives' positions
+        v: joint velocity, (n,) [rad/s or m/s]
+        a: joint acceleration behind the same filter, (n,) [rad/s^2 or m/s^2]
+    """
+
+    t: float
+    residual: Array
+    store: Array
+    supply: Array
+    slack: Array
+    memory: Array
+    v: Array
+    a: Array
+
+    @property
+    def beyond_friction(self) -> Array:
+        """The part of the residual that no friction at rest explains, like `residual`."""
+        return np.asarray(self.residual - np.clip(self.residual, -self.slack[0], self.slack[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Observer(ABC):
+    """What all observers share: `init`, `step`, and the filter.
+
+    Attributes:
+        arm: loaded, with friction
+        gain_hz: K / (2 pi), where the filter passes half the power of a contact, [Hz]
+        longest_gap_s: a longer pause between two samples is refused, [s]
+    """
+
+    arm: ArmDynamics
+    gain_hz: float = 5.0
+    longest_gap_s: float = 0.1
+    _rest_speed: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gain_hz < np.inf or not 0 < self.longest_gap_s < np.inf:
+            raise InvalidSamples(
+                f"gain_hz and longest_gap_s must be positive, got {self.gain_hz} and {self.longest_gap_s}"
+            )
+        rest = self.arm.friction.rest_speed(1.0 / (2 * np.pi * self.gain_hz))
+        object.__setattr__(self, "_rest_speed", rest)
+
+    @property
+    def settling_s(self) -> float:
+        """How long the filter needs to forget that it began without contact, [s]."""
+        return _SETTLING / (2 * np.pi * self.gain_hz)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each residual belongs to: a joint, unless an observer says otherwise."""
+        return self.arm.robot.joint_names
+
+    @property
+    def unit(self) -> str:
+        """Of the residual."""
+        return "Nm"
+
+    def joint_weights(self, v: Array) -> Array:
+        """How the residual is made of joint torques, (m, n).
+
+        Args:
+            v: joint velocities, (n,) [rad/s or m/s]
+        """
+        return np.eye(len(v))
+
+    @abstractmethod
+    def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        """What is balanced and what changes it."""
+
+    def _mean_external(self, state: ObserverState, store: Array, supply: Array, h: float) -> Array:
+        return np.asarray((store - state.store) / h - 0.5 * (supply + state.supply))
+
+    def _slack(self, before: Array, s: Array, v: Array, most: Array) -> Array:
+        less, more = self.arm.friction.slack(before, s, v, most, self._rest_speed)
+        return np.array([more, less])  # friction below the law shows as a push along the axis
+
+    def init(self, sample: ObserverSample) -> ObserverState:
+        """The state at the first sample: no contact.
+
+        Args:
+            sample: the first one
+        """
+        q, v, tau = self._checked(sample)
+        memory, friction, most = self.arm.friction.step(self.arm.friction.init(q, v), q, v, tau)
+        store, supply = self._balance(q, v, tau, friction)
+        slack = self._slack(memory[0], memory[0], v, most)
+        zero = np.zeros(len(self.names))
+        return ObserverState(float(sample.t), zero, store, supply, slack, memory, v, np.zeros(self.arm.n))
+
+    def step(self, state: ObserverState, sample: ObserverSample) -> ObserverState:
+        """The next state; a repeated time changes nothing.
+
+        Args:
+            state: as `init` or `step` gave it
+            sample: the next one
+        """
+        q, v, tau = self._checked(sample)
+        h = sample.t - state.t
+        if h == 0:
+            return state
+        if not 0 < h <= self.longest_gap_s:
+            raise InvalidSamples(
+                f"{h:.4g} s from t = {state.t:.4f} s to the next sample; the observer takes steps of up to"
+                f" {self.longest_gap_s:g} s forwards: start it anew after a pause"
+            )
+        memory, friction, most = self.arm.friction.step(state.memory, q, v, tau)
+        store, supply = self._balance(q, v, tau, friction)
+        kept = np.exp(-2 * np.pi * self.gain_hz * h)
+        external = self._mean_external(state, store, supply, h)
+        residual = kept * state.residual + (1.0 - kept) * external
+        slack = kept * state.slack + (1.0 - kept) * self._slack(state.memory[0], memory[0], v, most)
+        a = kept * state.a + (1.0 - kept) / h * (v - state.v)
+        return ObserverState(float(sample.t), residual, store, supply, slack, memory, v, a)
+
+    def _checked(self, sample: ObserverSample) -> tuple[Array, Array, Array]:
+        q, v, tau = np.array(sample[1:], dtype=float)
+        if q.shape != (self.arm.n,):
+            raise InvalidSamples(f"{self.arm.robot.name} has {self.arm.n} joints, the sample {q.shape}")
+        if not np.isfinite(q @ q + v @ v + tau @ tau):
+            raise InvalidSamples(f"the sample at t = {sample.t} s holds numbers that are not finite")
+        return q, v, tau
+
+
+@dataclass(frozen=True, eq=False)
+class MomentumObserver(Observer):
+    """The generalised-momentum observer."""
+
+    def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        p, drift = self.arm.rigid.momentum(q, v)
+        return p, tau - friction + drift
+
+
+@dataclass(frozen=True, eq=False)
+class DirectObserver(Observer):
+    """Inverse dynamics with the acceleration from differences of velocity, less the measured torque."""
+
+    def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        return np.concatenate([q, v]), tau - friction
+
+    def _mean_external(self, state: ObserverState, store: Array, supply: Array, h: float) -> Array:
+        n = self.arm.n
+        a = (store[n:] - state.store[n:]) / h
+        q, v = np.split(0.5 * (store + state.store), 2)
+        return np.asarray(self.arm.rigid.torque(q, v, a) - 0.5 * (supply + state.supply))
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyObserver(Observer):
+    """The power that contacts bring into the arm; nothing at rest, and not at which joint."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One residual."""
+        return ("power",)
+
+    @property
+    def unit(self) -> str:
+        """Of the residual."""
+        return "W"
+
+    def joint_weights(self, v: Array) -> Array:
+        """Power is velocity times torque, (1, n).
+
+        Args:
+            v: joint velocities, (n,) [rad/s or m/s]
+        """
+        return v[None, :]
+
+    def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        return np.array([self.arm.rigid.energy(q, v)]), np.array([v @ (tau - friction)])
+
+    def _slack(self, before: Array, s: Array, v: Array, most: Array) -> Array:
+        down, up = Observer._slack(self, before, s, v, most)
+        along, against = np.maximum(v, 0.0), np.maximum(-v, 0.0)
+        return np.array([[down @ along + up @ against], [up @ along + down @ against]])
+
+
+_KINDS: dict[str, Callable[[ArmDynamics, float, float], Observer]] = {
+    "momentum": MomentumObserver,
+    "direct": DirectObserver,
+    "energy": EnergyObserver,
+}
+
+
+def make_observer(
+    arm: ArmDynamics, kind: ObserverKind = "momentum", *, gain_hz: float = 5.0, longest_gap_s: float = 0.1
+) -> Observer:
+    """An observer by name.
+
+    Args:
+        arm: loaded, with friction
+        kind: 'momentum', 'direct' or 'energy'
+        gain_hz: K / (2 pi), [Hz]
+        longest_gap_s: a longer pause between two samples is refused, [s]
+    """
+    if kind not in _KINDS:
+        raise UnknownName(f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}")
+    return _KINDS[kind](arm, gain_hz, longest_gap_s)

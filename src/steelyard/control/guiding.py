@@ -1,0 +1,287 @@
+"""Hand guiding: how hard a person has to pull, with the payload compensated and without (xu2024 section 4.4).
+
+In teach mode the drives hold the arm against gravity and take off most of its friction:
+
+    tau = gravity(q) + offset + share [r friction(q, v) + (1 - r) f_0 sin(2 pi dither_hz t)],
+    r = min(1, |v| / v_0),   f_0 = friction at the speed v_0
+
+Friction belongs to the drives: where motors turn several joints, v and both frictions in the bracket are
+those of the drives, u' = U v, and the joints get U' times the bracket.
+`gravity` is that of the identified arm and of the payload that the controller knows; a payload that it does
+not know hangs in the hand. A velocity says nothing about a joint that sticks, so there the drive pulls to and
+fro, a little less than friction can hold: the hand needs only the rest to break it loose (start-up torque
+compensation: Li et al., Robotica 2025). `share` stays below 1: an arm whose friction is taken off wholly, or
+more than wholly where the model errs, moves by itself. The friction of the simulated UR10, identified from
+one run of 10 s, is right within a few per cent, therefore 0.95; real friction changes by more than that as an
+arm warms up: take less there. Inertia is not compensated: acceleration fed forward to an arm that a person
+holds is positive feedback.
+
+The table of xu2024 Fig. 12: for each axis of the hand's force, as a sensor on the tool measures it, the mean
+of |F| (the mean of F itself is nearly zero along x and y on a closed path) and the variance of F about its
+own mean. The text of the paper does not say which of the two its mean is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.control.compensation import Compensator
+from steelyard.control.hand_path import RectanglePath, xu2024_rectangle
+from steelyard.errors import InvalidRobot, UnknownName
+from steelyard.excitation.inverse import inverse_kinematics
+from steelyard.identification import DynamicModel
+from steelyard.identification.feasible import feasible_parameters
+from steelyard.identification.least_squares import solve_weighted
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.robot import RobotModel
+from steelyard.simulation.guided import GuidedOptions, GuidedRun, Hand, drag
+
+__all__ = ["ForceFrame", "GuidingComparison", "TeachMode", "compare_guiding", "guide", "simulable_arm"]
+
+Array = NDArray[np.float64]
+ForceFrame = Literal["flange", "base"]
+
+_POSTURES_EACH_SIDE = 3
+
+
+@dataclass(frozen=True)
+class TeachMode:
+    """What the drives do for the hand.
+
+    Attributes:
+        friction_share: how much of the identified friction is taken off, 0 ... below 1
+        ramp_speed: v_0, below which a drive counts as one that may stick, [rad/s or m/s]
+        dither_hz: how often a second a drive that sticks pulls to and fro, [Hz]
+    """
+
+    friction_share: float = 0.95
+    ramp_speed: float = 0.01
+    dither_hz: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.friction_share < 1:
+            raise InvalidRobot(
+                f"friction_share must lie in 0 ... 1 and below 1, got {self.friction_share}:"
+                " an arm whose friction is taken off wholly moves by itself"
+            )
+        for name in ("ramp_speed", "dither_hz"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise InvalidRobot(f"{name} must be positive, got {getattr(self, name)}")
+
+    def controller(self, compensator: Compensator) -> Callable[[float, Array, Array], Array]:
+        """The torque of the drives for time, position and velocity; to be asked in the order of time.
+
+        Args:
+            compensator: of the arm and the payload that the controller knows
+        """
+        state = compensator.init()
+        rest = np.zeros(compensator.robot.n)
+        holds = compensator.slow_friction(self.ramp_speed)
+        U = compensator.mixing
+
+        def torque(t: float, q: Array, v: Array) -> Array:
+            nonlocal state
+            state, parts = compensator.step(state, q, v, rest)
+            speed, friction = v, parts.friction
+            if U is not None:
+                speed, friction = U @ v, np.asarray(np.linalg.solve(U.T, friction), dtype=float)
+            moving = np.minimum(1.0, np.abs(speed) / self.ramp_speed)
+            shaken = holds * np.sin(2 * np.pi * self.dither_hz * t)
+            eased = moving * friction + (1.0 - moving) * shaken
+            taken = eased if U is None else eased @ U
+            return np.asarray(parts.gravity + parts.offset + self.friction_share * taken)
+
+        return torque
+
+
+@dataclass(frozen=True, eq=False)
+class GuidingComparison:
+    """The same path dragged twice: the controller does not know the payload, and it does.
+
+    Attributes:
+        without: the run without the payload compensated
+        compensated: the run with it
+        frame: whose axes are meant: 'flange', where the sensor is, or 'base'
+    """
+
+    without: GuidedRun
+    compensated: GuidedRun
+    frame: ForceFrame = "flange"
+
+    def __post_init__(self) -> None:
+        if self.frame not in get_args(ForceFrame):
+            raise UnknownName(f"the frame of a guiding force is 'flange' or 'base', got '{self.frame}'")
+
+    @property
+    def forces(self) -> tuple[Array, Array]:
+        """The hand's force without and with compensation, (N, 3) each [N], in `frame`."""
+        if self.frame == "base":
+            return self.without.force_world, self.compensated.force_world
+        return self.without.force_flange, self.compensated.force_flange
+
+    @property
+    def mean_without(self) -> Array:
+        """Mean of |F| of each axis without compensation, (3,) [N]."""
+        return np.asarray(np.abs(self.forces[0]).mean(axis=0))
+
+    @property
+    def mean_compensated(self) -> Array:
+        """Mean of |F| of each axis with compensation, (3,) [N]."""
+        return np.asarray(np.abs(self.forces[1]).mean(axis=0))
+
+    @property
+    def variance_without(self) -> Array:
+        """Variance of F of each axis without compensation, (3,) [N^2]."""
+        return np.asarray(self.forces[0].var(axis=0))
+
+    @property
+    def variance_compensated(self) -> Array:
+        """Variance of F of each axis with compensation, (3,) [N^2]."""
+        return np.asarray(self.forces[1].var(axis=0))
+
+    @property
+    def mean_reduction(self) -> Array:
+        """By what share the mean falls, (3,); negative where it grows."""
+        return np.asarray(1 - self.mean_compensated / self.mean_without)
+
+    @property
+    def variance_reduction(self) -> Array:
+        """By what share the variance falls, (3,); negative where it grows."""
+        return np.asarray(1 - self.variance_compensated / self.variance_without)
+
+    @property
+    def rows(self) -> tuple[tuple[str, float, float, float, float, float, float], ...]:
+        """For each axis: its name; mean without and with [N], reduction; variance likewise [N^2]."""
+        mean = (self.mean_without, self.mean_compensated, self.mean_reduction)
+        variance = (self.variance_without, self.variance_compensated, self.variance_reduction)
+        return tuple((axis, *map(float, row)) for axis, *row in zip("xyz", *mean, *variance, strict=True))
+
+    @property
+    def status(self) -> str:
+        """What compensation is worth here, a sentence."""
+        worse = [axis for axis, change in zip("xyz", self.mean_reduction, strict=True) if change < 0]
+        sizes = [np.linalg.norm(run.force_world, axis=1).mean() for run in (self.without, self.compensated)]
+        words = f"the hand pulls with {sizes[1]:.1f} N instead of {sizes[0]:.1f} N on average"
+        return f"{words}; the mean grows in {', '.join(worse)}" if worse else words
+
+
+def guide(
+    robot: RobotModel,
+    model: DynamicModel | RobotModel,
+    *,
+    payload_true: InertialParameters,
+    payload_known: Payload | InertialParameters | None,
+    path: RectanglePath | None = None,
+    hand: Hand | None = None,
+    teach: TeachMode | None = None,
+    options: GuidedOptions | None = None,
+) -> GuidedRun:
+    """The run of an arm that a hand drags along a path, in MuJoCo.
+
+    Args:
+        robot: the arm as it really is, with its drives
+        model: the arm as the controller knows it
+        payload_true: what it really carries, in the flange frame
+        payload_known: what the controller thinks it carries, in the flange frame; None for nothing
+        path: of the hand; `xu2024_rectangle()` by default
+        hand: that drags; `Hand()` by default
+        teach: what the drives do; `TeachMode()` by default
+        options: steps, noise, progress; `GuidedOptions()` by default
+    """
+    path, hand = path or xu2024_rectangle(), hand or Hand()
+    compensator = Compensator(model, payload_known)
+    if compensator.robot.n != robot.n or compensator.robot.flange != robot.flange:
+        raise InvalidRobot(
+            f"the model is that of {compensator.robot.name} with {compensator.robot.n} joints and the flange"
+            f" '{compensator.robot.flange}', the arm is {robot.name} with {robot.n} and '{robot.flange}'"
+        )
+    controller = (teach or TeachMode()).controller(compensator)
+    postures = _postures(robot, path, hand.grip)
+    return drag(robot, postures, path, controller, payload=payload_true, hand=hand, options=options)
+
+
+def compare_guiding(
+    robot: RobotModel,
+    model: DynamicModel | RobotModel,
+    payload: Payload | InertialParameters,
+    *,
+    payload_true: InertialParameters,
+    path: RectanglePath | None = None,
+    hand: Hand | None = None,
+    teach: TeachMode | None = None,
+    options: GuidedOptions | None = None,
+) -> GuidingComparison:
+    """The same path, hand and noise twice: the payload is compensated, and it is not.
+
+    Args:
+        robot: the arm as it really is, with its drives
+        model: the arm as the controller knows it
+        payload: as the controller knows it in the second run, in the flange frame
+        payload_true: what it really carries, in the flange frame
+        path: of the hand; `xu2024_rectangle()` by default
+        hand: that drags; `Hand()` by default
+        teach: what the drives do; `TeachMode()` by default
+        options: steps, noise, progress; `GuidedOptions()` by default
+    """
+    options = options or GuidedOptions()
+    runs = []
+    for k, known in enumerate((None, payload)):
+        part = replace(options, progress=_part(options.progress, 0.5 * k, 0.5))
+        runs.append(
+            guide(
+                robot,
+                model,
+                payload_true=payload_true,
+                payload_known=known,
+                path=path,
+                hand=hand,
+                teach=teach,
+                options=part,
+            )
+        )
+    return GuidingComparison(runs[0], runs[1])
+
+
+def simulable_arm(model: DynamicModel) -> RobotModel:
+    """An arm of real bodies that moves as an identified one does, to be dragged in its place.
+
+    Torques tell base parameters only; the links are the real bodies that explain the data best.
+
+    Args:
+        model: the identified arm
+    """
+    R = model.factor.weighted(solve_weighted(model.factor).weights)
+    found = feasible_parameters(model.robot, model.basis, R)
+    law, n = model.law, model.robot.n
+    extra = dict(zip(law.extra_names, found.extra, strict=True))
+    drive = replace(
+        found.robot.drive,
+        exponent=law.exponent if law.curved else np.ones(n),
+        stribeck=np.array([extra.get(f"Fs{j + 1}", 0.0) for j in range(n)]),
+        stribeck_speed=law.stribeck_speed if law.stribeck else np.ones(n),
+        load_coulomb=np.array([max(extra.get(f"Fl{j + 1}", 0.0), 0.0) for j in range(n)]),
+        sign_width=0.0,
+    )
+    return found.robot.with_drive(drive)
+
+
+def _postures(robot: RobotModel, path: RectanglePath, grip: Array) -> Array:
+    """Postures along the path, the first one where it starts, (G, n) [rad or m]."""
+    t = np.linspace(0.0, path.duration_s, 4 * _POSTURES_EACH_SIDE + 1)
+    found = [robot.home]
+    for point in path.at(t)[0]:
+        flange = point - path.R_base_flange @ grip
+        found.append(inverse_kinematics(robot, path.R_base_flange, position=flange, near=found[-1]))
+    return np.array(found[1:])
+
+
+def _part(
+    progress: Callable[[float], None] | None, start: float, share: float
+) -> Callable[[float], None] | None:
+    return None if progress is None else lambda done: progress(start + share * done)

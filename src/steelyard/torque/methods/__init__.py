@@ -1,0 +1,22 @@
+"""The methods of weighing, one file each, behind one interface: a `WeighingProblem` in, an `Answer` out."""
+
+from steelyard.torque.methods.difference import difference, difference_weighted
+from steelyard.torque.methods.direct import direct
+from steelyard.torque.methods.joint import joint
+from steelyard.torque.methods.problem import Answer, WeighingProblem
+from steelyard.torque.methods.static import combined, static
+from steelyard.torque.methods.torque_change import manufacturer, torque_change
+
+__all__ = ["METHODS", "Answer", "WeighingProblem"]
+
+METHODS = {
+    "direct": direct,
+    "difference": difference,
+    "weighted-difference": difference_weighted,
+    "torque-change": torque_change,
+    "manufacturer": manufacturer,
+    "static": static,
+    "combined": combined,
+    "joint": joint,
+}
+"""By the name that `weigh` and the command line know."""

@@ -1,0 +1,59 @@
+"""Joint: empty and loaded runs in one fit, each with friction of its own (gaz2017, conclusions).
+
+    empty  tau = Y_0 (pi, f_0),    loaded  tau = Y_L (pi, f_L) + Y_L J phi
+
+It is the direct method with the empty runs themselves in place of what they told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification.covariance import correlated_covariance
+from steelyard.identification.least_squares import solve_weighted
+from steelyard.identification.problem import Rows, kinds
+from steelyard.recording import Samples
+from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem, factor_of, gain_response
+
+__all__ = ["joint"]
+
+Array = NDArray[np.float64]
+
+
+def joint(problem: WeighingProblem) -> Answer:
+    """The payload from one fit of empty and loaded runs.
+
+    Args:
+        problem: loaded runs, and the empty runs
+    """
+    model, n = problem.model, problem.model.robot.n
+    if not problem.empty:
+        raise InvalidSamples("the joint method needs the empty runs too, to fit them with the loaded ones")
+    p = len(model.estimate.value)
+    own = np.isin(kinds(model.estimate.names), FRICTION)
+    none = np.zeros((p, int(own.sum())))
+    of_empty = np.column_stack([np.eye(p), none, np.zeros((p, 10))])
+    of_loaded = np.column_stack([np.diag(~own).astype(float), np.eye(p)[:, own], problem.jacobian])
+    prior = np.zeros((len(problem.fixed), of_loaded.shape[1] + 1))
+    prior[:, -11:] = problem.fixed
+    theta = [model.estimate.value, model.estimate.value]
+    for _ in range(problem.rounds):
+        rows = _rows(problem, problem.empty, theta[0], of_empty)
+        rows += _rows(problem, problem.loaded, theta[1], of_loaded)
+        factor = factor_of(rows)
+        solution = solve_weighted(factor, prior)
+        theta = [of_empty @ solution.value, of_loaded @ solution.value]
+    spread, _ = correlated_covariance(rows, solution, prior=prior)
+    noise = np.sqrt(np.mean(solution.noise.reshape(-1, n)[len(problem.empty) :] ** 2, axis=0))
+    response = gain_response(factor, solution, np.eye(factor.p), n)[-10:]
+    return Answer(solution.value[-10:], spread[-10:, -10:], solution.unknown[-10:], noise, 0.0, response)
+
+
+def _rows(problem: WeighingProblem, runs: Sequence[Samples], theta: Array, mixing: Array) -> list[Rows]:
+    """The rows of some runs in the unknowns of both."""
+    made = [problem.model.rows(part, theta) for part in runs]
+    return [Rows(part.Y @ mixing, part.tau, part.usable) for part in made]

@@ -1,0 +1,167 @@
+"""What to say about an online estimate: how sure it is, what is missing, and which motion would help.
+
+For each joint a slow swing from the present posture (0.3 rad to both sides in 2 s, the others at rest, whose
+torques then do not count) is imagined, and the standard deviation that a number would have after it computed.
+As long as the mass is not known as asked for, that number is the mass; then the one of the ten that is
+known least. To compare them, moments are divided by 0.1 m and inertias by (0.1 m)^2, the size of a part in a
+gripper.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.inertia import PARAMETER_NAMES
+from steelyard.torque.online.rows import OnlineRows
+from steelyard.torque.online.state import DirectState
+
+__all__ = ["OnlineAnswer", "best_motion", "status_of"]
+
+Array = NDArray[np.float64]
+
+_FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
+_SWING = 0.3  # [rad or m]
+_SWING_S = 2.0
+_SWING_SAMPLES = 16
+_SWING_ROWS = 250.0
+_SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
+_UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
+_STRANGE = 5.0  # standard deviations
+_WORTH = 0.7  # advice must promise a standard deviation this much smaller
+
+
+class OnlineAnswer(NamedTuple):
+    """The numbers behind a payload.
+
+    Attributes:
+        x: all unknowns, (m,)
+        covariance: of the payload, (10, 10); infinite where unknown
+        unknown: which of the ten the motion does not tell, (10,)
+        S: factor of the covariance of all unknowns, S S', (m, m)
+        weights: of the joints' rows, (n,)
+        contradiction: how far the samples have moved the arm, RMS in its standard deviations
+    """
+
+    x: Array
+    covariance: Array
+    unknown: NDArray[np.bool_]
+    S: Array
+    weights: Array
+    contradiction: float
+
+    @property
+    def half_width(self) -> float:
+        """Half-width of the mass's 95 % interval over the mass."""
+        return float(1.96 * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
+
+    @property
+    def least_known(self) -> int:
+        """Which of the ten is known least, for a part of 0.1 m."""
+        return int((np.sqrt(np.diag(self.covariance)) / _SIZE).argmax())
+
+
+def best_motion(answer: OnlineAnswer, rows: OnlineRows, q: Array, which: int = 0) -> tuple[int, float]:
+    """The joint whose swing would make a number surest, and the standard deviation it would have after, [SI].
+
+    Args:
+        answer: so far
+        rows: the row maker
+        q: present posture, (n,) [rad or m]
+        which: of the ten; the mass by default
+    """
+    n = len(q)
+    w = 2 * np.pi / _SWING_S
+    phase = w * _SWING_S * (np.arange(_SWING_SAMPLES) + 0.5) / _SWING_SAMPLES
+    std = np.empty(n)
+    for j in range(n):
+        motion = np.zeros((_SWING_SAMPLES, 3, n))
+        motion[:, 0] = q
+        motion[:, 0, j] += _SWING * np.sin(phase)
+        motion[:, 1, j] = _SWING * w * np.cos(phase)
+        motion[:, 2, j] = -_SWING * w**2 * np.sin(phase)
+        at_rest = np.array([np.zeros(n), motion[0, 0]])
+        H, _ = rows.rows(motion, np.zeros((_SWING_SAMPLES, n)), at_rest, answer.x)
+        H = H[:, j, :-1] * answer.weights[j]
+        std[j] = _std_after(answer.S, H * np.sqrt(_SWING_ROWS / _SWING_SAMPLES), which)
+    best = int(std.argmin())
+    return best, float(std[best])
+
+
+def status_of(
+    answer: OnlineAnswer, state: DirectState, rows: OnlineRows, *, distance: float, accuracy: float
+) -> str:
+    """How good an online estimate is, in sentences.
+
+    Args:
+        answer: the numbers
+        state: they come from
+        rows: the row maker
+        distance: of the nearest real body, in standard deviations
+        accuracy: that was asked for the mass
+    """
+    parts = [_first_words(answer, distance, accuracy)]
+    if np.isfinite(state.reach).all():
+        parts.append(_advice(answer, state, rows, 0 if answer.half_width > accuracy else answer.least_known))
+    if distance >= _FAR:
+        parts.append(f"do not trust this: the nearest real body is {distance:.0f} standard deviations away")
+    if answer.contradiction > _STRANGE:
+        parts.append(
+            f"do not trust this: the torques contradict the empty arm by {answer.contradiction:.0f} standard"
+            " deviations: is the model that of this arm, and did nothing touch it?"
+        )
+    if state.history:
+        parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
+    return "; ".join(part for part in (*parts, state.counts.words) if part)
+
+
+def _first_words(answer: OnlineAnswer, distance: float, accuracy: float) -> str:
+    if answer.unknown[0]:
+        return "the motion says nothing about the mass yet; do not use these numbers"
+    kilograms, half = answer.x[0], 1.96 * np.sqrt(answer.covariance[0, 0])
+    if answer.unknown.any():
+        names = ", ".join(np.array(PARAMETER_NAMES)[answer.unknown])
+        return f"mass {kilograms:.4g} +- {half:.2g} kg; the motion says nothing about {names}"
+    if kilograms < -half:
+        return (
+            f"do not trust this: the mass is {kilograms:.3g} +- {half:.2g} kg;"
+            " does the model hold a load that is gone?"
+        )
+    if kilograms < half:
+        return f"no payload can be told from none: mass {kilograms:.3g} +- {half:.2g} kg"
+    if answer.half_width <= accuracy:
+        return f"converged: the mass is known to {_percent(answer.half_width)}"
+    return f"the mass is known to {_percent(answer.half_width)}, {_percent(accuracy)} is asked for"
+
+
+def _advice(answer: OnlineAnswer, state: DirectState, rows: OnlineRows, which: int) -> str:
+    joint, std = best_motion(answer, rows, (state.reach[0] + state.reach[1]) / 2, which)
+    now = float(np.sqrt(answer.covariance[which, which]))
+    stays = 0.0
+    if not answer.unknown[which]:  # what no motion lowers: drive gains, a model that does not quite fit
+        stays = max(now**2 - float(answer.S[which] @ answer.S[which]), 0.0)
+        std = float(np.sqrt(std**2 + stays))
+    name = rows.robot.joint_names[joint]
+    if which:
+        known = "" if answer.unknown[which] else f" (+- {1.96 * now:.2g} {_UNITS[which]})"
+        told = f"least known is {PARAMETER_NAMES[which]}{known}"
+        return f"{told}: a swing of {name} would help most" if std < _WORTH * now else ""
+    if std > _WORTH * now:
+        return "more motion will hardly help: the model limits it" if stays > now**2 / 2 else "keep moving"
+    half = 1.96 * std / max(abs(answer.x[0]), 1e-12)
+    told = "" if answer.unknown[0] or half > 1.0 else f" (to {_percent(half)})"
+    return f"a swing of {name} by {_SWING:g} to both sides would help most{told}"
+
+
+def _percent(share: float) -> str:
+    """A share in percent, two digits, never with an exponent: 0.64 %, 12 %, 150 %."""
+    return f"{float(f'{100 * share:.2g}'):.15g} %"
+
+
+def _std_after(S: Array, H: Array, which: int) -> float:
+    """The standard deviation of one unknown after more rows."""
+    HS = H @ S
+    gain = np.linalg.solve(np.eye(len(H)) + HS @ HS.T, HS @ S[which])
+    return float(np.sqrt(max(S[which] @ S[which] - (HS @ S[which]) @ gain, 0.0)))

@@ -1,0 +1,384 @@
+"""The payload while the arm moves: the estimate of `weigh`, one sample at a time.
+
+Without forgetting it equals `weigh` with the same noise of the joints (`tests/contracts/`). Unknown are the
+payload, friction, and the arm with what its empty runs told as a prior (see `factor`). Samples are taken in
+blocks of five, and the work is shared: one step makes the rows, the next updates the factor by QR. Windows
+of 0.2 s are tested for a change (see `change`); where one is found, the last two windows are thrown away,
+and the payload restarts while the arm stays known. Residuals that are wider than the model says widen the
+answer: with information A_j from joint j whose variance is f_j times what was assumed,
+
+    C = A^-1 + A^-1 sum_j (f_j - 1) A_j A^-1
+
+(columns of payload and friction only, the arm is known from elsewhere; and no more than max_j f_j times
+A^-1, which holds with all columns).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.payload.physical import nearest_physical
+from steelyard.signals.stream import OnlineSample
+from steelyard.torque.online.advice import OnlineAnswer, status_of
+from steelyard.torque.online.change import change_statistic
+from steelyard.torque.online.doubt import Doubt
+from steelyard.torque.online.factor import (
+    NOTHING_STD,
+    factor_with,
+    forgotten,
+    inverse_factor,
+    prior_factor,
+    restarted,
+    solved,
+)
+from steelyard.torque.online.friction import Creep, friction_change
+from steelyard.torque.online.noise import slow_noise
+from steelyard.torque.online.rows import OnlineRows
+from steelyard.torque.online.sample import Counts, checked_row, fault_of, lonely_spikes
+from steelyard.torque.online.spread import Spread
+from steelyard.torque.online.state import DirectState, Episode, Window
+
+__all__ = ["DirectEstimator", "DirectOptions"]
+
+Array = NDArray[np.float64]
+
+_MOST_EPISODES = 1000
+_SETTLED = 10  # windows: before, residuals tell of the unknowns, not of the noise
+_HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be told from it
+_CLOCK_ROUNDING_S = 1e-4
+_YOUNG = 15  # windows
+_UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
+
+
+@dataclass(frozen=True)
+class DirectOptions:
+    """How the direct estimator works.
+
+    Attributes:
+        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+        forgetting_s: time after which payload and friction count 1/e, [s]; None to forget nothing
+        alarm: threshold of the test for a change, see `change`; None to test for none
+        window_s: length of the tested windows, [s]; a change is seen after one to two of them
+        friction_change: how much friction may change with the payload, as a share of Fc + Fv
+        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`
+        longest_gap_s: a longer one is a pause, [s]
+        block: samples that are taken together
+    """
+
+    accuracy: float = 0.01
+    forgetting_s: float | None = None
+    alarm: float | None = 60.0
+    window_s: float = 0.2
+    friction_change: float = 0.03
+    lowest_speed: float = 0.01
+    longest_gap_s: float = 0.25
+    block: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("accuracy", "forgetting_s", "alarm", "window_s", "longest_gap_s", "block"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InvalidSamples(f"{name} must be positive, got {value}")
+
+
+@dataclass(frozen=True, eq=False)
+class DirectEstimator:
+    """Weighs the payload of a known arm sample by sample. States are values; `step` changes none.
+
+    Attributes:
+        model: of the empty arm
+        kinematics: whether the stream holds 'measured' or 'commanded' motion; it must be the model's
+        noise: standard deviation of each joint's torque that weighs its rows, (n,) [Nm or N]; by default
+            that of the model, widened by its correlation in time (see `noise`)
+        options: see `DirectOptions`
+    """
+
+    model: DynamicModel
+    kinematics: Literal["measured", "commanded"]
+    noise: Array | None = None
+    options: DirectOptions = field(default_factory=DirectOptions)
+    _rows: OnlineRows = field(init=False, repr=False)
+    _weights: Array = field(init=False, repr=False)
+    _prior: Array = field(init=False, repr=False)
+    _doubt: Doubt = field(init=False, repr=False)
+    _friction_change: Array = field(init=False, repr=False)
+    _creep: Creep = field(init=False, repr=False)
+    _empty: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kinematics != self.model.kinematics:
+            raise InvalidSamples(
+                f"the model was fitted to {self.model.kinematics} motion, the stream holds"
+                f" {self.kinematics} motion"
+            )
+        n = self.model.robot.n
+        noise = np.array(slow_noise(self.model) if self.noise is None else self.noise, dtype=float)
+        if noise.shape != (n,) or not (np.isfinite(noise).all() and (noise > 0).all()):
+            raise InvalidSamples(f"noise must be {n} positive numbers, got {noise}")
+        rows = OnlineRows.of(self.model)
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_weights", 1.0 / noise)
+        object.__setattr__(self, "_prior", prior_factor(self.model, rows))
+        object.__setattr__(self, "_doubt", Doubt.of(self.model, rows, self._prior))
+        object.__setattr__(self, "_empty", solved(self._prior))
+        change = friction_change(self.model, rows, self.options.friction_change)
+        object.__setattr__(self, "_friction_change", change)
+        creep = Creep.of(self.model, rows, self._weights, self.options.lowest_speed)
+        object.__setattr__(self, "_creep", creep)
+
+    # --- the three verbs --------------------------------------------------------------------------------
+
+    def init(self) -> DirectState:
+        """The state before the first sample."""
+        n, m, R = self.model.robot.n, self._rows.m, self._prior
+        known = 10 + self._rows.friction
+        return DirectState(
+            R=R,
+            base=R,
+            safe=R,
+            x=solved(R),
+            pending=(),
+            prepared=(),
+            memory=np.zeros((2, n)),
+            last_s=-np.inf,
+            last_tau=np.zeros(n),
+            window=Window.nothing(n, m),
+            information=np.zeros((n, known, known)),
+            pull=np.zeros((n, m)),
+            spread=Spread.nothing(n),
+            reach=_no_reach(n),
+            start_s=-np.inf,
+            windows=0,
+            counts=Counts(),
+            history=(),
+        )
+
+    def step(self, state: DirectState, sample: OnlineSample) -> DirectState:
+        """The state after one more sample. Bad samples are counted and skipped.
+
+        Args:
+            state: as `init` or `step` gave it
+            sample: one instant
+        """
+        row = checked_row(sample, self.model.robot.n)
+        if fault := fault_of(row, state.last_s, self.model.robot.limits.tau_max):
+            last_s = row[0] if fault == "saturated" else state.last_s
+            return state._replace(counts=state.counts.plus(fault), last_s=last_s)
+        if row[0] - state.last_s > self.options.longest_gap_s:
+            state = self._begun(state, row) if state.start_s == -np.inf else self._paused(state, row[0])
+        pending = (*state.pending, row)
+        if len(pending) <= self.options.block:
+            return self._with_work_done(state)._replace(pending=pending, last_s=float(row[0]))
+        while state.prepared or self._due(state):
+            state = self._with_work_done(state)
+        state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
+        return state._replace(pending=(row,), last_s=float(row[0]))
+
+    def estimate(self, state: DirectState, *, physical: bool = True) -> Payload:
+        """What the arm carries now, with all samples of the state.
+
+        Args:
+            state: as `init` or `step` gave it
+            physical: look for the nearest real body, which takes much longer than a step; else the plain one
+        """
+        answer = self._answer(self._drained(state))
+        plain = InertialParameters.from_vector(answer.x[:10], self.model.robot.flange)
+        body, distance = plain, 0.0
+        if physical and not answer.unknown.any():
+            body, distance = nearest_physical(plain, answer.covariance)
+        status = status_of(answer, state, self._rows, distance=distance, accuracy=self.options.accuracy)
+        noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
+        return Payload(
+            body=body, unconstrained=plain, covariance=answer.covariance, noise=noise, status=status
+        )
+
+    # --- cheap views -------------------------------------------------------------------------------------
+
+    def converged(self, state: DirectState) -> bool:
+        """Whether the mass is as sure as was asked for.
+
+        Args:
+            state: as `init` or `step` gave it
+        """
+        return self._answer(self._drained(state)).half_width <= self.options.accuracy
+
+    # --- inside ------------------------------------------------------------------------------------------
+
+    def _begun(self, state: DirectState, row: Array) -> DirectState:
+        """The state when the first sample comes; friction remembers from there."""
+        n, q = self.model.robot.n, row[1 : 1 + self.model.robot.n]
+        u = q if self._rows.mixing is None else self._rows.mixing @ q
+        return state._replace(
+            memory=np.array([np.zeros(n), u]),
+            last_tau=row[-n:].copy(),
+            window=Window.nothing(n, self._rows.m, float(row[0])),
+            start_s=float(row[0]),
+        )
+
+    def _paused(self, state: DirectState, t: float) -> DirectState:
+        """The state after a hole in the stream: what was pending is taken, the window ends."""
+        state = self._drained(state)
+        state = self._judged(state) if state.window.rows.any() else state
+        window = Window.nothing(len(self._weights), self._rows.m, float(t))
+        return state._replace(window=window, counts=state.counts.plus("gaps"))
+
+    def _drained(self, state: DirectState) -> DirectState:
+        """The state with every sample in its factor."""
+        state = self._processed(state) if state.prepared else state
+        if not state.pending:
+            return state
+        rows = np.array(state.pending)
+        state = self._prepared(state, rows, rows[-1, -len(self._weights) :])
+        return self._processed(state)._replace(pending=())
+
+    def _due(self, state: DirectState) -> bool:
+        return state.window.end_s - state.window.start_s > self.options.window_s - _CLOCK_ROUNDING_S
+
+    def _with_work_done(self, state: DirectState) -> DirectState:
+        """The state after one piece of waiting work: steps between blocks share it, so that none is long."""
+        if state.prepared:
+            return self._processed(state)
+        return self._judged(state) if self._due(state) else state
+
+    def _prepared(self, state: DirectState, block: Array, next_tau: Array) -> DirectState:
+        """The state with the rows of a block of samples [t q v a tau], (k, 1 + 4 n)."""
+        n = len(self._weights)
+        motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
+        rows, memory = self._rows.rows(motion, tau, state.memory, self._empty)
+        rows *= self._weights[:, None]
+        counting = np.abs(motion[:, 1]) >= self.options.lowest_speed
+        creep = self._creep.pull(rows[:, :, :4] * counting[:, :, None], motion[:, 1])
+        return state._replace(prepared=(rows, block, next_tau, creep), memory=memory)
+
+    def _processed(self, state: DirectState) -> DirectState:
+        """The state with its prepared block in the factor."""
+        rows, block, next_tau, creep = state.prepared
+        n = len(self._weights)
+        motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
+        usable = np.abs(motion[:, 1]) >= self.options.lowest_speed
+        e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
+        spikes = lonely_spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
+        usable[spikes] = False
+        reach = state.reach
+        counts = state.counts
+        if spikes.any():
+            counts = counts.plus("spikes", int(spikes.sum()))
+        state = state._replace(
+            prepared=(),
+            last_tau=tau[-1],
+            counts=counts.plus("used", len(block) - int(spikes.sum())),
+            reach=np.array(  # one sample of a block is enough for advice
+                [
+                    np.minimum(reach[0], motion[-1, 0]),
+                    np.maximum(reach[1], motion[-1, 0]),
+                    np.maximum(reach[2], np.abs(motion[-1, 1])),
+                ]
+            ),
+        )
+        if not usable.all():
+            rows, e = rows * usable[:, :, None], e * usable
+        state = self._informed(state, rows, e, usable.sum(axis=0), float(block[-1, 0]))
+        return state._replace(window=state.window._replace(friction=state.window.friction + creep))
+
+    def _informed(
+        self, state: DirectState, rows: Array, e: Array, count: NDArray[np.int64], last_s: float
+    ) -> DirectState:
+        """The state with rows in its factor and its window; those that do not count are zero."""
+        window = state.window
+        if not count.any():
+            return state._replace(window=window._replace(end_s=last_s, samples=window.samples + len(rows)))
+        R, information, pull = state.R, state.information, state.pull
+        if self.options.forgetting_s is not None:
+            weight = float(np.exp((window.end_s - last_s) / self.options.forgetting_s))
+            R = forgotten(R, weight, information.shape[1])
+            information, pull = weight * information, weight * pull
+        flat = rows.reshape(-1, rows.shape[2])
+        near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
+        window = Window(
+            window.start_s,
+            last_s,
+            window.payload + flat[:, :4].T @ flat,
+            window.joints + rows.sum(axis=0),
+            window.friction,
+            window.squares + (e**2).sum(axis=0),
+            window.rows + count,
+            window.samples + len(rows),
+        )
+        return state._replace(
+            R=factor_with(R, flat),
+            information=information + near.transpose(0, 2, 1) @ near,
+            pull=pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0) if self._doubt.gain.any() else pull,
+            window=window,
+        )
+
+    def _judged(self, state: DirectState) -> DirectState:
+        """The state at the end of a window: another payload, or the same with a window more."""
+        window = state.window
+        empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
+        if not window.rows.any():
+            return state._replace(window=empty)
+        if self.options.alarm is not None and state.spread.windows >= _HEARD and window.moving:
+            statistic = change_statistic(window, state.base, state.x)
+            if statistic > self.options.alarm * state.spread.inflation.max():
+                return self._changed(state, statistic)._replace(window=empty)
+        x = solved(state.R)
+        spread = state.spread
+        if state.windows >= _SETTLED:
+            total = window.joints[:, -1] - window.joints[:, :-1] @ x
+            spread = spread.with_window(total, window.squares, window.rows)
+        windows = state.windows + 1
+        return state._replace(
+            base=state.R, safe=state.base, x=x, spread=spread, window=empty, windows=windows
+        )
+
+    def _changed(self, state: DirectState, statistic: float) -> DirectState:
+        """The state when another payload was taken: the last windows thrown away, the arm kept.
+
+        Changes that follow each other within seconds speak of noise that the model does not know.
+        """
+        young = state.windows < _YOUNG
+        before = self._answer(state._replace(R=state.safe))
+        episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
+        R = restarted(state.safe, self._friction_change)
+        return state._replace(
+            R=R,
+            base=R,
+            safe=R,
+            x=solved(R),
+            information=np.zeros_like(state.information),
+            pull=np.zeros_like(state.pull),
+            spread=state.spread.with_surprise(statistic / 4) if young and state.history else state.spread,
+            reach=_no_reach(len(self._weights)),
+            start_s=state.window.start_s,
+            windows=0,
+            history=(*state.history[-_MOST_EPISODES + 1 :], episode),
+        )
+
+    def _answer(self, state: DirectState) -> OnlineAnswer:
+        S, x = inverse_factor(state.R), solved(state.R)
+        near = state.information.shape[1]
+        C = S[:10] @ S.T
+        unknown = np.diag(C) > (_UNKNOWN * NOTHING_STD) ** 2
+        excess = np.tensordot(state.spread.inflation - 1.0, state.information, axes=1)
+        contradiction = self._doubt.contradiction(x)
+        covariance = C[:, :10] + C[:, :near] @ excess @ C[:, :near].T
+        most = state.spread.inflation.max() * np.diag(C) / np.diag(covariance)
+        narrower = np.sqrt(np.minimum(most, 1.0))
+        covariance *= np.outer(narrower, narrower) * max(1.0, contradiction) ** 2
+        covariance += self._doubt.of_gains(S, state.pull)
+        covariance[unknown, unknown] = np.inf
+        covariance = (covariance + covariance.T) / 2
+        return OnlineAnswer(x, covariance, unknown, S, self._weights, contradiction)
+
+
+def _no_reach(n: int) -> Array:
+    return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])

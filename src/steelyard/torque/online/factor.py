@@ -1,0 +1,132 @@
+"""Square-root information: a triangular factor that is updated, forgets, and restarts.
+
+All that samples and the empty arm tell about the unknowns x = [payload, friction, arm] is R x = z + unit
+noise with R upper triangular; [R z] is kept as one triangle and updated by QR with new rows divided by
+their noise. Nothing is ever subtracted, so the information stays positive and symmetric whatever the rows
+are. By the order of the unknowns the last rows of R are what is known of the arm alone (payload and
+friction integrated out), the first ones what is known of payload and friction given the arm. So
+
+    forgetting     the first rows times sqrt(lambda): the arm is not forgotten
+    a new payload  the first ten rows replaced by nothing: exact marginalisation, arm and friction stay
+    other friction the covariance of friction given the arm grows by Q, its mean stays
+
+The prior is that of `weigh`: what the empty runs told about the arm (combinations of parameters where they do
+not tell each alone), nothing about friction. "Nothing" is a standard deviation of 1e4 (SI), so that R can
+always be solved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from steelyard.identification import DynamicModel
+from steelyard.robot.triangle import triangle_with
+from steelyard.torque.methods.problem import WeighingProblem
+from steelyard.torque.online.rows import OnlineRows
+
+__all__ = ["NOTHING_STD", "factor_with", "forgotten", "inverse_factor", "prior_factor", "restarted", "solved"]
+
+Array = NDArray[np.float64]
+
+NOTHING_STD = 1e4
+_EXACT_STD = 1e-6  # of a parameter that was set, not estimated
+_BLOCK = 8  # columns that LAPACK treats together
+
+
+def prior_factor(model: DynamicModel, rows: OnlineRows) -> Array:
+    """The factor of what the empty arm tells, (m + 1, m + 1).
+
+    Args:
+        model: of the empty arm
+        rows: its row maker
+    """
+    value = model.estimate.value[rows.theta_order]
+    covariance = model.estimate.covariance[np.ix_(rows.theta_order, rows.theta_order)]
+    told = np.arange(len(value)) >= rows.friction
+    told &= np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)
+    if np.isinf(np.diag(covariance)[rows.friction :]).any():
+        known = _with_combinations(model, rows)
+    else:
+        whitening = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(told, told)]))
+        known = np.zeros((len(whitening), rows.m + 1))
+        known[:, 10 + np.flatnonzero(told)] = whitening
+        known[:, -1] = whitening @ value[told]
+    std = np.full(rows.m, NOTHING_STD)
+    std[10:][np.diag(covariance) == 0] = _EXACT_STD
+    weak = np.zeros((rows.m, rows.m + 1))
+    np.fill_diagonal(weak, 1.0 / std)
+    weak[10:, -1] = value / std[10:]
+    stacked = np.vstack([weak[~np.concatenate([np.zeros(10, bool), told])], known])
+    return np.asfortranarray(triangle_with(np.zeros((rows.m + 1, rows.m + 1)), stacked))
+
+
+def _with_combinations(model: DynamicModel, rows: OnlineRows) -> Array:
+    """Rows of what the empty runs tell where they do not tell each parameter alone, (r, m + 1)."""
+    prior = WeighingProblem(model, (), np.zeros((0, 11))).prior()
+    known = np.zeros((len(prior), rows.m + 1))
+    known[:, 10:-1], known[:, -1] = prior[:, rows.theta_order], prior[:, -1]
+    return known
+
+
+def factor_with(R: Array, rows: Array) -> Array:
+    """The factor with more rows.
+
+    Args:
+        R: factor so far, (m + 1, m + 1)
+        rows: new rows [H tau] over their noise, (N, m + 1)
+    """
+    return np.asarray(lapack.dtpqrt(0, _BLOCK, R, rows)[0])
+
+
+def solved(R: Array) -> Array:
+    """The unknowns, (m,).
+
+    Args:
+        R: factor, (m + 1, m + 1)
+    """
+    return np.asarray(lapack.dtrtrs(R[:-1, :-1], R[:-1, -1])[0])
+
+
+def inverse_factor(R: Array) -> Array:
+    """S with the covariance S S' of the unknowns, (m, m).
+
+    Args:
+        R: factor, (m + 1, m + 1)
+    """
+    return np.asarray(lapack.dtrtri(R[:-1, :-1])[0])
+
+
+def forgotten(R: Array, weight: float, nuisances: int) -> Array:
+    """The factor after forgetting payload and friction a little; what is known of the arm stays.
+
+    Args:
+        R: factor, (m + 1, m + 1)
+        weight: lambda, what the information so far still counts
+        nuisances: number of unknowns that are payload or friction
+    """
+    faded = R.copy(order="F")
+    faded[:nuisances] *= np.sqrt(weight)
+    weak = np.zeros((nuisances, len(R)))
+    np.fill_diagonal(weak, np.sqrt(1.0 - weight) / NOTHING_STD)
+    return factor_with(faded, weak)
+
+
+def restarted(R: Array, friction_change: Array) -> Array:
+    """The factor after another payload was taken: payload unknown, friction less sure, the arm as before.
+
+    Args:
+        R: factor, (m + 1, m + 1)
+        friction_change: standard deviation of the change of each friction coefficient, (f,) [SI]
+    """
+    out = R.copy(order="F")
+    out[:10] = 0.0
+    out[range(10), range(10)] = 1.0 / NOTHING_STD
+    friction = slice(10, 10 + len(friction_change))
+    S = np.linalg.inv(R[friction, friction])
+    wider = S @ S.T + np.diag(friction_change**2)
+    flip = np.linalg.cholesky(wider[::-1, ::-1])[::-1, ::-1]  # upper triangular U with U U' = wider
+    out[friction, 10:] = np.linalg.inv(flip) @ S @ R[friction, 10:]
+    out[friction, friction] = np.triu(out[friction, friction])
+    return out

@@ -1,0 +1,208 @@
+"""The rows of a few samples in the unknowns of the online estimate.
+
+    tau = H x,   x = [payload (10), friction (f), arm (p - f)],   H = [Y J, Y_friction, Y_arm]
+
+Y is the regressor of the model's parameters and J the payload Jacobian, as in `steelyard.torque.weigh`;
+only the order of the columns differs (see `steelyard.torque.online.factor` for why). A friction law that
+remembers (presliding) keeps its direction z and the drives' positions u from block to block. Friction that
+grows with the carried torque L = Y_links theta, Fl |L| s, is linear in theta once the sign of L is known,
+and Fl is from the empty arm; the sign is that of the measured torque less friction, so rows do not depend
+on an early, wrong payload.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.identification import DynamicModel, FrictionLaw
+from steelyard.identification.problem import kinds
+from steelyard.robot import RobotModel
+
+__all__ = ["FRICTION", "OnlineRows"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_KNOWN_SHARE_STD = 0.02
+
+FRICTION = ("Fc", "Fv", "B", "Fs")
+"""What changes from day to day and with the load: estimated anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineRows:
+    """Makes rows of a few samples.
+
+    Attributes:
+        robot: with the speed law of the model in its drives
+        law: of friction
+        theta_order: which parameter of the model each unknown after the payload is, (p,)
+        friction: how many of them are friction
+        names: of all unknowns after the payload
+        payload_rows: parameters of the model that a payload changes
+        J: how it changes them, (len(payload_rows), 10)
+        coulomb: columns of Fc among the parameters of the model, (n,)
+        mixing: U of drive motion u = U q, (n, n); None when each motor turns one joint
+        links: which parameters of the model are those of links
+        columns: of the regressor that are base parameters
+        shares: Fl of each joint where the empty arm knows it, else 0, (n,)
+    """
+
+    robot: RobotModel
+    law: FrictionLaw
+    theta_order: Indices
+    friction: int
+    names: tuple[str, ...]
+    payload_rows: Indices
+    J: Array
+    coulomb: Indices
+    mixing: Array | None
+    links: Indices
+    columns: Indices
+    shares: Array
+
+    @classmethod
+    def of(cls, model: DynamicModel) -> OnlineRows:
+        """The row maker of a model.
+
+        Args:
+            model: of the empty arm
+        """
+        law, robot = model.law, model.robot
+        exponent = law.exponent if law.curved else np.ones(robot.n)
+        kind = kinds(model.estimate.names)
+        nuisance = np.isin(kind, FRICTION)
+        order = np.concatenate([np.flatnonzero(nuisance), np.flatnonzero(~nuisance)])
+        jacobian = model.basis.payload_jacobian
+        changed = np.flatnonzero(np.abs(jacobian).max(axis=1) > 0)
+        C = robot.drive.coupling
+        return cls(
+            robot=robot.with_drive(replace(robot.drive, exponent=exponent, sign_width=0.0)),
+            law=law,
+            theta_order=order,
+            friction=int(nuisance.sum()),
+            names=tuple(np.array(model.estimate.names)[order].tolist()),
+            payload_rows=changed,
+            J=jacobian[changed],
+            coulomb=np.flatnonzero(kind[: len(model.basis)] == "Fc"),
+            mixing=None if C is None else C / np.diag(C)[:, None],
+            links=np.flatnonzero(~np.isin(kind, ("Ia", "Fc", "Fv", "B", "Fs", "Fl"))),
+            columns=model.basis.independent,
+            shares=_known_shares(model),
+        )
+
+    @property
+    def m(self) -> int:
+        """Number of unknowns."""
+        return 10 + len(self.theta_order)
+
+    def theta(self, x: Array) -> Array:
+        """The parameters of the loaded arm in the order of the model, (p,).
+
+        Args:
+            x: the unknowns, (m,)
+        """
+        theta = np.empty(len(self.theta_order))
+        theta[self.theta_order] = x[10:]
+        theta[self.payload_rows] += self.J @ x[:10]
+        return theta
+
+    def regressor(self, motion: Array, memory: Array, x: Array) -> tuple[Array, Array]:
+        """The regressor of the model's parameters, (k, n, p), and what friction remembers, (2, n).
+
+        Args:
+            motion: q, v and a of each sample, (k, 3, n)
+            memory: direction z and position u of the drives before, (2, n)
+            x: the unknowns, for the torque that gears carry, (m,)
+        """
+        q, v, a = motion[:, 0], motion[:, 1], motion[:, 2]
+        Y = self.robot.regressor(q, v, a)[:, :, self.columns]
+        if self.law.direction == "exact" and not self.law.extra_names:
+            return Y, memory
+        u, speed = (q, v) if self.mixing is None else (q @ self.mixing.T, v @ self.mixing.T)
+        s, memory = self._directions(u, speed, memory)
+        self._write(Y, s, self.coulomb)
+        extra = self._extra(Y, s, speed, x)
+        if not extra:
+            return Y, memory
+        p = Y.shape[2]
+        out = np.zeros((*q.shape, p + len(self.law.extra_names)))
+        out[:, :, :p] = Y
+        for i, values in enumerate(extra):
+            self._write(out, values, p + i * q.shape[1] + np.arange(q.shape[1]))
+        return out, memory
+
+    def rows(self, motion: Array, tau: Array, memory: Array, x: Array) -> tuple[Array, Array]:
+        """The rows [H tau], (k, n, m + 1), and what friction remembers, (2, n).
+
+        Args:
+            motion: q, v and a of each sample, (k, 3, n)
+            tau: torques, (k, n) [Nm or N]
+            memory: direction z and position u of the drives before, (2, n)
+            x: the unknowns, for the torque that gears carry, (m,)
+        """
+        Y, memory = self.regressor(motion, memory, x)
+        if self.law.load and self.mixing is None:
+            Y, tau = self._linear_in_load(Y, tau, x)
+        out = np.empty((*tau.shape, self.m + 1))
+        out[:, :, :10] = Y[:, :, self.payload_rows] @ self.J
+        out[:, :, 10:-1] = Y[:, :, self.theta_order]
+        out[:, :, -1] = tau
+        return out, memory
+
+    def _linear_in_load(self, Y: Array, tau: Array, x: Array) -> tuple[Array, Array]:
+        """Fl |L| s made linear in theta: |L| = sign(L) L, and the sign is that of torque less friction."""
+        joints = np.arange(tau.shape[1])
+        theta = self.theta(x)
+        other = np.setdiff1d(np.arange(Y.shape[2] - len(joints)), self.links)
+        load = tau - Y[:, :, other] @ theta[other]
+        s = Y[:, joints, self.coulomb]
+        slope = self.shares * np.sign(load) * s
+        load = load / (1.0 + slope)
+        Y = Y.copy()
+        Y[:, :, self.links] *= 1.0 + slope[:, :, None]
+        Y[:, joints, Y.shape[2] - len(joints) + joints] = np.abs(load) * s
+        return Y, tau + slope * load
+
+    def _extra(self, Y: Array, s: Array, speed: Array, x: Array) -> list[Array]:
+        extra = []
+        if self.law.stribeck:
+            extra.append(np.exp(-((speed / self.law.stribeck_speed) ** 2)) * s)
+        if self.law.load:
+            load = Y[:, :, self.links] @ self.theta(x)[self.links]
+            carried = load if self.mixing is None else load @ np.linalg.inv(self.mixing)
+            extra.append(np.abs(carried) * s)
+        return extra
+
+    def _directions(self, u: Array, speed: Array, memory: Array) -> tuple[Array, Array]:
+        if self.law.direction != "presliding":
+            return self.law.directions(u, speed), memory
+        z, before = memory
+        s = np.empty_like(u)
+        for i, here in enumerate(u):
+            way = here - before
+            kept = np.exp(-np.abs(way) / self.law.width)
+            z = kept * z + np.sign(way) * (1.0 - kept)
+            s[i], before = z, here
+        return s, np.array([z, before])
+
+    def _write(self, out: Array, values: Array, columns: Indices) -> None:
+        """Writes one column a drive into the rows of the joints that it acts on."""
+        if self.mixing is None:
+            joints = np.arange(values.shape[1])
+            out[:, joints, columns] = values
+            return
+        for drive, joint in np.argwhere(self.mixing):
+            out[:, joint, columns[drive]] = self.mixing[drive, joint] * values[:, drive]
+
+
+def _known_shares(model: DynamicModel) -> Array:
+    """Fl of each joint where its uncertainty is small, (n,)."""
+    n, estimate = model.robot.n, model.estimate
+    if not model.law.load:
+        return np.zeros(n)
+    value, std = estimate.value[-n:], estimate.std[-n:]
+    return np.where((std < _KNOWN_SHARE_STD) & (np.abs(value) < 1.0), value, 0.0)

@@ -1,0 +1,29 @@
+"""Payloads from a wrist force/torque sensor: a static stage at rest, a dynamic stage in motion."""
+
+from steelyard.wrist.dynamic import weigh_dynamic
+from steelyard.wrist.kalman import PoseKalmanFilter, samples_from_pose
+from steelyard.wrist.kinematics import samples_from_imu, samples_from_joints
+from steelyard.wrist.payload import WrenchPayload, payload_at_rest
+from steelyard.wrist.recording import WrenchRecording
+from steelyard.wrist.rest import Postures, RestRule, find_postures
+from steelyard.wrist.samples import WrenchSamples
+from steelyard.wrist.sensor import WristSensor
+from steelyard.wrist.static import StaticWeight, weigh_static
+
+__all__ = [
+    "PoseKalmanFilter",
+    "Postures",
+    "RestRule",
+    "StaticWeight",
+    "WrenchPayload",
+    "WrenchRecording",
+    "WrenchSamples",
+    "WristSensor",
+    "find_postures",
+    "payload_at_rest",
+    "samples_from_imu",
+    "samples_from_joints",
+    "samples_from_pose",
+    "weigh_dynamic",
+    "weigh_static",
+]

@@ -1,0 +1,268 @@
+"""The dynamic stage: ten parameters from a moving arm, with what the static stage knows.
+
+The unknowns are theta = (phi, drift, U, V). With a static stage, its twelve numbers and their whole
+covariance are a prior, so that the uncertainty of drift and tilt is in the answer; estimators that do not
+weigh rows take drift and tilt as they are. Without one, all are estimated together. The tilt enters the
+wrench through u = R' g(U, V) - a; the columns of U and V are the derivatives there, and the problem is set
+up anew at each tilt until it stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.payload.physical import nearest_physical
+from steelyard.wrist.calibration import calibrated_wrench_covariance
+from steelyard.wrist.estimators import LeastSquares, MaximumLikelihood, WeightedLeastSquares
+from steelyard.wrist.gravity import checked_gravity, tilted_gravity, tilted_gravity_slope
+from steelyard.wrist.payload import UNKNOWNS, WrenchPayload
+from steelyard.wrist.problem import WrenchEstimator, WrenchFit, WrenchProblem
+from steelyard.wrist.regressor import wrench_regressor
+from steelyard.wrist.samples import WrenchSamples
+from steelyard.wrist.static import StaticWeight
+
+__all__ = ["weigh_dynamic", "wrench_problem"]
+
+Array = NDArray[np.float64]
+
+_FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
+_SIGNIFICANT = 4.5
+_TILTS = 6
+_STATIC = [0, 1, 2, 3, *range(10, 18)]  # where the twelve numbers of the static stage are among the eighteen
+
+
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """What is unknown, and where the search stands."""
+
+    samples: WrenchSamples
+    nominal: Array
+    value: Array  # of the eighteen numbers
+    information: Array  # prior, (18, 18)
+    prior: Array  # (18,)
+    free: NDArray[np.int64]  # which of the eighteen are unknown
+    slopes: bool = False
+
+    def problem(self) -> WrenchProblem:
+        """The regression at the present tilt; the unknown tilt is what is to be added to it."""
+        samples, angles = self.samples, self.value[16:]
+        x = samples.features(tilted_gravity(self.nominal, angles))
+        N = len(samples)
+        by_tilt = np.einsum("nji,jk->nik", samples.R_base_sensor, tilted_gravity_slope(self.nominal, angles))
+        nothing = np.zeros((N, 9))
+        tilts = [
+            wrench_regressor(np.column_stack([by_tilt[:, :, k], nothing])) @ self.value[:10] for k in range(2)
+        ]
+        columns = np.concatenate([np.tile(np.eye(6), (N, 1, 1)), np.stack(tilts, axis=2)], axis=2)
+        chosen = self.free[self.free >= 10] - 10
+        exact = [columns[:, :, chosen]]
+        known = [k for k in range(6) if k not in chosen]
+        wrench = samples.wrench - columns[:, :, known] @ self.value[10:][known]
+        if self.slopes:
+            exact.append((samples.t - samples.t.mean())[:, None, None] * np.eye(6))
+        prior, L = self.prior.copy(), self.information
+        prior[16:] -= angles
+        more = 6 * self.slopes
+        p = len(self.free) + more
+        value, information = np.zeros(p), np.zeros((p, p))
+        value[: p - more] = prior[self.free]
+        information[: p - more, : p - more] = L[np.ix_(self.free, self.free)]
+        return WrenchProblem(
+            x,
+            samples.feature_covariance,
+            np.concatenate(exact, axis=2),
+            wrench,
+            samples.wrench_covariance,
+            value,
+            information,
+        )
+
+    def moved(self, fit: WrenchFit) -> tuple[_Setting, float]:
+        """The setting at a solution, and how far the tilt went, [rad]."""
+        value = self.value.copy()
+        found = fit.value[: len(self.free)]
+        tilt = self.free >= 16
+        value[self.free[~tilt]] = found[~tilt]
+        value[self.free[tilt]] += found[tilt]
+        return replace(self, value=value), float(np.abs(found[tilt]).max(initial=0.0))
+
+
+def weigh_dynamic(
+    samples: WrenchSamples,
+    static: StaticWeight | None = None,
+    *,
+    estimator: WrenchEstimator | None = None,
+    gravity_base: ArrayLike | None = None,
+    tilt: bool = True,
+    drift_again: bool = False,
+) -> WrenchPayload:
+    """What the arm carries: ten parameters with covariance, from samples of a moving sensor.
+
+    Args:
+        samples: wrench and motion
+        static: what postures at rest told: drift, tilt, mass, centre of mass; None to estimate all at once
+        estimator: how; `MaximumLikelihood()` by default
+        gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; as in `static`, else upright
+        tilt: whether the base may be tilted; with `static`, that stage decides
+        drift_again: the zero drift has changed since the static stage: estimate it anew
+    """
+    estimator = estimator or MaximumLikelihood()
+    setting = _setting(samples, static, estimator, gravity_base=gravity_base, tilt=tilt, anew=drift_again)
+    if 6 * len(samples) <= len(setting.free) + 6:
+        raise InvalidSamples(f"{len(samples)} samples are too few for {len(setting.free)} unknowns")
+    trend, trend_std = _trend(setting)
+    moves = bool((np.abs(trend) > _SIGNIFICANT * trend_std).any())
+    setting = replace(setting, slopes=moves)
+    noise = calibrated_wrench_covariance(setting.problem())
+    setting = replace(setting, samples=replace(samples, wrench_covariance=noise))
+    setting, fit = _solve(setting, estimator)
+    if setting.value[0] < 0 and setting.value[0] < -3 * np.sqrt(fit.covariance[0, 0]):
+        raise InvalidRecording(
+            f"the load weighs {setting.value[0]:.3f} kg: the wrench has the other sign than stated; say"
+            " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse)"
+        )
+    return _answer(setting, fit, estimator, trend=trend, trend_std=trend_std, moves=moves)
+
+
+def wrench_problem(samples: WrenchSamples, static: StaticWeight, phi: Array | None = None) -> WrenchProblem:
+    """The regression of the ten parameters alone, drift and tilt taken from the static stage.
+
+    Args:
+        samples: wrench and motion
+        static: what postures at rest told
+        phi: first guess of the ten, (10,); a point mass from the static stage by default
+    """
+    setting = _setting(samples, static, LeastSquares(), gravity_base=None, tilt=True, anew=False)
+    problem = setting.problem()
+    return replace(problem, prior_value=setting.value[:10] if phi is None else phi)
+
+
+def _setting(
+    samples: WrenchSamples,
+    static: StaticWeight | None,
+    estimator: WrenchEstimator,
+    *,
+    gravity_base: ArrayLike | None,
+    tilt: bool,
+    anew: bool,
+) -> _Setting:
+    value, L = np.zeros(18), np.zeros((18, 18))
+    everything = np.arange(18)
+    if static is None:
+        nominal = checked_gravity((0.0, 0.0, -9.81) if gravity_base is None else gravity_base)
+        free = everything if tilt else everything[:16]
+        start = _Setting(samples, nominal, value, L, value, everything[:16])
+        first, _ = start.moved(LeastSquares().estimate(start.problem()))
+        return _Setting(samples, nominal, first.value, L, first.value, free)
+    nominal = static.nominal_gravity if gravity_base is None else checked_gravity(gravity_base)
+    value[_STATIC] = static.value
+    finite = np.isfinite(np.diag(static.covariance)) & (np.diag(static.covariance) > 0)
+    if not estimator.uses_prior and not anew:
+        return _Setting(samples, nominal, value, L, value, everything[:10])
+    where = np.array(_STATIC)[finite]
+    L[np.ix_(where, where)] = np.linalg.inv(static.covariance[np.ix_(finite, finite)])
+    if anew:
+        L = _without_drift(L)
+    tilts = np.isfinite(static.std[10:]).all() and (static.std[10:] > 0).all()
+    if not estimator.uses_prior:
+        return _Setting(samples, nominal, value, np.zeros((18, 18)), value, everything[:16])
+    return _Setting(samples, nominal, value, L, value, everything if tilts else everything[:16])
+
+
+def _without_drift(L: Array) -> Array:
+    """The information of a prior that does not know the drift any more."""
+    drift, others = np.arange(10, 16), np.array([*range(10), 16, 17])
+    left = (
+        L[np.ix_(others, others)]
+        - L[np.ix_(others, drift)] @ np.linalg.pinv(L[np.ix_(drift, drift)]) @ L[np.ix_(drift, others)]
+    )
+    out = np.zeros_like(L)
+    out[np.ix_(others, others)] = left
+    return out
+
+
+def _solve(setting: _Setting, estimator: WrenchEstimator) -> tuple[_Setting, WrenchFit]:
+    for _ in range(_TILTS):
+        fit = estimator.estimate(setting.problem())
+        setting, change = setting.moved(fit)
+        if change < 1e-7:
+            break
+    return setting, fit
+
+
+def _trend(setting: _Setting) -> tuple[Array, Array]:
+    """How fast the drift moves and its standard deviation, by weighted least squares."""
+    drift = np.arange(10, 16)
+    free = np.union1d(setting.free, drift)
+    here = replace(setting, free=free)
+    if not set(drift) <= set(setting.free):
+        here = replace(here, information=np.zeros((18, 18)))
+    fit = WeightedLeastSquares().estimate(replace(here, slopes=True).problem())
+    return fit.value[-6:], np.sqrt(np.diag(fit.covariance)[-6:])
+
+
+def _answer(
+    setting: _Setting,
+    fit: WrenchFit,
+    estimator: WrenchEstimator,
+    *,
+    trend: Array,
+    trend_std: Array,
+    moves: bool,
+) -> WrenchPayload:
+    full = np.zeros((18, 18))
+    count = len(setting.free)
+    full[np.ix_(setting.free, setting.free)] = fit.covariance[:count, :count]
+    plain = InertialParameters.from_vector(setting.value[:10], "sensor")
+    body, status = _judged(plain, full[:10, :10])
+    if moves:
+        axis = int(np.abs(trend / trend_std).argmax())
+        status = (
+            f"the zero drift moves during the run, {UNKNOWNS[10 + axis]} by {60 * trend[axis]:.3g} a minute;"
+            f" the drift given is that in its middle. {status}"
+        )
+    samples = setting.samples
+    return WrenchPayload(
+        body=body,
+        unconstrained=plain,
+        drift=setting.value[10:16],
+        inclination=setting.value[16:],
+        nominal_gravity=setting.nominal,
+        full_covariance=full,
+        noise=np.sqrt((fit.residual**2).mean(axis=0)),
+        trend=trend,
+        trend_std=trend_std,
+        T_flange_sensor=samples.sensor.T_flange_sensor,
+        method=estimator.name,
+        status=status,
+        made_by=samples.made_by,
+    )
+
+
+def _judged(plain: InertialParameters, spread: Array) -> tuple[InertialParameters, str]:
+    """The body to answer with, and a sentence about it."""
+    std = np.sqrt(np.diag(spread))
+    body, distance = nearest_physical(plain, spread)
+    weak = [name for name, s in zip(PARAMETER_NAMES[4:], std[4:], strict=True) if s > 0.2 * _size(body)]
+    words = f"; the motion hardly excites {', '.join(weak)}" if weak else ""
+    if distance == 0.0:
+        return body, f"all ten parameters were estimated, and a real body can have them{words}"
+    if distance < _FAR:
+        return body, (
+            "all ten parameters were estimated; this is the nearest real body,"
+            f" {distance:.1f} standard deviations from the plain estimate{words}"
+        )
+    return plain, (
+        f"do not trust this: the nearest real body is {distance:.0f} standard deviations away;"
+        f" {plain.why_not_physical}"
+    )
+
+
+def _size(body: InertialParameters) -> float:
+    """A typical moment of inertia of the body, [kg m^2]."""
+    return float(np.trace(body.inertia) / 3)

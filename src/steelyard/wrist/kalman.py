@@ -1,0 +1,340 @@
+"""How the sensor moves, one sample at a time: a Kalman filter on position and quaternion (Farsoni 2017).
+
+The filter knows the pose of the sensor and nothing else. Its state is position, velocity and acceleration
+in the base, orientation, angular velocity and angular acceleration in the sensor frame; the third
+derivatives are white noise. Over a step T
+
+    p <- p + T v + T^2/2 a,   v <- v + T a;        R <- R exp(T w + T^2/2 alpha),   w <- w + T alpha
+
+and a measured pose corrects with the gains K = (K0, K1, K2) of the same chain of three integrators,
+
+    y = p_measured - p,                    p <- p + K0 y,  v <- v + K1 y,  a <- a + K2 y
+    y = log(R' R_measured) (rotation vector),  R <- R exp(K0 y),  w <- w + K1 y,  alpha <- alpha + K2 y
+
+The rotation is kept as a unit quaternion. Noise and jerk are the same for the three axes, so the covariance
+is that of one axis, it does not depend on the data, and the gains are calculated before the first sample.
+The intensity of the jerk is the one under which the innovations are most likely.
+
+What matters for restricted total least squares is only that part of the filter's error that comes from the
+noise of the pose: noise through the filter's impulse response. The filter's lag is no noise, so it is not
+in the covariance; wrench and motion go through the same moving mean (liu2025: 10 samples), so that this one
+at least delays both alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_discrete_are
+from scipy.signal import lfilter, ss2tf
+from scipy.spatial.transform import Rotation
+
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.signals import CausalMean
+from steelyard.wrist.recording import WrenchRecording
+from steelyard.wrist.samples import WrenchSamples, noise_of_differences, on_uniform_clock
+
+__all__ = ["IntegratorFilter", "PoseKalmanFilter", "PoseState", "samples_from_pose"]
+
+Array = NDArray[np.float64]
+
+_JERKS = 10.0 ** np.arange(-3, 7.01, 0.5)
+_LEAST_NOISE = 1e-9
+
+
+class PoseState(NamedTuple):
+    """The state of the filter.
+
+    Attributes:
+        linear: position, velocity, acceleration, (3, 3) [m, m/s, m/s^2], rows in the base frame
+        quaternion: R_base_sensor as (x, y, z, w), (4,)
+        angular: angular velocity and acceleration, (2, 3) [rad/s, rad/s^2], in the sensor frame
+        k: samples so far
+    """
+
+    linear: Array
+    quaternion: Array
+    angular: Array
+    k: int
+
+
+@dataclass(frozen=True, eq=False)
+class IntegratorFilter:
+    """The Kalman filter of one axis: three integrators driven by white jerk, the first one measured.
+
+    Attributes:
+        step_s: time between two samples, [s]
+        noise: standard deviation of a measurement, [m or rad]
+        jerk: intensity of the jerk, [unit^2/s^5]
+    """
+
+    step_s: float
+    noise: float
+    jerk: float
+
+    @property
+    def transition(self) -> Array:
+        """From one sample to the next, (3, 3)."""
+        T = self.step_s
+        return np.array([[1.0, T, T**2 / 2], [0.0, 1.0, T], [0.0, 0.0, 1.0]])
+
+    @property
+    def process(self) -> Array:
+        """The covariance that a step of jerk adds, (3, 3)."""
+        T = self.step_s
+        rows = [
+            [T**5 / 20, T**4 / 8, T**3 / 6],
+            [T**4 / 8, T**3 / 3, T**2 / 2],
+            [T**3 / 6, T**2 / 2, T],
+        ]
+        return self.jerk * np.array(rows)
+
+    def steady(self) -> tuple[Array, float]:
+        """The gains after many samples, (3,), and the variance of the innovations."""
+        unit = np.array([1.0, 1 / self.step_s, 1 / self.step_s**2]) * self.noise
+        F, Q = self.transition / np.outer(unit, 1 / unit), self.process / np.outer(unit, unit)
+        ahead = solve_discrete_are(F.T, np.eye(3)[:, :1], Q, np.eye(1))
+        gain = ahead[:, 0] / (ahead[0, 0] + 1.0)
+        return gain * unit / self.noise, float((ahead[0, 0] + 1.0) * self.noise**2)
+
+    def gains(self, count: int) -> Array:
+        """The gains from the first sample on, when nothing is known but the position, (count, 3).
+
+        Args:
+            count: how many
+        """
+        F, Q, R = self.transition, self.process, self.noise**2
+        P = np.diag([R, 1.0, 100.0])
+        K = np.empty((count, 3))
+        for k in range(count):
+            P = F @ P @ F.T + Q
+            K[k] = P[:, 0] / (P[0, 0] + R)
+            P = P - np.outer(K[k], P[0])
+            P = (P + P.T) / 2
+        return K
+
+    def likelihood(self, positions: Array) -> float:
+        """The logarithm of the likelihood of measured positions, steady gains assumed.
+
+        Args:
+            positions: (N, n), starting anywhere
+        """
+        gain, variance = self.steady()
+        F = self.transition
+        b, a = ss2tf(
+            F @ (np.eye(3) - np.outer(gain, [1, 0, 0])), (F @ gain)[:, None], -np.eye(3)[:1], [[1.0]]
+        )
+        innovations = lfilter(b[0], a, positions - positions[0], axis=0)
+        late = innovations[len(innovations) // 10 :]
+        return float(-0.5 * (late**2 / variance + np.log(variance)).sum())
+
+    def noise_through(self, mean_length: int) -> Array:
+        """The covariance of (position, velocity, acceleration) behind a mean, from noise alone, (3, 3).
+
+        Args:
+            mean_length: samples of the moving mean behind the filter
+        """
+        gain, _ = self.steady()
+        F = self.transition
+        closed = (np.eye(3) - np.outer(gain, [1, 0, 0])) @ F
+        radius = max(np.abs(np.linalg.eigvals(closed)).max(), 0.1)
+        count = min(int(np.ceil(np.log(1e-8) / np.log(min(radius, 1 - 1e-6)))) + mean_length, 200_000)
+        response = np.empty((count, 3))
+        x = gain.copy()
+        for k in range(count):
+            response[k] = x
+            x = closed @ x
+        window = np.ones(mean_length) / mean_length
+        smooth = np.column_stack([np.convolve(response[:, i], window) for i in range(3)])
+        return np.asarray(self.noise**2 * smooth.T @ smooth)
+
+    def tuned(self, positions: Array) -> IntegratorFilter:
+        """The filter with the jerk under which these positions are most likely.
+
+        Args:
+            positions: (N, n)
+        """
+        made = [IntegratorFilter(self.step_s, self.noise, float(jerk)) for jerk in _JERKS]
+        return max(made, key=lambda one: one.likelihood(positions))
+
+
+@dataclass(frozen=True, eq=False)
+class PoseKalmanFilter:
+    """The causal filter on poses: `init`, `step`; the state is a value.
+
+    Attributes:
+        linear: of the three positions
+        angular: of the three rotations
+    """
+
+    linear: IntegratorFilter
+    angular: IntegratorFilter
+    settle: int = 500
+
+    def __post_init__(self) -> None:
+        if self.linear.step_s != self.angular.step_s:
+            raise InvalidSamples("both parts of the filter must have the same step")
+        object.__setattr__(self, "_linear_gains", self.linear.gains(self.settle))
+        object.__setattr__(self, "_angular_gains", self.angular.gains(self.settle))
+
+    def init(self, position: Array, quaternion: Array) -> PoseState:
+        """The state of a sensor at rest.
+
+        Args:
+            position: (3,) [m], in the base frame
+            quaternion: R_base_sensor as (x, y, z, w), (4,)
+        """
+        linear = np.zeros((3, 3))
+        linear[0] = position
+        return PoseState(linear, np.array(quaternion, dtype=float), np.zeros((2, 3)), 0)
+
+    def step(self, state: PoseState, position: Array, quaternion: Array) -> PoseState:
+        """The next state.
+
+        Args:
+            state: as `init` or `step` gave it
+            position: measured, (3,) [m], in the base frame
+            quaternion: R_base_sensor as (x, y, z, w), measured, (4,)
+        """
+        k = min(state.k, self.settle - 1)
+        T = self.linear.step_s
+        K: Array = self._linear_gains[k]  # type: ignore[attr-defined]
+        linear = self.linear.transition @ state.linear
+        linear = linear + K[:, None] * (position - linear[0])
+        G: Array = self._angular_gains[k]  # type: ignore[attr-defined]
+        w, alpha = state.angular
+        ahead = _times(state.quaternion, _exponential(T * w + T**2 / 2 * alpha))
+        y = _logarithm(_times(_conjugate(ahead), quaternion))
+        turned = _times(ahead, _exponential(G[0] * y))
+        angular = np.array([w + T * alpha + G[1] * y, alpha + G[2] * y])
+        return PoseState(linear, turned / np.sqrt(turned @ turned), angular, state.k + 1)
+
+
+def samples_from_pose(
+    recording: WrenchRecording,
+    *,
+    mean_length: int = 10,
+    position_std: float | None = None,
+    rotation_std: float | None = None,
+    settle_s: float = 0.5,
+) -> WrenchSamples:
+    """The motion of the sensor from its pose by the causal Kalman filter, and its wrench, ready to fit.
+
+    Args:
+        recording: with the position of the sensor
+        mean_length: samples of the causal moving mean on wrench and motion
+        position_std: noise of the position, [m]; from its differences by default
+        rotation_std: noise of the orientation, [rad]; from its differences by default
+        settle_s: left out at the start, while the filter learns the motion, [s]
+    """
+    if recording.position is None:
+        raise InvalidRecording(
+            "the recording has no position of the sensor: its acceleration cannot be found from orientation"
+            " alone; name the columns, or take the motion from joints or from an inertial unit"
+        )
+    flat = recording.R_base_sensor.reshape(-1, 9)
+    t, (position, R, wrench), words = on_uniform_clock(
+        recording.t, [recording.position, flat, recording.wrench]
+    )
+    step_s = float((t[-1] - t[0]) / (len(t) - 1))
+    quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
+    turns = (Rotation.from_quat(quaternion[:-1]).inv() * Rotation.from_quat(quaternion[1:])).as_rotvec()
+    path = np.concatenate([np.zeros((1, 3)), np.cumsum(turns, axis=0)])
+    noise = _pose_noise(position, path, position_std, rotation_std)
+    filters = [
+        IntegratorFilter(step_s, std, 1.0).tuned(x) for std, x in zip(noise, (position, path), strict=True)
+    ]
+    kinematics = _filtered(PoseKalmanFilter(filters[0], filters[1]), position, quaternion)
+    smoothed, orientation = _mean(np.hstack([kinematics[1], wrench]), kinematics[0], mean_length)
+    start = max(int(settle_s / step_s), mean_length)
+    if len(t) - start < 20:
+        raise InvalidSamples(f"{len(t)} rows are too few: the filter needs {settle_s:g} s to settle")
+    linear, angular = (one.noise_through(mean_length) for one in filters)
+    covariance = np.zeros((9, 9))
+    covariance[:3, :3] = linear[2, 2] * np.eye(3)
+    covariance[3:, 3:] = np.kron(angular[1:, 1:], np.eye(3))
+    sensor_noise = recording.sensor.noise
+    wrench_noise = noise_of_differences(wrench) if sensor_noise is None else sensor_noise
+    wrench_noise = np.maximum(wrench_noise, 1e-5 * np.abs(wrench).max() + 1e-12)
+    steps = (words, "motion from the pose by a causal Kalman filter", f"causal mean of {mean_length} samples")
+    return WrenchSamples(
+        t[start:],
+        smoothed[start:, 9:],
+        np.diag(wrench_noise**2 / mean_length),
+        orientation[start:],
+        smoothed[start:, :3],
+        smoothed[start:, 3:6],
+        smoothed[start:, 6:9],
+        np.tile(covariance, (len(t) - start, 1, 1)),
+        recording.sensor,
+        (*recording.notes, *steps),
+    )
+
+
+def _pose_noise(
+    position: Array, path: Array, position_std: float | None, rotation_std: float | None
+) -> tuple[float, float]:
+    if position_std is None:
+        position_std = float(np.sqrt((noise_of_differences(position) ** 2).mean()))
+    if rotation_std is None:
+        rotation_std = float(np.sqrt((noise_of_differences(path) ** 2).mean()))
+    return max(position_std, _LEAST_NOISE), max(rotation_std, _LEAST_NOISE)
+
+
+def _filtered(kalman: PoseKalmanFilter, position: Array, quaternion: Array) -> tuple[Array, Array]:
+    """Orientation (N, 4), and (acceleration, angular velocity, angular acceleration) in the sensor frame."""
+    state = kalman.init(position[0], quaternion[0])
+    orientation, moved = np.empty((len(position), 4)), np.empty((len(position), 9))
+    for k in range(len(position)):
+        state = kalman.step(state, position[k], quaternion[k])
+        orientation[k] = state.quaternion
+        moved[k, :3], moved[k, 3:6], moved[k, 6:] = state.linear[2], state.angular[0], state.angular[1]
+    moved[:, :3] = Rotation.from_quat(orientation).inv().apply(moved[:, :3])
+    return orientation, moved
+
+
+def _mean(signals: Array, quaternion: Array, length: int) -> tuple[Array, Array]:
+    """The causal mean of signals, (N, n), and of the orientation, (N, 3, 3)."""
+    same = np.sign((quaternion[1:] * quaternion[:-1]).sum(axis=1))
+    aligned = quaternion * np.concatenate([[1.0], np.cumprod(same)])[:, None]
+    mean = CausalMean(length)
+    x = np.hstack([signals, aligned])
+    state = mean.init(x[0])
+    out = np.empty_like(x)
+    for k, row in enumerate(x):
+        state, out[k] = mean.step(state, row)
+    return out[:, : signals.shape[1]], Rotation.from_quat(out[:, signals.shape[1] :]).as_matrix()
+
+
+def _times(a: Array, b: Array) -> Array:
+    """The product of two quaternions (x, y, z, w)."""
+    ax, ay, az, aw = a
+    bx, by, bz, bw = b
+    return np.array(
+        [
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ]
+    )
+
+
+def _conjugate(a: Array) -> Array:
+    return np.array([-a[0], -a[1], -a[2], a[3]])
+
+
+def _exponential(turn: Array) -> Array:
+    angle = float(np.sqrt(turn @ turn))
+    share = 0.5 if angle < 1e-9 else np.sin(angle / 2) / angle
+    return np.append(share * turn, np.cos(angle / 2))
+
+
+def _logarithm(a: Array) -> Array:
+    if a[3] < 0:
+        a = -a
+    sine = float(np.sqrt(a[:3] @ a[:3]))
+    return np.asarray(2.0 * a[:3] if sine < 1e-9 else 2 * np.arctan2(sine, a[3]) / sine * a[:3])
