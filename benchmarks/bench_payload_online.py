@@ -25,14 +25,13 @@ from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.torque.online import (
-    UR10_ROWS,
     DirectEstimator,
     DirectOptions,
     DirectState,
     OnlineSample,
-    Xu2024Estimator,
 )
 from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 
 TABLE_VI, TABLE_VII, TABLE_VIII = TABLE_6, TRUTH, TABLE_8["without", "power"]

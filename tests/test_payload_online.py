@@ -19,7 +19,6 @@ from steelyard.torque.online import (
     DirectOptions,
     DirectState,
     OnlineSample,
-    Xu2024Estimator,
 )
 from steelyard.torque.online.advice import best_motion
 from steelyard.torque.online.factor import inverse_factor, restarted, solved
@@ -28,6 +27,7 @@ from steelyard.torque.online.noise import slow_noise
 from steelyard.torque.online.sample import Counts
 from steelyard.torque.online.spread import Spread
 from steelyard.trajectory import FourierTrajectory
+from steelyard_papers.xu2024.online import Xu2024Estimator
 
 BODIES = {
     "LOAD": InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025])),

@@ -10,7 +10,6 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from steelyard.cli import reproduce as verb
 from steelyard.errors import UnknownName
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, Liu2025, certify, evaluate
 from steelyard.excitation.postures import PostureSet, wrench_rows
@@ -18,6 +17,7 @@ from steelyard.report.page import Page, Section, Table
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers import PAPERS, ding2019, liu2025, reproduce
+from steelyard_papers import command as verb
 from steelyard_papers.ding2019 import fits, printed, sections, world
 from steelyard_papers.index import index_html
 from steelyard_papers.liu2025 import answers, motions

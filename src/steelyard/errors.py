@@ -4,21 +4,6 @@ Catch `SteelyardError` for all of them, or the standard parent (`ValueError`, `L
 Each message says what is wrong, where, and what to do next.
 """
 
-__all__ = [
-    "InfeasibleDesign",
-    "InvalidInertia",
-    "InvalidRecording",
-    "InvalidRobot",
-    "InvalidSamples",
-    "InvalidTrajectory",
-    "MissingExtra",
-    "SimulationFailed",
-    "SolverFailed",
-    "SteelyardError",
-    "UnknownName",
-    "UnreadableFile",
-]
-
 
 class SteelyardError(Exception):
     """The root of all errors that steelyard raises on purpose."""

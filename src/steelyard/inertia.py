@@ -24,20 +24,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidInertia
-
-__all__ = [
-    "LOG_CHOLESKY_NAMES",
-    "PARAMETER_NAMES",
-    "InertialParameters",
-    "checked_transform",
-    "frame_change_matrix",
-    "skew",
-]
-
-Array = NDArray[np.float64]
 
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """The order of the ten numbers: m, m c (3), then the inertia about the frame's origin."""

@@ -12,14 +12,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording, InvalidSamples
 
-__all__ = ["CHANNELS", "Recording", "Samples", "WrenchConvention"]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
 
 CHANNELS = {

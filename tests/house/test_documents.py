@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 FILES = [
     path.relative_to(ROOT).as_posix()
-    for folder in ("src", "tests", "examples", "benchmarks")
+    for folder in ("src", "tests", "examples", "benchmarks", "papers")
     for path in (ROOT / folder).rglob("*.py")
 ]
 TESTS = set(re.findall(r"^ *def (test_\w+)", "".join((ROOT / f).read_text() for f in FILES), re.MULTILINE))

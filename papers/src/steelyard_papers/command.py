@@ -15,8 +15,6 @@ from steelyard.errors import UnknownName
 if TYPE_CHECKING:
     from steelyard.report.page import Page
 
-__all__ = ["command"]
-
 
 def command(
     paper: Annotated[str, typer.Argument(help="ding2019, gaz2017, xu2024, liu2025 or all.")] = "all",

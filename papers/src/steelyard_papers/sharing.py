@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["Progress", "every", "part_of", "versions"]
-
-Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 
 _PACKAGES = ("steelyard", "numpy", "scipy", "pin", "mujoco", "jax")

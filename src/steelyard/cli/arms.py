@@ -11,7 +11,6 @@ from steelyard.errors import InvalidRobot
 if TYPE_CHECKING:
     from steelyard.robot import RobotModel
 
-__all__ = ["FlangeOption", "GravityOption", "LockOption", "RobotArgument", "load_arm"]
 
 RobotArgument = Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")]
 LockOption = Annotated[

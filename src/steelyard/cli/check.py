@@ -17,8 +17,6 @@ from steelyard.cli.recordings import (
 )
 from steelyard.errors import InvalidRecording
 
-__all__ = ["command"]
-
 
 def command(
     file: Annotated[Path, typer.Argument(help="A recording: .parquet, .npz, .csv, or a ROS 2 bag.")],

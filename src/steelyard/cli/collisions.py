@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from steelyard.recording import Recording
     from steelyard.signals import Gain
 
-__all__ = ["command"]
 
 _FIXED, _FIXED_UNIT = 6.0, "Nm"  # gaz2017
 

@@ -16,8 +16,6 @@ from steelyard.cli.weigh_ft import Rig, moving_samples, read
 if TYPE_CHECKING:
     from steelyard.control.contact_force import ContactForce
 
-__all__ = ["command"]
-
 
 def command(
     ctx: typer.Context,

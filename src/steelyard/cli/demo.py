@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
 
-__all__ = ["command"]
 
 _TORQUE_NOISE = [
     1.3102,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from steelyard.excitation import Design, DesignLimits, Objective
     from steelyard.robot import RobotModel
 
-__all__ = ["command"]
-
 
 def command(
     ctx: typer.Context,

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from steelyard.payload import Payload
     from steelyard.wrist import WrenchPayload
 
-__all__ = ["command"]
 
 _TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, urdf, mjcf, ft-yaml"
 _MADE_BY = {

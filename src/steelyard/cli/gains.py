@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from steelyard.recording import Recording
     from steelyard.robot import RobotModel
 
-__all__ = ["drive_gains"]
-
 
 def drive_gains(
     robot: RobotModel, recordings: Sequence[Recording], wanted: str, read: Callable[[Path], Recording]

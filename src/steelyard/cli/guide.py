@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from steelyard.payload import Payload
     from steelyard.robot import RobotModel
 
-__all__ = ["command"]
-
 
 def command(
     ctx: typer.Context,

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
     from steelyard.signals import Gain, Preparation
 
-__all__ = ["command", "prepared_from"]
 
 _DISTRUST = "do not trust"
 _NAMED = 5  # weak parameters that are named

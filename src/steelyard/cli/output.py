@@ -15,8 +15,6 @@ import typer
 
 from steelyard.errors import UnreadableFile
 
-__all__ = ["JsonFlag", "complain", "in_a_folder", "number", "print_json", "print_table", "progress"]
-
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from steelyard.excitation import DesignLimits, PostureSet
     from steelyard.robot import RobotModel
 
-__all__ = ["command"]
 
 _METHODS = ("liu2025", "dopt", "random", "pick")
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from steelyard.recording import Recording
     from steelyard.robot import RobotModel
 
-__all__ = ["ColumnOption", "ConventionOption", "JointsOption", "WrenchFrameOption", "read_wished"]
 
 ColumnOption = Annotated[
     list[str] | None,

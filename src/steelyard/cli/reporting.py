@@ -24,14 +24,6 @@ if TYPE_CHECKING:
     from steelyard.report.page import Page, Section
     from steelyard.robot import RobotModel
 
-__all__ = [
-    "ReportOption",
-    "identification_report",
-    "payload_report",
-    "qualities",
-    "run_settings",
-    "write_report",
-]
 
 ReportOption = Annotated[
     Path | None,

@@ -12,7 +12,6 @@ from steelyard.cli.output import JsonFlag, number, print_json, print_table
 if TYPE_CHECKING:
     from steelyard.robot import ParameterBasis, RobotModel
 
-__all__ = ["command"]
 
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 

@@ -2,8 +2,6 @@
 
 from steelyard.cli.output import JsonFlag, print_json, print_table
 
-__all__ = ["command"]
-
 
 def command(as_json: JsonFlag = False) -> None:
     """Lists the bundled arms."""

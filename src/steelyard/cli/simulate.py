@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
 
-__all__ = ["command"]
-
 
 def command(
     robot: RobotArgument,

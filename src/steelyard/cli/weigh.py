@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from steelyard.robot import DriveModel
     from steelyard.signals import Preparation
 
-__all__ = ["command", "gain_of", "payload_facts", "payload_rows"]
 
 _ALL = "all"
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
     from steelyard.wrist import StaticWeight, WrenchPayload, WrenchRecording, WrenchSamples
 
-__all__ = ["Rig", "command"]
 
 _BAD = ("do not trust", " postures say nothing about", "too alike", "the zero drift moves")
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from steelyard.torque.online import DirectEstimator, DirectState, OnlineSample
     from steelyard.torque.online.curve import CurvePoint
 
-__all__ = ["OnlineWishes", "weigh_online"]
 
 _POINT_S = 0.1
 _MOST_POINTS = 600

@@ -9,8 +9,6 @@ from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import ParameterBasis, RobotModel
 
-__all__ = ["flange_body"]
-
 _DISTRUST = "do not trust"  # in the status of a payload that speaks against itself
 
 

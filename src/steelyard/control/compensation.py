@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.carried import flange_body
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
@@ -36,17 +37,6 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.torque.online.rows import OnlineRows
-
-__all__ = [
-    "CompensationState",
-    "Compensator",
-    "FeedForward",
-    "TorqueChange",
-    "loaded_robot",
-    "torque_change",
-]
-
-Array = NDArray[np.float64]
 
 _CHUNK = 2048
 _ROUNDING = 1e-12

@@ -20,17 +20,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import checked_transform
 from steelyard.wrist.payload import WrenchPayload
 from steelyard.wrist.problem import row_slope
 from steelyard.wrist.samples import WrenchSamples
 
-__all__ = ["ContactForce", "ContactFrame", "Rezero", "ZeroKeeper", "ZeroState", "contact_force"]
-
-Array = NDArray[np.float64]
 ContactFrame = Literal["sensor", "tool", "base"]
 Rezero = Literal["none", "start", "rest"]
 

@@ -28,8 +28,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.compensation import Compensator
 from steelyard.control.hand_path import RectanglePath, xu2024_rectangle
 from steelyard.errors import InvalidRobot, UnknownName
@@ -42,9 +42,6 @@ from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.simulation.guided import GuidedOptions, GuidedRun, Hand, drag
 
-__all__ = ["ForceFrame", "GuidingComparison", "TeachMode", "compare_guiding", "guide", "simulable_arm"]
-
-Array = NDArray[np.float64]
 ForceFrame = Literal["flange", "base"]
 
 _POSTURES_EACH_SIDE = 3

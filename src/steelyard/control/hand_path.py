@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
-
-__all__ = ["RectanglePath", "xu2024_rectangle"]
-
-Array = NDArray[np.float64]
 
 _TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
 _SHAPES = {"centre": (3,), "sides": (2,), "R_base_flange": (3, 3)}

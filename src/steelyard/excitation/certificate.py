@@ -12,16 +12,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
 from steelyard.excitation.limits import DesignLimits
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
-
-__all__ = ["Certificate", "LimitCheck", "certify"]
-
-Array = NDArray[np.float64]
 
 _CERTIFICATE_HZ = 1000.0
 

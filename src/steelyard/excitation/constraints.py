@@ -15,15 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.excitation.solver import DenseBlock
 from steelyard.excitation.space import MotionSpace, Sampled
 from steelyard.robot import JointLimits
-
-__all__ = ["AmplitudeBlock", "JointGridBlock", "MotionBlock"]
-
-Array = NDArray[np.float64]
 
 _POINTS_PER_HARMONIC = 40
 _SMALLEST_AMPLITUDE = 1e-6  # of the scale; keeps the square root of an amplitude smooth

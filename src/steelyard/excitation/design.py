@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard import saved
+from steelyard.arrays import Array
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.certificate import Certificate, certify
 from steelyard.excitation.gradients import jax_numpy
@@ -30,10 +31,6 @@ from steelyard.excitation.space import MotionSpace
 from steelyard.excitation.start import centre_posture, probe, require_room
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
-
-__all__ = ["Design", "DesignSettings", "design", "evaluate"]
-
-Array = NDArray[np.float64]
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
 

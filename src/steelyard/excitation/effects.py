@@ -12,15 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.excitation.gradients import ChainMath, compiled, jax_numpy, on_cpu
 from steelyard.excitation.limits import DesignLimits
 from steelyard.robot import RobotModel
 
-__all__ = ["Slacks", "Slopes", "clearance_functions", "effect_functions", "has_effects"]
-
-Array = NDArray[np.float64]
 Slacks = Callable[[Array, Array, Array], Array]
 Slopes = Callable[[Array, Array, Array], tuple[Array, Array]]
 

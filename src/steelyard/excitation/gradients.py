@@ -29,16 +29,11 @@ from typing import Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Indices
 from steelyard.errors import MissingExtra
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
-
-__all__ = ["SIGN_WIDTH", "ChainMath", "Information", "Rows", "compiled", "exact_rows", "jax_numpy", "on_cpu"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 SIGN_WIDTH = 0.01
 """Speed below which the smoothed sign differs from the exact one, [rad/s or m/s]."""

@@ -15,12 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array
 from steelyard.errors import InfeasibleDesign
 from steelyard.robot import JointLimits, RobotModel
-
-__all__ = ["inverse_kinematics"]
-
-Array = NDArray[np.float64]
 
 _LENGTH = 1.0  # metres that count as much as one radian
 _REACHED = 1e-6

@@ -13,17 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
 from steelyard.excitation.workspace import OrientationWorkspace
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.robot.geometry import Body, CollisionModel, capsules
 from steelyard.trajectory import FourierTrajectory
-
-__all__ = ["DesignLimits", "Scene", "envelope", "intersection"]
-
-Array = NDArray[np.float64]
 
 _ENVELOPE_HZ = 1000.0
 

@@ -25,30 +25,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Indices
 from steelyard.errors import InvalidTrajectory, UnknownName
 from steelyard.excitation.gradients import Rows, exact_rows
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.robot import ParameterBasis, RobotModel
 
-__all__ = [
-    "OBJECTIVES",
-    "ConditionNumber",
-    "DOptimal",
-    "Liu2025",
-    "Merit",
-    "Objective",
-    "PayloadOptimal",
-    "Probe",
-    "Target",
-    "Xu2024",
-    "log_det_merit",
-    "objective_named",
-]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Probe = tuple[Array, Array, Array]
 Merit = Callable[[Array, float], tuple[float, Array]]
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.inverse import inverse_kinematics
 from steelyard.excitation.limits import DesignLimits
@@ -29,20 +30,6 @@ from steelyard.excitation.start import posture_margins
 from steelyard.excitation.workspace import OrientationWorkspace
 from steelyard.inertia import skew
 from steelyard.robot import RobotModel
-
-__all__ = [
-    "PostureSet",
-    "choose_greedily",
-    "liu2025_orientations",
-    "moves_around",
-    "postures_for",
-    "random_orientations",
-    "random_postures",
-    "static_postures",
-    "wrench_rows",
-]
-
-Array = NDArray[np.float64]
 
 _SAME_DIRECTION = 1e-6
 _FINEST = 40

@@ -12,8 +12,8 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.excitation.constraints import AmplitudeBlock, JointGridBlock, MotionBlock
 from steelyard.excitation.effects import Slacks, Slopes, clearance_functions, effect_functions, has_effects
 from steelyard.excitation.gradients import Information
@@ -23,10 +23,6 @@ from steelyard.excitation.solver import LinearBlock, Minimiser, Stage
 from steelyard.excitation.space import MotionSpace
 from steelyard.excitation.start import random_start
 from steelyard.robot import RobotModel
-
-__all__ = ["Problem", "Search", "Start"]
-
-Array = NDArray[np.float64]
 
 _SAMPLES_PER_HARMONIC = 30
 _FEWEST_SAMPLES = 160

@@ -22,12 +22,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-__all__ = ["DenseBlock", "LinearBlock", "LinearisedBlock", "Minimiser", "Stage"]
-
-Array = NDArray[np.float64]
+from steelyard.arrays import Array
 
 _TO_BOUNDARY = 0.9  # share of the way to a limit that one step may go
 _SUFFICIENT = 1e-4

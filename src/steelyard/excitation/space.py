@@ -19,11 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
 
+from steelyard.arrays import Array
 from steelyard.trajectory import FourierTrajectory
-
-__all__ = ["MotionSpace", "Sampled"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,18 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Indices
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.solver import LinearBlock
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
-
-__all__ = ["centre_posture", "posture_margins", "probe", "random_start", "require_room"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _COMFORTABLE = 0.02
 _CANDIDATES, _ROUNDS, _KEPT = 400, 8, 12

@@ -16,11 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
-
-__all__ = ["Cone", "OrientationWorkspace", "Sector"]
-
-Array = NDArray[np.float64]
 
 _AXES = "xyz"
 

@@ -25,12 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import next_fast_len, rfft
 
+from steelyard.arrays import Array
 from steelyard.identification.least_squares import Solution
 from steelyard.identification.problem import Rows
-
-__all__ = ["correlated_covariance", "correlation_inflation"]
-
-Array = NDArray[np.float64]
 
 _FEWEST_NEIGHBOURS = 8
 _SHARE_OF_FREQUENCY = 0.15

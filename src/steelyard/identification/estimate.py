@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-__all__ = ["Estimate"]
-
-Array = NDArray[np.float64]
+from steelyard.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Mask
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.triangle import triangle_with
-
-__all__ = ["RegressionFactor"]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _CHUNK = 1024  # samples reduced at once
 

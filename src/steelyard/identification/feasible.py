@@ -33,14 +33,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, MissingExtra, SolverFailed
 from steelyard.identification.feasible_space import BoundRows, Coordinates, ParameterBounds, unit_columns
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterBasis, RobotModel
 
-__all__ = ["FeasibleArm", "ParameterBounds", "Undecided", "feasible_parameters"]
-
-Array = NDArray[np.float64]
 AnyArray = TypeVar("AnyArray", bound=NDArray[np.generic])
 
 _PRIOR = 1.0  # lambda,

@@ -19,15 +19,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
-
-__all__ = ["BoundRows", "Coordinates", "ParameterBounds", "unit_columns"]
-
-Array = NDArray[np.float64]
 
 _NEVER_NEGATIVE = ("Ia", "Fc", "Fv")
 _RANK = 1e-10

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.factor import RegressionFactor
@@ -29,9 +30,6 @@ from steelyard.identification.problem import RowMaker, Rows
 from steelyard.recording import Samples
 from steelyard.robot.friction import FrictionLaw
 
-__all__ = ["Estimator", "Fit", "fit"]
-
-Array = NDArray[np.float64]
 Estimator = Literal["weighted", "ordinary", "huber"]
 
 _ROUNDS = 30

@@ -12,11 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification.factor import RegressionFactor
-
-__all__ = ["Solution", "solve_weighted"]
-
-Array = NDArray[np.float64]
 
 _ROUNDS = 50
 _RELATIVE_RANK = 1e-8

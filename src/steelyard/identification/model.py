@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
@@ -20,10 +21,6 @@ from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.drive import GAIN_TOLERANCE
 from steelyard.robot.friction import FrictionLaw, friction_law
-
-__all__ = ["DynamicModel", "essential", "identify", "scatter"]
-
-Array = NDArray[np.float64]
 
 _FAST = 0.2  # of the rate: central differences are off by a quarter there
 _MOST_FAST_POWER = 0.05

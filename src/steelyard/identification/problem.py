@@ -14,15 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Indices
 from steelyard.errors import InvalidSamples
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw
-
-__all__ = ["RowMaker", "Rows", "kinds", "require_same_joints", "samples_of"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _SHAPE_STEP = 1e-4
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification.fit import fit
 from steelyard.identification.problem import RowMaker
@@ -22,18 +22,6 @@ from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw, friction_law
 from steelyard.signals import Gain, Preparation, prepare
-
-__all__ = [
-    "FrictionChoice",
-    "Validation",
-    "choose_cutoff",
-    "choose_friction",
-    "friction_rmse",
-    "predicted_residual",
-    "validation_of",
-]
-
-Array = NDArray[np.float64]
 
 _STRETCHES = 4
 _MOST_FOLDS = 4

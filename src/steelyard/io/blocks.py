@@ -17,8 +17,6 @@ from steelyard.errors import UnreadableFile
 from steelyard.io.layout import Layout, Piece
 from steelyard.recording import Recording
 
-__all__ = ["Cutter", "cut"]
-
 
 @dataclass(frozen=True)
 class Cutter:

@@ -17,8 +17,6 @@ from steelyard.io.franka import FRANKA_REFUSED, FRANKA_WORDS
 from steelyard.io.layout import Layout
 from steelyard.recording import WrenchConvention
 
-__all__ = ["REFUSED", "Wishes", "find_layout"]
-
 _OWN_AND_UR: dict[str, tuple[str, ...]] = {
     "t": ("t", "time", "timestamp", "Time", "Timestamp", "t_s", "time_s", "t_ms", "time_ms"),
     "q": ("actual_q",),

@@ -31,17 +31,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory, SteelyardError, UnreadableFile
 from steelyard.excitation.limits import DesignLimits, Scene, intersection
 from steelyard.excitation.workspace import Cone, OrientationWorkspace, Sector
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.robot.geometry import Body, box, half_space, urdf_bodies
-
-__all__ = ["load_limits"]
-
-Array = NDArray[np.float64]
 
 _JOINT_KEYS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 _KNOWN = {*_JOINT_KEYS, "form", "height", "linear_speed", "angular_speed", "sector", "cone", "scene"}

@@ -8,8 +8,6 @@ from typing import Literal
 
 from steelyard.errors import UnreadableFile
 
-__all__ = ["SUFFIXES", "FileKind", "file_kind"]
-
 FileKind = Literal["parquet", "npz", "text", "bag"]
 
 SUFFIXES: dict[str, FileKind] = {

@@ -19,14 +19,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import UnreadableFile
 from steelyard.io.layout import Layout
-
-__all__ = ["FRANKA_REFUSED", "FRANKA_WORDS", "in_seconds", "is_franka"]
-
-Array = NDArray[np.float64]
 
 _STATE = "state."  # before each word of the robot's state in logToCSV
 _CHANNELS = {

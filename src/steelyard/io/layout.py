@@ -14,14 +14,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.recording import CHANNELS, Recording
 
-__all__ = ["FORMAT", "Layout", "Piece", "facts_of", "own_layout", "pack", "piece_of"]
-
-Array = NDArray[np.float64]
 Piece = dict[str, Array]
 """Some rows: 't' (N,), and every channel that there is (N, k)."""
 

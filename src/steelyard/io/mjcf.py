@@ -18,18 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.io.urdf import digits, remark
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.saved import replacing
-
-__all__ = ["mjcf_text", "write_mjcf"]
-
-Array = NDArray[np.float64]
 
 _SUFFIXES = (".xml", ".mjcf")
 _UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of quat"

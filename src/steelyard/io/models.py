@@ -24,8 +24,6 @@ from steelyard.payload import Payload
 from steelyard.robot.friction import FrictionLaw
 from steelyard.robot.saving import robot_from_dict, robot_to_dict
 
-__all__ = ["load_model", "load_payload", "save_model", "save_payload"]
-
 _VERSION = 1
 _SHAPES = ("exponent", "width", "stribeck_speed")
 

@@ -6,15 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
 from steelyard.excitation.certificate import Motion
 from steelyard.saved import write_text
-
-__all__ = ["EXPORTS", "as_csv", "as_ros2", "as_urscript", "write_motion"]
-
-Array = NDArray[np.float64]
 
 _SERVO_LOOKAHEAD_S, _SERVO_GAIN = 0.1, 300
 _APPROACH_SPEED, _APPROACH_ACCELERATION = 0.3, 0.3

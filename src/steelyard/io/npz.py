@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import UnreadableFile
 from steelyard.io.columns import Wishes, find_layout
 from steelyard.io.franka import in_seconds
 from steelyard.io.layout import own_layout, pack, piece_of
 from steelyard.recording import Recording
 from steelyard.saved import replacing
-
-__all__ = ["read_npz", "write_npz"]
-
-Array = NDArray[np.float64]
 
 _OWN = "steelyard"  # the array that holds what is known beside the numbers
 

@@ -12,18 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.io.columns import Wishes, find_layout
 from steelyard.io.franka import in_seconds, is_franka
 from steelyard.io.layout import Layout, Piece, own_layout, pack, piece_of
 from steelyard.recording import Recording
 from steelyard.saved import replacing
-
-__all__ = ["GROUP_ROWS", "parquet_layout", "parquet_pieces", "read_parquet", "write_parquet"]
-
-Array = NDArray[np.float64]
 
 GROUP_ROWS = 2**14
 """Rows in a group: half a minute at 500 Hz, 7 MB of an arm with every channel."""

@@ -24,8 +24,6 @@ from steelyard.io.rosbag import read_bag
 from steelyard.io.tables import read_table
 from steelyard.recording import Recording, WrenchConvention
 
-__all__ = ["read_recording", "recording_blocks", "write_recording"]
-
 _READERS = {"parquet": read_parquet, "npz": read_npz, "text": read_table, "bag": read_bag}
 _WRITERS = {".parquet": write_parquet, ".npz": write_npz}
 

@@ -16,21 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 
-__all__ = [
-    "JOINT_STATE",
-    "TEXT",
-    "WRENCH",
-    "Bag",
-    "JointStates",
-    "Ragged",
-    "Stamps",
-    "Wrenches",
-    "opened_bag",
-]
-
-Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 JOINT_STATE = "sensor_msgs/msg/JointState"

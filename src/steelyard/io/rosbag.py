@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, UnknownName, UnreadableFile
 from steelyard.io.columns import REFUSED, Wishes
 from steelyard.io.ros_messages import (
@@ -42,9 +43,6 @@ from steelyard.io.ros_messages import (
 )
 from steelyard.recording import Recording
 
-__all__ = ["read_bag"]
-
-Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _KNOWN = {"q": "a topic", "v": "'velocity'", "tau": "'effort'", "current": "'effort'", "wrench": "a topic"}

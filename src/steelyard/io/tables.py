@@ -17,18 +17,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steelyard.arrays import Array
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.io.columns import Wishes, find_layout
 from steelyard.io.franka import in_seconds
 from steelyard.quality import DAMAGED_END
 from steelyard.recording import Recording
-
-__all__ = ["read_table"]
-
-Array = NDArray[np.float64]
 
 _EMPTY = ("", "nan", "NaN", "NAN", "null", "NULL", "NA", "N/A", "None")
 _BOM = b"\xef\xbb\xbf"

@@ -21,17 +21,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
-from steelyard.robot.model import STANDARD_GRAVITY
+from steelyard.robot.chain import STANDARD_GRAVITY
 from steelyard.saved import replacing
-
-__all__ = ["digits", "remark", "roll_pitch_yaw", "urdf_text", "write_urdf"]
-
-Array = NDArray[np.float64]
 
 _SUFFIXES = (".urdf", ".xml")
 _UNLIMITED = 1e9

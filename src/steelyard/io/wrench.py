@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.inertia import InertialParameters
@@ -30,17 +30,6 @@ from steelyard.saved import replacing
 from steelyard.wrist.payload import WrenchPayload
 from steelyard.wrist.recording import WrenchRecording
 from steelyard.wrist.sensor import WristSensor
-
-__all__ = [
-    "SensorDescription",
-    "read_sensor",
-    "read_wrench_payload",
-    "read_wrench_recording",
-    "write_contact_force",
-    "write_wrench_payload",
-]
-
-Array = NDArray[np.float64]
 
 _KEYS = {
     "name", "convention", "frame", "translation", "rotation_rpy_degrees", "yaw", "range", "noise",

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-
-__all__ = ["Payload"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,9 @@ d^2 / 2 can still be too large, is nothing. d says, in standard deviations, how 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
-
-__all__ = ["nearest_physical"]
-
-Array = NDArray[np.float64]
 
 _THINNEST = 1e-3
 _FIRST_GUESS_RADIUS = 0.05

@@ -20,8 +20,6 @@ from steelyard.quality.motion import (
 from steelyard.quality.report import QualityReport
 from steelyard.recording import Recording
 
-__all__ = ["check_quality"]
-
 
 def check_quality(
     recording: Recording,

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Mask
 from steelyard.quality.report import Finding, Place, many, place_of, where
 from steelyard.recording import Recording
-
-__all__ = ["DAMAGED_END", "GAP_STEPS", "damaged_end", "not_finite", "repeats", "same_as_before", "steps"]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 DAMAGED_END = "damaged end"
 """How a note begins that tells of a file read only up to its last whole row."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.quality.clock import FEWEST_ROWS, same_as_before
 from steelyard.quality.report import Finding, Place, many, names_of, place_of, where
 from steelyard.recording import Recording
-
-__all__ = ["at_torque_limit", "flat_effort", "saturation"]
-
-Array = NDArray[np.float64]
 
 SATURATED_ROWS = 5  # a measured torque never repeats to the last digit that often while the arm moves
 SATURATED_FACTOR = 3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)

@@ -15,23 +15,11 @@ from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.quality.clock import GAP_STEPS
 from steelyard.quality.report import Finding, Place, many, names_of, place_of, where
 from steelyard.recording import Recording
-
-__all__ = [
-    "Limits",
-    "degrees",
-    "jumps",
-    "other_joints",
-    "outside_limits",
-    "still_joints",
-    "velocity",
-]
-
-Array = NDArray[np.float64]
 
 STILL = 0.01  # [rad] a joint that moves less shows neither inertia nor friction, only its brake and its noise
 WINDOW_S = 0.1  # long against noise and lag, short against a swing

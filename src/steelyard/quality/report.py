@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steelyard.arrays import Mask
 from steelyard.recording import Recording
 
-__all__ = ["Finding", "Place", "QualityReport", "Severity", "many", "names_of", "place_of", "where"]
-
-Mask = NDArray[np.bool_]
 Severity = Literal["error", "warning", "info"]
 
 

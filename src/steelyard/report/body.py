@@ -9,14 +9,10 @@ its outline is the ellipse of the 2 x 2 block of A.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.report.page import Band, Curve, Panel, Plot
-
-__all__ = ["body_plot", "com_covariance", "outline"]
-
-Array = NDArray[np.float64]
 
 _PLANES = ((0, 1), (0, 2), (1, 2))
 _CHI_95 = 2.4477  # radius of the 95 % ellipse of two normal variables, in standard deviations

@@ -13,7 +13,6 @@ from steelyard.report.pictures import EMPTY, INK, LOADED, MUTED, TRUTH, matplotl
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["collisions_picture"]
 
 _ROOM = 1.25
 _HERE, _ELSEWHERE = (TRUTH, 0.22), (MUTED, 0.3)  # color, alpha

@@ -8,8 +8,6 @@ from steelyard.control.collision import Detections
 from steelyard.report.page import Band, Curve, Page, Panel, Plot, Section, Table
 from steelyard.report.pieces import sentence
 
-__all__ = ["collisions_page"]
-
 
 def collisions_page(detections: Detections, *, title: str, settings: Mapping[str, str]) -> Page:
     """The page of detected contacts.

@@ -17,10 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.report.page import Band, Curve, Panel, Plot
 
-__all__ = ["colours_of", "curves_in", "decimated", "legend_of", "panel_figure", "rounded", "thinned"]
-
-Array = NDArray[np.float64]
-
 _INK, _MUTED, _TRUTH = "#1f2933", "#b8c1cc", "#c23030"
 _PALETTE = ("#2266aa", "#d9822b", "#2a9d5c", "#8e5bb5", "#b04a6f", "#5f7a8a", "#8a7a2a", "#17a2b8")
 _DIGITS = 5

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.excitation import Cone, Design, DesignLimits, OrientationWorkspace
 from steelyard.report.pictures import matplotlib_pyplot, save_picture
 from steelyard.robot import RobotModel
@@ -15,9 +16,6 @@ from steelyard.robot import RobotModel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["design_picture", "orientation_picture"]
-
-Array = NDArray[np.float64]
 
 _INK, _LIMIT, _FEASIBLE = "#1f2933", "#c23030", "#cfe8cf"
 _COLOURS = ("#2266aa", "#d9822b", "#2a9d5c", "#8e5bb5", "#b04a6f", "#5f7a8a", "#8a7a2a")

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.excitation import Design, DesignLimits
 from steelyard.report.page import Band, Curve, Page, Panel, Plot, Section, Table
 from steelyard.report.pieces import sentence
 from steelyard.robot import RobotModel
-
-__all__ = ["excitation_page"]
-
-Array = NDArray[np.float64]
 
 _RATE_HZ = 100.0
 _SIGNALS = (("position", "q [rad]"), ("velocity", "v [rad/s]"), ("acceleration", "a [rad/s²]"))

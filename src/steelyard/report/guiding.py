@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.guiding import GuidingComparison
 from steelyard.report.pictures import EMPTY, INK, LOADED, MUTED, matplotlib_pyplot, plain, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["guiding_picture"]
-
-Array = NDArray[np.float64]
 
 _WITHOUT, _WITH = "payload not compensated", "payload compensated"
 

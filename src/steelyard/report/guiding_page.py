@@ -10,8 +10,6 @@ from steelyard.control.guiding import GuidingComparison
 from steelyard.report.page import Curve, Page, Panel, Plot, Section, Table
 from steelyard.report.pieces import sentence, time_plot
 
-__all__ = ["guiding_page"]
-
 
 def guiding_page(
     comparison: GuidingComparison, *, title: str, words: str, settings: Mapping[str, str]

@@ -27,8 +27,6 @@ from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.report.drawing import colours_of, curves_in, legend_of, panel_figure
 from steelyard.report.page import Page, Panel, Plot, Section, Table
 
-__all__ = ["page_facts", "page_html", "shown", "write_page"]
-
 _MOST_POINTS = 1500
 _POINTS_IN_ALL = 180_000  # of 18 bytes or so: with the library well below 6 MB
 _FEWEST_POINTS = 60

@@ -14,7 +14,6 @@ from steelyard.report.pictures import INK, LOADED, MUTED, TRUTH, matplotlib_pypl
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["identification_picture"]
 
 _MOST_POINTS = 4000
 

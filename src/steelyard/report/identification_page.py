@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel, Validation
 from steelyard.quality import QualityReport
 from steelyard.recording import Samples
@@ -20,10 +20,6 @@ from steelyard.report.pieces import (
     sentence,
     time_plot,
 )
-
-__all__ = ["Shown", "identification_page"]
-
-Array = NDArray[np.float64]
 
 _Z95 = 1.96
 

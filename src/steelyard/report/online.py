@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.report.pictures import EMPTY, INK, LOADED, TRUTH, matplotlib_pyplot, plain, save_picture
 from steelyard.torque.online.curve import CurvePoint, convergence_times
@@ -17,9 +16,6 @@ from steelyard.torque.online.curve import CurvePoint, convergence_times
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["online_picture"]
-
-Array = NDArray[np.float64]
 
 _AXES = (LOADED, EMPTY, "#2a9d5c")
 

@@ -9,14 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
-
-__all__ = ["Band", "Curve", "Page", "Panel", "Plot", "Section", "Table"]
-
-Array = NDArray[np.float64]
 
 
 def _same_length(name: str, *columns: Array | Sequence[str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
@@ -23,10 +23,6 @@ from steelyard.report.pieces import (
     time_plot,
     with_interval,
 )
-
-__all__ = ["excited_section", "mass_answer", "parameter_table", "payload_page"]
-
-Array = NDArray[np.float64]
 
 _Z95 = 1.96
 _UNITS = ("kg", "kg m", "kg m", "kg m", *["kg m²"] * 6)

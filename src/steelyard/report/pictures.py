@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
@@ -18,19 +18,6 @@ from steelyard.recording import Samples
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "EMPTY",
-    "INK",
-    "LOADED",
-    "MUTED",
-    "TRUTH",
-    "matplotlib_pyplot",
-    "payload_picture",
-    "plain",
-    "save_picture",
-]
-
-Array = NDArray[np.float64]
 
 INK, MUTED, EMPTY, LOADED, TRUTH = "#1f2933", "#b8c1cc", "#d9822b", "#2266aa", "#c23030"
 _CHI_95 = 2.4477  # radius of the 95 % ellipse of two normal variables, in standard deviations

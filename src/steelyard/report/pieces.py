@@ -5,24 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.quality import QualityReport
 from steelyard.report.page import Band, Curve, Panel, Plot, Section, Table
-
-__all__ = [
-    "autocorrelation",
-    "autocorrelation_plot",
-    "convergence_plot",
-    "quality_doubts",
-    "quality_section",
-    "relative_std_plot",
-    "sentence",
-    "time_plot",
-    "with_interval",
-]
-
-Array = NDArray[np.float64]
 
 _Z95 = 1.96
 _LONGEST_LAG_S = 1.0

@@ -11,7 +11,6 @@ from steelyard.report.pictures import matplotlib_pyplot, save_picture
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["contact_picture"]
 
 _INK, _MUTED, _DRIFT, _LOAD, _EXTERNAL = "#1f2933", "#b8c1cc", "#d9822b", "#2266aa", "#c23030"
 _NAMES = ("fx [N]", "fy [N]", "fz [N]", "τx [Nm]", "τy [Nm]", "τz [Nm]")

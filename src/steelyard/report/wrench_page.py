@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.control.contact_force import ContactForce
 from steelyard.report.body import body_plot
@@ -13,10 +12,6 @@ from steelyard.report.page import Band, Curve, Page, Panel, Plot, Section, Table
 from steelyard.report.payload_page import excited_section, mass_answer, parameter_table
 from steelyard.report.pieces import autocorrelation_plot, sentence, time_plot
 from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
-
-__all__ = ["contact_page", "wrench_page"]
-
-Array = NDArray[np.float64]
 
 _Z95 = 1.96
 _AXES = ("fx", "fy", "fz", "τx", "τy", "τz")

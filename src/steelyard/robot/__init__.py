@@ -3,9 +3,10 @@
 from steelyard.robot.basis import ParameterBasis
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import DriveModel
+from steelyard.robot.kinematics import FrameMotion
 from steelyard.robot.library import load_robot, robot_names
 from steelyard.robot.limits import JointLimits
-from steelyard.robot.model import FrameMotion, RobotModel
+from steelyard.robot.model import RobotModel
 
 __all__ = [
     "DHTable",

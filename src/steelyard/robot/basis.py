@@ -25,16 +25,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steelyard.arrays import Array, Indices
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, frame_change_matrix
 from steelyard.robot.drive import DRIVE_NAMES
 from steelyard.robot.model import RobotModel
 from steelyard.robot.triangle import triangle_with
 
-__all__ = ["ParameterBasis", "column_order"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 AnyArray = TypeVar("AnyArray", bound=NDArray[np.generic])
 
 _PREFERRED = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")

@@ -7,28 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.inertia import InertialParameters, frame_change_matrix
 from steelyard.robot.dh import DHTable
-
-__all__ = [
-    "STANDARD_GRAVITY",
-    "chain_of_table",
-    "checked_gravity",
-    "fill_rigid_regressor",
-    "frame_id",
-    "joint_axis",
-    "joint_rows",
-    "locked_chain",
-    "pinocchio_inertia",
-    "require_lockable",
-    "single_row",
-    "slides",
-]
-
-Array = NDArray[np.float64]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Gravity in the base frame of an arm that stands upright, [m/s^2]."""

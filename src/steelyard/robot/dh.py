@@ -21,13 +21,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
 
-__all__ = ["Convention", "DHTable", "JointType", "rot_x", "rot_z", "translation"]
-
-Array = NDArray[np.float64]
 Convention = Literal["modified", "classic"]
 JointType = Literal["revolute", "prismatic", "continuous"]
 

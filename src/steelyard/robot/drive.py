@@ -20,11 +20,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
-
-__all__ = ["DRIVE_NAMES", "GAIN_TOLERANCE", "DriveModel"]
-
-Array = NDArray[np.float64]
 
 DRIVE_NAMES = ("Ia", "Fc", "Fv", "B")
 """The linear drive parameters of a joint, in the order of the regressor's columns."""

@@ -24,13 +24,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName
 
-__all__ = ["FRICTION_MODELS", "Direction", "FrictionLaw", "friction_law"]
-
-Array = NDArray[np.float64]
 Direction = Literal["exact", "band", "smooth", "presliding"]
 
 _BOUNDS = {

@@ -23,16 +23,13 @@ from pathlib import Path
 import coal  # type: ignore[import-untyped]
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
 from steelyard.robot.chain import frame_id, joint_rows
 from steelyard.robot.model import RobotModel
 from steelyard.robot.urdf import read_urdf
-
-__all__ = ["Body", "CollisionModel", "box", "capsules", "half_space", "urdf_bodies"]
-
-Array = NDArray[np.float64]
 
 _SHORTEST = 1e-6
 _ALWAYS = 0.95

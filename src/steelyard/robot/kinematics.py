@@ -6,15 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.robot.chain import frame_id, joint_axis, joint_rows, slides
 from steelyard.robot.dh import JointType
 from steelyard.robot.limits import JointLimits
-
-__all__ = ["FrameMotion", "KinematicChain"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

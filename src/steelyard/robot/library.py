@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.robot.dh import DHTable, translation
 from steelyard.robot.drive import DriveModel
 from steelyard.robot.limits import JointLimits
 from steelyard.robot.model import RobotModel
-
-__all__ = ["load_robot", "robot_names"]
-
-Array = NDArray[np.float64]
 
 _ARMS = resources.files("steelyard.robot") / "arms"
 _TOP_KEYS = {

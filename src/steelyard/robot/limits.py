@@ -7,11 +7,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
-
-__all__ = ["JointLimits"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,9 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters, checked_transform, frame_change_matrix
 from steelyard.robot.chain import (
@@ -35,13 +36,9 @@ from steelyard.robot.chain import (
 )
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import DRIVE_NAMES, DriveModel
-from steelyard.robot.kinematics import FrameMotion, KinematicChain
+from steelyard.robot.kinematics import KinematicChain
 from steelyard.robot.limits import JointLimits
 from steelyard.robot.urdf import choose_flange, parse_urdf, read_urdf
-
-__all__ = ["STANDARD_GRAVITY", "FrameMotion", "RobotModel"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
 from steelyard.robot.chain import frame_id, single_row
 from steelyard.robot.model import RobotModel
-
-__all__ = ["MomentumDynamics", "frame_jacobian"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

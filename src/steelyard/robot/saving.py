@@ -15,8 +15,6 @@ from steelyard.robot.drive import DriveModel
 from steelyard.robot.limits import JointLimits
 from steelyard.robot.model import RobotModel
 
-__all__ = ["robot_from_dict", "robot_to_dict"]
-
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 _DH = ("alpha", "a", "d", "theta")
 

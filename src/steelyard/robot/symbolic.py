@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, MissingExtra
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.robot.basis import column_order
@@ -52,9 +53,7 @@ try:
 except ImportError as error:
     raise MissingExtra("sympy", "robot") from error
 
-__all__ = ["SymbolicBasis", "symbolic_base_parameters"]
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Exact = NDArray[np.object_]  # rationals and polynomials
 Row = dict[int, Any]  # column -> rational function or SymPy expression, zeros left out

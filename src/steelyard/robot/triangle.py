@@ -8,12 +8,9 @@ throughout are left out, and stay zero in R.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-__all__ = ["triangle_with"]
-
-Array = NDArray[np.float64]
+from steelyard.arrays import Array
 
 _PIECE = 1024  # rows taken at once; more do not fit into the cache
 _BLOCK = 8  # columns that LAPACK treats together; fastest of 8, 16, 32 for 30 to 90 columns

@@ -16,8 +16,6 @@ from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.robot.chain import locked_chain, require_lockable
 from steelyard.robot.limits import JointLimits
 
-__all__ = ["ParsedURDF", "choose_flange", "parse_urdf", "read_urdf"]
-
 _MOVABLE = ("revolute", "prismatic", "continuous")
 _UNLIMITED = "1e9"
 _INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")

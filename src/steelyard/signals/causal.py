@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import signal
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.signals.filters import butterworth
-
-__all__ = ["CausalDecimation", "CausalDerivative", "CausalLowPass", "CausalMean"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,11 @@ the cut-off, torques only where that jump does not matter.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import interpolate, signal
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
-
-__all__ = ["butterworth", "central_differences", "low_pass", "moving_mean", "resample"]
-
-Array = NDArray[np.float64]
 
 
 def resample(t: ArrayLike, x: ArrayLike, t_new: ArrayLike, *, smooth: bool = True) -> Array:

@@ -18,14 +18,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.signals.filters import low_pass
-
-__all__ = ["FixedLag", "Smoothed"]
-
-Array = NDArray[np.float64]
 
 _PERIODS = 2.0  # of the cut-off on either side: less than 1 % of the weights lies beyond
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
 from steelyard.recording import Recording, Samples
@@ -17,9 +18,6 @@ from steelyard.robot import DriveModel
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample
 from steelyard.trajectory import FourierTrajectory
 
-__all__ = ["Gain", "JointTorque", "Preparation", "joint_torque", "prepare", "split_at_gaps"]
-
-Array = NDArray[np.float64]
 Gain: TypeAlias = ArrayLike | DriveModel | None
 
 

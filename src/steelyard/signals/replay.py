@@ -6,16 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
 from steelyard.recording import Recording, Samples
 from steelyard.signals.prepare import Gain, Preparation, joint_torque
 from steelyard.signals.stream import CausalPath, OnlineSample, RawRow
-
-__all__ = ["paced", "path_of", "replay"]
-
-Array = NDArray[np.float64]
 
 
 def replay(

@@ -14,15 +14,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.signals.fixed_lag import FixedLag
 from steelyard.signals.prepare import Preparation
-
-__all__ = ["CausalPath", "CausalState", "OnlineSample", "RawRow"]
-
-Array = NDArray[np.float64]
 
 _LARGEST = 1e6  # SI: beyond, a number is corrupt
 _ROUNDING = 1e-6  # of a step

@@ -15,16 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidInertia, InvalidRobot, MissingExtra, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
-
-__all__ = ["Arm", "BodyPush", "Push", "checked_payload", "mixing"]
-
-Array = NDArray[np.float64]
 
 _RELATIVE_ROUNDING = 1e-9
 

@@ -17,15 +17,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation.arm import mixing
-
-__all__ = ["Motion", "Servo", "Trajectory", "commanded", "inertia_along"]
-
-Array = NDArray[np.float64]
 
 _INERTIA_EVERY_S = 0.01
 

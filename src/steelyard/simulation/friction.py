@@ -17,13 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.robot import DriveModel
-
-__all__ = ["Friction"]
-
-Array = NDArray[np.float64]
 
 _STIFF_SHARE = 0.5
 _SWEEPS = 50

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field, fields
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, SimulationFailed
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
@@ -34,9 +34,6 @@ from steelyard.simulation.control import Motion
 from steelyard.simulation.plant import Plant
 from steelyard.simulation.sensors import ar1_noise
 
-__all__ = ["GuidedOptions", "GuidedRun", "Hand", "HandPath", "drag"]
-
-Array = NDArray[np.float64]
 Controller = Callable[[float, Array, Array], Array]
 
 _ABSURD_SPEED = 50.0  # [rad/s]: a hand has long let go

@@ -19,17 +19,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
 from steelyard.simulation.arm import Arm, BodyPush, mixing
 from steelyard.simulation.control import Motion, Servo, inertia_along
 from steelyard.simulation.friction import Friction
-
-__all__ = ["Instant", "Plant"]
-
-Array = NDArray[np.float64]
 
 
 class Instant(NamedTuple):

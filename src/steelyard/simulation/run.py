@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidTrajectory, SimulationFailed
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
@@ -17,10 +17,6 @@ from steelyard.simulation.arm import Push, checked_payload, mixing
 from steelyard.simulation.control import Motion, Servo, Trajectory, commanded
 from steelyard.simulation.plant import Instant, Plant
 from steelyard.simulation.sensors import SensorModel
-
-__all__ = ["Simulation", "SimulationOptions", "Truth", "simulate"]
-
-Array = NDArray[np.float64]
 
 _ABSURD_SPEED = 1e3
 _PROGRESS_CALLS = 50

@@ -15,14 +15,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import lfilter
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
-
-__all__ = ["SensorModel", "ar1_noise"]
-
-Array = NDArray[np.float64]
 
 _ARRAYS = ("encoder_step", "torque_std", "wrench_std", "wrench_drift")
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification.problem import samples_of
@@ -29,10 +29,6 @@ from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods.problem import CERTAIN, fixed_rows
-
-__all__ = ["weigh"]
-
-Array = NDArray[np.float64]
 
 _Z95 = 1.96
 _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability

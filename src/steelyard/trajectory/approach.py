@@ -12,14 +12,11 @@ from dataclasses import dataclass, field
 from math import factorial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
 from steelyard.trajectory.fourier import FourierTrajectory
-
-__all__ = ["ApproachedTrajectory"]
-
-Array = NDArray[np.float64]
 
 _DEGREE = 7
 _LONGEST_S = 120.0

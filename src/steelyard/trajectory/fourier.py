@@ -18,13 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
-
-__all__ = ["FourierTrajectory"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,6 @@ import numpy as np
 from steelyard.errors import InvalidTrajectory, UnknownName, UnreadableFile
 from steelyard.trajectory.fourier import FourierTrajectory
 
-__all__ = ["load_trajectory", "save_trajectory", "trajectory_names"]
-
 _PUBLISHED = resources.files("steelyard.trajectory") / "published"
 
 

@@ -11,13 +11,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.wrist.rest import Postures
-
-__all__ = ["advise", "spread_of_directions", "without_duplicates"]
-
-Array = NDArray[np.float64]
 
 _SAME = np.radians(1.0)
 _TOO_ALIKE = 0.1

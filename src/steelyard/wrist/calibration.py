@@ -15,14 +15,10 @@ itself known to some ten percent only, explains the residuals.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.wrist.estimators.weighted import WeightedLeastSquares
 from steelyard.wrist.problem import WrenchProblem, noise_of_rows, row_slope
-
-__all__ = ["calibrated_wrench_covariance"]
-
-Array = NDArray[np.float64]
 
 _ROUNDS = 6
 _KNOWN = 1.25  # times its variance: what the noise of the motion may explain

@@ -11,12 +11,9 @@ AR(1)).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-__all__ = ["long_run_sum", "sandwich"]
-
-Array = NDArray[np.float64]
+from steelyard.arrays import Array
 
 
 def sandwich(slope: Array, scores: Array, prior_information: Array) -> Array:

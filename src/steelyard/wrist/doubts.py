@@ -11,14 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
 from steelyard.wrist.rest import Postures
-
-__all__ = ["force_fit", "require_plausible"]
-
-Array = NDArray[np.float64]
 
 _POOR = 0.05  # of the weight: a residual that no sensor at rest has
 _UPRIGHT = 0.9  # cosine between the weight of another reading and gravity

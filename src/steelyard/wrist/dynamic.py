@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload.physical import nearest_physical
@@ -25,10 +26,6 @@ from steelyard.wrist.problem import WrenchEstimator, WrenchFit, WrenchProblem
 from steelyard.wrist.regressor import wrench_regressor
 from steelyard.wrist.samples import WrenchSamples
 from steelyard.wrist.static import StaticWeight
-
-__all__ = ["weigh_dynamic", "wrench_problem"]
-
-Array = NDArray[np.float64]
 
 _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
 _SIGNIFICANT = 4.5

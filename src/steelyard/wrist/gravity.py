@@ -14,13 +14,10 @@ For an arm on a wall or a ceiling the same two angles are taken in the frame who
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
-
-__all__ = ["checked_gravity", "inclination", "tilted_gravity", "tilted_gravity_slope"]
-
-Array = NDArray[np.float64]
 
 
 def tilted_gravity(nominal: Array, angles: ArrayLike) -> Array:

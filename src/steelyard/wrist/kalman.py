@@ -27,19 +27,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_discrete_are
 from scipy.signal import lfilter, ss2tf
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.signals import CausalMean
 from steelyard.wrist.recording import WrenchRecording
 from steelyard.wrist.samples import WrenchSamples, noise_of_differences, on_uniform_clock
-
-__all__ = ["IntegratorFilter", "PoseKalmanFilter", "PoseState", "samples_from_pose"]
-
-Array = NDArray[np.float64]
 
 _JERKS = 10.0 ** np.arange(-3, 7.01, 0.5)
 _LEAST_NOISE = 1e-9

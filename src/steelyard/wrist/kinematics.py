@@ -16,8 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
@@ -30,10 +31,6 @@ from steelyard.wrist.samples import (
     zero_phase_gain,
 )
 from steelyard.wrist.sensor import WristSensor
-
-__all__ = ["samples_from_imu", "samples_from_joints"]
-
-Array = NDArray[np.float64]
 
 _EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter sees too little
 _ROWS_PER_CUTOFF = 4.0  # rows that are kept for each period of the cut-off

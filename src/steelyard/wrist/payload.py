@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters, frame_change_matrix
 from steelyard.wrist.gravity import tilted_gravity, tilted_gravity_slope
 from steelyard.wrist.regressor import wrench_regressor
 from steelyard.wrist.static import StaticWeight
-
-__all__ = ["UNKNOWNS", "WrenchPayload", "payload_at_rest"]
-
-Array = NDArray[np.float64]
 
 UNKNOWNS = (
     "m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz",

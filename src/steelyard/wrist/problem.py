@@ -16,13 +16,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.wrist.regressor import wrench_regressor, wrench_tensor
-
-__all__ = ["WrenchEstimator", "WrenchFit", "WrenchProblem", "noise_of_rows", "row_slope"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

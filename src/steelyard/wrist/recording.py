@@ -10,18 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.wrist.sensor import WristSensor
-
-__all__ = ["WrenchRecording"]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _MOTION = ("position", "acceleration", "angular_velocity", "angular_acceleration")
 

@@ -25,13 +25,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
-
-__all__ = ["FEATURES", "feature_covariance", "feature_slope", "features", "wrench_regressor", "wrench_tensor"]
-
-Array = NDArray[np.float64]
 
 FEATURES = ("ux", "uy", "uz", "bx", "by", "bz", "Qxx", "Qxy", "Qyy", "Qxz", "Qyz", "Qzz")
 """The twelve numbers of a motion that the wrench is linear in."""

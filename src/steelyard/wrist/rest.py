@@ -17,14 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording
 from steelyard.wrist.covariance import long_run_sum
 from steelyard.wrist.recording import WrenchRecording
-
-__all__ = ["Postures", "RestRule", "find_postures", "rest_runs"]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _RESTLESS = 6.0  # times the median scatter of all runs
 

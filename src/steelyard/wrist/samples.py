@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.signals import low_pass, resample
 from steelyard.wrist.regressor import feature_covariance, features
 from steelyard.wrist.sensor import WristSensor
-
-__all__ = ["WrenchSamples", "noise_of_differences", "on_uniform_clock", "zero_phase_gain"]
-
-Array = NDArray[np.float64]
 
 _LONGEST_GAP_S = 0.05
 _GAP_STEPS = 5

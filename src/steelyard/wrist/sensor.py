@@ -6,15 +6,12 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
 from steelyard.inertia import checked_transform
 from steelyard.recording import WrenchConvention
 
-__all__ = ["WrenchFrame", "WristSensor"]
-
-Array = NDArray[np.float64]
 WrenchFrame = Literal["sensor", "base"]
 
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")

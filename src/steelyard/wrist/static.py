@@ -24,10 +24,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import stdtrit
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
 from steelyard.wrist.advice import advise, without_duplicates
 from steelyard.wrist.doubts import require_plausible
@@ -36,9 +37,6 @@ from steelyard.wrist.rest import Postures, RestRule
 from steelyard.wrist.static_linear import LinearMethod, solve_linear, spread_of_linear
 from steelyard.wrist.static_model import StaticModel
 
-__all__ = ["STATIC_NAMES", "StaticWeight", "weigh_static"]
-
-Array = NDArray[np.float64]
 StaticMethod = Literal["restricted", "ls", "tls"]
 
 STATIC_NAMES = ("m", "mx", "my", "mz", "fx0", "fy0", "fz0", "tx0", "ty0", "tz0", "U", "V")

@@ -13,14 +13,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.wrist.gravity import inclination
 from steelyard.wrist.rest import Postures
 
-__all__ = ["LinearMethod", "solve_linear", "spread_of_linear"]
-
-Array = NDArray[np.float64]
 LinearMethod = Literal["ls", "tls"]
 
 

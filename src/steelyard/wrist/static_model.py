@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array
 from steelyard.wrist.gravity import tilted_gravity, tilted_gravity_slope
 from steelyard.wrist.regressor import wrench_regressor
 from steelyard.wrist.rest import Postures
 from steelyard.wrist.static_linear import solve_linear
-
-__all__ = ["StaticModel", "weighted_solution"]
-
-Array = NDArray[np.float64]
 
 _STEPS = 50
 _RELATIVE_RANK = 1e-8

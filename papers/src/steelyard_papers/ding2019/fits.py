@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel, Validation, choose_friction, identify, scatter
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import kinds
@@ -28,10 +28,6 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.signals import Preparation, prepare
 from steelyard_papers.ding2019.world import HARMONICS, PERIOD_S, World
 from steelyard_papers.sharing import Progress, part_of
-
-__all__ = ["LAWS", "OURS", "PAPER", "Answer", "Comparison", "compare", "true_parameters", "without_offsets"]
-
-Array = NDArray[np.float64]
 
 PAPER = Preparation(
     cutoff_hz=10.0,

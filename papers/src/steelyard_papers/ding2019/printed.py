@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CORRELATION", "RMS", "TABLE_3", "unit_of"]
-
 TABLE_3: dict[str, float] = {
     "Izz1": 0.04321749,
     "Ixx2": 0.00011890,

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.report.page import Curve, Panel, Plot, Section, Table
 from steelyard.robot import RobotModel
 from steelyard_papers.ding2019.fits import Answer, Comparison, true_parameters
 from steelyard_papers.ding2019.printed import CORRELATION, RMS, TABLE_3, unit_of
 from steelyard_papers.ding2019.world import Motions
 from steelyard_papers.sharing import every
-
-__all__ = [
-    "inertial_errors",
-    "motion_section",
-    "parameter_section",
-    "scatter_section",
-    "torque_section",
-    "what_is_missing",
-]
-
-Array = NDArray[np.float64]
 
 _PARTS = (
     ("links and rotors 1 to 3", "Im", "123"),

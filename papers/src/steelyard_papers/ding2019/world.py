@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InfeasibleDesign
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings, certify, design
 from steelyard.excitation import evaluate as value_of
@@ -22,22 +22,6 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers.sharing import Progress
-
-__all__ = [
-    "HARMONICS",
-    "NOISE",
-    "PERIOD_S",
-    "RATE_HZ",
-    "Motions",
-    "World",
-    "designed_motions",
-    "gear_friction",
-    "paper_arm",
-    "run_world",
-    "table_2",
-]
-
-Array = NDArray[np.float64]
 
 PERIOD_S, HARMONICS, RATE_HZ = 10.0, 5, 250.0  # section IV
 NOISE = np.array([1.5, 2.0, 1.0, 0.3, 0.3, 0.1])  # assumed, [Nm]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.report.page import Page
 from steelyard_papers.gaz2017.contacts import Contacts, predicted, three_contacts
 from steelyard_papers.gaz2017.gravity import (
@@ -37,7 +37,6 @@ from steelyard_papers.sharing import Progress, part_of, versions
 
 __all__ = ["page"]
 
-Array = NDArray[np.float64]
 
 _EXPERIMENTS = {
     "500 postures": (HEAVY_BODY, False),

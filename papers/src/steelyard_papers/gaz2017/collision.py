@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.collision.detection import Detections, Detector, detect
 from steelyard.control.collision.dynamics import arm_dynamics
 from steelyard.control.collision.observer import MomentumObserver
@@ -25,10 +26,6 @@ from steelyard.signals import Preparation, prepare
 from steelyard.simulation import Push, SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory
-
-__all__ = ["CONTACTS_S", "LIMIT_NM", "FigureSix", "figure_six"]
-
-Array = NDArray[np.float64]
 
 CONTACTS_S = (1.0, 8.0, 17.0)
 """When the contacts of Fig. 6 begin, [s]."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.collision import Detections, Detector, MomentumObserver, arm_dynamics, detect
 from steelyard.control.collision.dynamics import ArmDynamics
 from steelyard.control.collision.thresholds import fixed_thresholds
@@ -19,21 +19,9 @@ from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
 from steelyard.robot.momentum import MomentumDynamics
 from steelyard.signals import Preparation, prepare
-from steelyard_papers.gaz2017.collision import CONTACTS_S, LIMIT_NM, FigureSix, figure_six
+from steelyard_papers.gaz2017.collision import LIMIT_NM, FigureSix, figure_six
 from steelyard_papers.gaz2017.gravity import HEAVY_BODY, Sensors, StaticAnswer, static_answer
 from steelyard_papers.gaz2017.inertial import Inertial, measured, moved, whole_motion
-
-__all__ = [
-    "CONTACTS_S",
-    "LIMIT_NM",
-    "Contacts",
-    "Prediction",
-    "predicted",
-    "three_contacts",
-    "without_inertia",
-]
-
-Array = NDArray[np.float64]
 
 _VALIDATION_SEED = 11
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.excitation import moves_around
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -29,28 +29,6 @@ from steelyard.simulation.arm import Arm, checked_payload
 from steelyard.torque import weigh
 from steelyard_papers.gaz2017.printed import GRAVITY_38, GRAVITY_42, GRAVITY_LOADED_42, HEAVY, LIGHT
 from steelyard_papers.sharing import Progress
-
-__all__ = [
-    "CHANGING",
-    "FEW",
-    "HEAVY_BODY",
-    "LIGHT_BODY",
-    "PICK",
-    "SCALE",
-    "Sensors",
-    "StaticAnswer",
-    "arm",
-    "assumptions",
-    "errors_of",
-    "gravity_coefficients",
-    "gravity_matrix",
-    "hold",
-    "noise_of_42",
-    "random_rest",
-    "static_answer",
-]
-
-Array = NDArray[np.float64]
 
 SCALE = 0.01
 FEW = 10

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -35,19 +35,6 @@ from steelyard_papers.gaz2017.gravity import (
 )
 from steelyard_papers.sharing import Progress
 
-__all__ = [
-    "OTHERS",
-    "RATE_HZ",
-    "Inertial",
-    "Swing",
-    "inertial_answers",
-    "inertial_runs",
-    "measured",
-    "moved",
-    "whole_motion",
-]
-
-Array = NDArray[np.float64]
 Pair = tuple[Recording, Recording]
 
 RATE_HZ = 200.0

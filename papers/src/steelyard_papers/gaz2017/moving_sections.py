@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.report.page import Curve, Panel, Plot, Section, Table
-from steelyard_papers.gaz2017.contacts import CONTACTS_S, LIMIT_NM, Contacts, Prediction
+from steelyard_papers.gaz2017.collision import CONTACTS_S, LIMIT_NM
+from steelyard_papers.gaz2017.contacts import Contacts, Prediction
 from steelyard_papers.gaz2017.gravity import FEW, HEAVY_BODY, StaticAnswer
 from steelyard_papers.gaz2017.inertial import Inertial
 from steelyard_papers.gaz2017.printed import HEAVY_46, HEAVY_47, VALIDATION_NM
 from steelyard_papers.gaz2017.static_sections import HEAD, Row, static_rows, with_std
 from steelyard_papers.sharing import every
-
-__all__ = ["contact_section", "few_section", "inertia_rms", "inertial_section", "what_is_missing"]
-
-Array = NDArray[np.float64]
 
 _CONTRADICTION = (
     "Where the scales of sensors are wrong, the payload's inertia and its mass times distance squared are"

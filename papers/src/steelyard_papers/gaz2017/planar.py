@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import identify
-from steelyard.identification.feasible import ParameterBounds, feasible_parameters
+from steelyard.identification.feasible import feasible_parameters
+from steelyard.identification.feasible_space import ParameterBounds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
@@ -31,18 +32,6 @@ from steelyard_papers.gaz2017.printed import (
     UPPER_36,
 )
 from steelyard_papers.sharing import Progress
-
-__all__ = [
-    "NOISE_NM",
-    "TRUTH",
-    "Planar",
-    "Sinusoids",
-    "coefficient_matrix",
-    "estimated_coefficients",
-    "planar_example",
-]
-
-Array = NDArray[np.float64]
 
 NOISE_NM = 0.05
 TRUTH = InertialParameters.from_com(1.5, [0.3, 0.1, 0.0], np.diag([0.013, 0.02, 0.0313]))

@@ -6,28 +6,6 @@ import numpy as np
 
 from steelyard.inertia import InertialParameters
 
-__all__ = [
-    "DIFFERENCE_34",
-    "DIFFERENCE_43",
-    "FEASIBLE_37",
-    "FEASIBLE_NAMES",
-    "GRAVITY_38",
-    "GRAVITY_42",
-    "GRAVITY_LOADED_42",
-    "HEAVY",
-    "HEAVY_44",
-    "HEAVY_46",
-    "HEAVY_47",
-    "LIGHT",
-    "LIGHT_TABLE_1",
-    "LOWER_36",
-    "PAYLOAD_35",
-    "PI_34",
-    "PI_LOADED_34",
-    "UPPER_36",
-    "VALIDATION_NM",
-]
-
 PI_34 = np.array([0.1112, 0.6, 0.04, 1.3651, 3.2, 0.03])
 PI_LOADED_34 = np.array([0.6144, 1.8, 0.19, 2.1152, 4.7, 0.03])
 DIFFERENCE_34 = np.array([0.5032, 1.2, 0.15, 0.75, 1.5])

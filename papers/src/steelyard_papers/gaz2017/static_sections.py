@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.report.page import Curve, Panel, Plot, Section, Table
@@ -37,17 +37,6 @@ from steelyard_papers.gaz2017.printed import (
     UPPER_36,
 )
 
-__all__ = [
-    "HEAD",
-    "gravity_section",
-    "light_section",
-    "planar_section",
-    "sensor_section",
-    "static_rows",
-    "with_std",
-]
-
-Array = NDArray[np.float64]
 Row = tuple[str | float | None, ...]
 
 HEAD = ("what", "unit", "paper", "paper's method here", "ours", "truth")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce, contact_force
 from steelyard.wrist import (
     StaticWeight,
@@ -23,10 +23,6 @@ from steelyard.wrist.estimators import ESTIMATORS
 from steelyard_papers.liu2025.bases import method_1, method_2, moving_postures
 from steelyard_papers.liu2025.world import LOAD, SENSOR, UPRIGHT, World, measured, zero_drift
 from steelyard_papers.sharing import Progress
-
-__all__ = ["METHODS", "STRONG", "Answers", "Contacts", "answers_of", "contacts_of", "strong_noise"]
-
-Array = NDArray[np.float64]
 
 METHODS = {
     "method_1": "Method 1",

@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.wrist.dynamic import weigh_dynamic
 from steelyard.wrist.estimators import RecursiveTotalLeastSquares
 from steelyard.wrist.payload import WrenchPayload, payload_at_rest
 from steelyard.wrist.rest import Postures
 from steelyard.wrist.samples import WrenchSamples
 from steelyard.wrist.static import StaticWeight, weigh_static
-
-__all__ = ["method_1", "method_2", "moving_postures"]
-
-Array = NDArray[np.float64]
 
 
 def method_1(postures: Postures, *, gravity_base: Array) -> WrenchPayload:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.excitation import (
     Cone,
     Design,
@@ -28,10 +28,6 @@ from steelyard.excitation import (
 )
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.trajectory import FourierTrajectory
-
-__all__ = ["FromRest", "Motions", "Visits", "planned_motions"]
-
-Array = NDArray[np.float64]
 
 HALF_ANGLE = np.radians(60.0)
 WRIST = (3, 4, 5)

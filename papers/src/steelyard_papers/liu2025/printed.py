@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["PEAKS", "TABLE_2", "TABLE_2_ERRORS", "TABLE_3"]
-
 TABLE_2: dict[str, tuple[float | None, float | None, float | None, float | None]] = {
     "m": (40.173, 40.542, 40.098, 40.164),
     "mx": (0.0, 0.144, -6.97e-3, 5.69e-3),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
 from steelyard.report.page import Curve, Panel, Plot, Section, Table
 from steelyard_papers.liu2025.answers import METHODS, STRONG, Answers, Contacts
@@ -14,18 +14,6 @@ from steelyard_papers.liu2025.printed import PEAKS, TABLE_2, TABLE_2_ERRORS, TAB
 from steelyard_papers.liu2025.world import LOAD, TILT
 from steelyard_papers.sharing import every
 
-__all__ = [
-    "contact_rows",
-    "contact_section",
-    "drift_section",
-    "error_table",
-    "estimator_section",
-    "payload_section",
-    "peaks",
-    "what_is_missing",
-]
-
-Array = NDArray[np.float64]
 Row = tuple[str | float | None, ...]
 
 _PLACE = {"m": 0, "mx": 1, "my": 2, "mz": 3, "Ixx": 4, "Iyy": 6, "Izz": 9}

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.excitation import Design, wrench_rows
 from steelyard.report.page import Curve, Panel, Plot, Section, Table
 from steelyard.robot import RobotModel
 from steelyard_papers.liu2025.motions import HALF_ANGLE, WRIST, Motions
 from steelyard_papers.liu2025.world import NOISE
-
-__all__ = ["largest_amplitude", "workspace_section"]
-
-Array = NDArray[np.float64]
 
 
 def workspace_section(robot: RobotModel, motions: Motions) -> Section:

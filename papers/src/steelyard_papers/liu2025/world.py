@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
@@ -21,10 +21,6 @@ from steelyard.wrist import WristSensor
 from steelyard.wrist.gravity import tilted_gravity
 from steelyard_papers.liu2025.motions import FromRest, Motions, Visits
 from steelyard_papers.sharing import Progress
-
-__all__ = ["LOAD", "NOISE", "SENSOR", "TILT", "UPRIGHT", "World", "measured", "run_world", "zero_drift"]
-
-Array = NDArray[np.float64]
 
 _PLATE = 40.173 * 0.01**2 / 12
 LOAD = InertialParameters.from_com(

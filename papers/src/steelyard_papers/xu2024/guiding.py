@@ -25,14 +25,6 @@ from steelyard.simulation.guided import GuidedOptions, Hand
 from steelyard.torque import weigh
 from steelyard.trajectory import load_trajectory
 
-__all__ = [
-    "XU2024_MEAN_REDUCTION",
-    "XU2024_VARIANCE_REDUCTION",
-    "GuidingReproduction",
-    "reproduce_xu2024_guiding",
-    "xu2024_guided_arm",
-]
-
 Progress = Callable[[float], None]
 
 XU2024_MEAN_REDUCTION = (0.1299, 0.2575, 0.4424)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.excitation import (
     ConditionNumber,
     Design,
@@ -39,18 +39,6 @@ from steelyard_papers.xu2024.printed import (
 from steelyard_papers.xu2024.published import Case
 from steelyard_papers.xu2024.simulated import FrictionFit, World, noisy
 
-__all__ = [
-    "HEAD",
-    "Excitation",
-    "designed",
-    "excitation_section",
-    "friction_section",
-    "linear_misfit",
-    "signal_section",
-    "structure_section",
-]
-
-Array = NDArray[np.float64]
 Row = tuple[str | float | None, ...]
 
 HEAD = ("what", "unit", "paper", "paper's method here", "ours", "truth")

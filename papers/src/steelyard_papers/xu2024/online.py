@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Indices
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.identification.problem import kinds
@@ -29,11 +29,6 @@ from steelyard.payload import Payload
 from steelyard.signals.stream import OnlineSample
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.sample import Counts, checked_row, fault_of
-
-__all__ = ["UR10_ROWS", "Xu2024Estimator", "Xu2024State"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))
 """The base parameters of the UR10, counted from 0, that eq. (12)-(16) use."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from steelyard.arrays import Array
 from steelyard.report.page import Band, Curve, Panel, Plot, Section, Table
 from steelyard_papers.sharing import every
 from steelyard_papers.xu2024.guiding import (
@@ -20,16 +20,6 @@ from steelyard_papers.xu2024.motion_sections import Row
 from steelyard_papers.xu2024.printed import CONVERGED_S, TABLE_6, TABLE_7, TRUTH
 from steelyard_papers.xu2024.published import METHODS, TIMES_S, Case, Curves
 
-__all__ = [
-    "Online",
-    "guiding_section",
-    "mass_rms",
-    "online_section",
-    "table_7_section",
-    "what_is_missing",
-]
-
-Array = NDArray[np.float64]
 Answers = Sequence[Mapping[str, Array]]
 
 _WATCHED = ("Ixy6", "Ixz6", "Iyz6", "Izz6", "mx6", "my6")

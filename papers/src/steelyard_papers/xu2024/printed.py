@@ -6,20 +6,6 @@ import numpy as np
 
 from steelyard.inertia import InertialParameters
 
-__all__ = [
-    "ALPHA",
-    "CONDITION_NUMBER",
-    "CONVERGED_S",
-    "EPSILON",
-    "JOINT_2",
-    "PI",
-    "TABLE_2",
-    "TABLE_6",
-    "TABLE_7",
-    "TABLE_8",
-    "TRUTH",
-]
-
 CONDITION_NUMBER = 79.67
 CONVERGED_S = 6.59
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.torque.online import (
@@ -26,24 +26,6 @@ from steelyard.trajectory import load_trajectory
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
-
-__all__ = [
-    "METHODS",
-    "RATE_HZ",
-    "TIMES_S",
-    "Case",
-    "Curves",
-    "algorithm_1",
-    "algorithm_2",
-    "answers_of",
-    "convergence",
-    "errors_over_time",
-    "plain_estimate",
-    "published_case",
-    "static_payload",
-]
-
-Array = NDArray[np.float64]
 
 RATE_HZ = 125.0
 TIMES_S = (2.0, 4.0, 6.6, 10.0)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel, identify
 from steelyard.recording import Recording, Samples
 from steelyard.robot import RobotModel, load_robot
@@ -27,20 +27,6 @@ from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ, algorithm_1, plain_estimate, static_payload
-
-__all__ = [
-    "FrictionFit",
-    "Visit",
-    "World",
-    "friction_fits",
-    "identified",
-    "loaded_arm",
-    "noisy",
-    "run_world",
-    "simulated_answers",
-]
-
-Array = NDArray[np.float64]
 
 _COMMANDED = Preparation(kinematics="commanded")
 _EMPTY_RUNS = 3

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.collision.learning import missing_friction
 from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
 from steelyard.control.collision.residuals import Residuals, observe
@@ -22,10 +23,6 @@ from steelyard.control.collision.thresholds import Thresholds, residual_std
 from steelyard.errors import InvalidSamples
 from steelyard.recording import Recording
 from steelyard.signals import Gain
-
-__all__ = ["Contact", "Detections", "Detector", "DetectorState", "detect"]
-
-Array = NDArray[np.float64]
 
 _ROUNDING_S = 1e-6  # of a clock
 _AFTERWARDS_S = 0.5  # in which an arm swings after a contact

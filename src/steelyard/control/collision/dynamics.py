@@ -29,8 +29,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.carried import flange_body
 from steelyard.control.collision.spread import ModelSpread
 from steelyard.errors import InvalidSamples
@@ -41,10 +41,6 @@ from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.robot.friction import Direction
 from steelyard.robot.momentum import MomentumDynamics
-
-__all__ = ["ArmDynamics", "JointFriction", "arm_dynamics", "rigid_robot"]
-
-Array = NDArray[np.float64]
 
 _LITTLE_MASS = 0.1  # [kg]
 _SLIDING_WIDTHS = 3.0

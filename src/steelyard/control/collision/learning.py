@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.collision.observer import MomentumObserver, Observer
 from steelyard.control.collision.residuals import Residuals, observe_samples, observer_samples
 from steelyard.control.collision.tail import Tail, cluster_peaks, fit_tail
@@ -26,10 +27,6 @@ from steelyard.control.collision.thresholds import LearnedFrom, Thresholds, resi
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.signals import Gain
-
-__all__ = ["Learned", "learn", "missing_friction"]
-
-Array = NDArray[np.float64]
 
 _DAY_TO_DAY = 0.5  # of friction, one standard deviation
 _INDEPENDENT = 4.0  # filter times between samples that tell something new

@@ -30,23 +30,12 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.control.collision.dynamics import ArmDynamics
 from steelyard.errors import InvalidSamples, UnknownName
 
-__all__ = [
-    "DirectObserver",
-    "EnergyObserver",
-    "MomentumObserver",
-    "Observer",
-    "ObserverKind",
-    "ObserverSample",
-    "ObserverState",
-    "make_observer",
-]
-
-Array = NDArray[np.float64]
 _SETTLING = 8.0  # filter times after which the start of an observer is forgotten
 ObserverKind = Literal["momentum", "direct", "energy"]
 

@@ -6,18 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
 from steelyard.errors import InvalidRecording
 from steelyard.quality import check_quality
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.signals import Gain, joint_torque
-
-__all__ = ["Residuals", "observe", "observe_samples", "observer_samples"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,16 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.identification.problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.torque.online.rows import OnlineRows
-
-__all__ = ["ModelSpread"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Tail", "cluster_peaks", "fit_tail"]
-
-Array = NDArray[np.float64]
+from steelyard.arrays import Array
 
 _QUANTILE = 0.9
 _EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0)

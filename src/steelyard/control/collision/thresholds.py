@@ -15,14 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steelyard.arrays import Array
 from steelyard.control.collision.observer import Observer
 from steelyard.control.collision.residuals import Residuals
 from steelyard.control.collision.tail import Tail
 from steelyard.errors import InvalidSamples
-
-__all__ = ["LearnedFrom", "Thresholds", "fixed_thresholds", "residual_std"]
-
-Array = NDArray[np.float64]
 
 _FASTER = 1.2
 _STILL = (0.02, 0.2)  # [rad/s], [rad/s^2]: a joint below rests

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.robot import RobotModel
 from steelyard.robot.momentum import frame_jacobian
-
-__all__ = ["ContactWrench", "contact_wrench"]
-
-Array = NDArray[np.float64]
 
 _SMALLEST_ARM = 0.05  # [m], and for torques [1]: joints that turn a direction with less cannot tell it
 _UNKNOWN_SHARE = 1e-6

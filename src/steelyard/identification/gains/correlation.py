@@ -14,12 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_toeplitz
 
-__all__ = ["widening"]
-
-Array = NDArray[np.float64]
+from steelyard.arrays import Array
 
 _HIGHEST_ORDER = 24
 

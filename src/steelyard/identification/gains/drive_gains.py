@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
 from steelyard.robot.drive import GAIN_TOLERANCE
 
-__all__ = ["DriveGains", "Origin"]
-
-Array = NDArray[np.float64]
 Origin = Literal["given", "targets", "known mass"]
 
 _TOLERANCE = {"given": GAIN_TOLERANCE, "targets": GAIN_TOLERANCE, "known mass": 0.01}

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.gains.correlation import widening
@@ -41,10 +42,6 @@ from steelyard.identification.problem import kinds, require_same_joints
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.signals import Preparation, prepare
-
-__all__ = ["gains_from_known_mass"]
-
-Array = NDArray[np.float64]
 
 _FRICTION = ("Fc", "Fv", "B")
 _ROUNDS = 100

@@ -38,19 +38,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.optimize import minimize_scalar
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.identification.gains.correlation import widening
 from steelyard.identification.gains.drive_gains import DriveGains
 from steelyard.recording import Recording
 from steelyard.signals import central_differences, low_pass, resample, split_at_gaps
-
-__all__ = ["gains_from_targets"]
-
-Array = NDArray[np.float64]
 
 _SLOW = 0.03  # compensation of friction turns round at slower speeds, [rad/s]
 _CELLS = 12  # pieces of the friction law in each direction, at most

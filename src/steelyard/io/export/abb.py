@@ -7,8 +7,6 @@ from steelyard.io.export.load import Load
 from steelyard.io.export.principal import principal_inertia, quaternion
 from steelyard.io.export.words import decimal, decimals, head
 
-__all__ = ["rapid"]
-
 _LONGEST_NAME = 32
 _UNITS = (
     "kg; mm; quaternion (scalar first) of the principal axes in this frame; principal moments in kg m^2"

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification.feasible import FeasibleArm, feasible_parameters
@@ -24,10 +24,6 @@ from steelyard.inertia import InertialParameters
 from steelyard.io.mjcf import mjcf_text
 from steelyard.io.urdf import urdf_text
 from steelyard.robot import DriveModel, RobotModel
-
-__all__ = ["MODEL_EXPORTS", "ArmForExport", "arm_for_export", "export_arm"]
-
-Array = NDArray[np.float64]
 
 MODEL_EXPORTS = ("urdf", "mjcf")
 """Where a whole model can go."""

@@ -8,8 +8,6 @@ from steelyard.io.export.load import Load
 from steelyard.io.export.principal import require_moments
 from steelyard.io.export.words import UNCHECKED, decimal, decimals, head
 
-__all__ = ["KGF_CM_S2", "payload_schedule"]
-
 KGF_CM_S2 = 0.0980665
 """One kgf cm s^2 in kg m^2: 9.80665 N times 0.01 m times 1 s^2."""
 

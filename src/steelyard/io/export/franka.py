@@ -13,8 +13,6 @@ from steelyard.io.export.load import Load
 from steelyard.io.export.principal import require_moments
 from steelyard.io.export.words import ABOUT_INERTIA, decimal, decimals, head
 
-__all__ = ["desk", "ros2"]
-
 _UNITS = f"kg; m in the flange frame; kg m^2. {ABOUT_INERTIA}, along the axes of the flange, column by column"
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from steelyard.io.export.load import Load
 from steelyard.io.export.words import decimal, decimals, head
 
-__all__ = ["calibration"]
-
 
 def calibration(load: Load) -> str:
     """The YAML file with bias, frame, centre of mass and mass.

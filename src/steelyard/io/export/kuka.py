@@ -9,8 +9,6 @@ from steelyard.io.export.principal import principal_inertia
 from steelyard.io.export.words import UNCHECKED, decimal, decimals, head
 from steelyard.io.urdf import roll_pitch_yaw
 
-__all__ = ["krl"]
-
 _UNITS = (
     "kg; X Y Z in mm from the flange; A B C in degrees (Z, Y', X''), the principal axes in this frame;"
     " J: principal moments in kg m^2 about the centre of mass"

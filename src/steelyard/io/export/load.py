@@ -13,16 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.inertia import InertialParameters, checked_transform, frame_change_matrix
 from steelyard.payload import Payload
 from steelyard.wrist.payload import WrenchPayload
-
-__all__ = ["ErrorLimits", "Load", "doubts_about", "load_of"]
-
-Array = NDArray[np.float64]
 
 _HALF_WIDTH = 1.96  # standard deviations, 95 %
 _DISTRUST = (

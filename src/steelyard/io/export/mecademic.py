@@ -5,8 +5,6 @@ from __future__ import annotations
 from steelyard.io.export.load import Load
 from steelyard.io.export.words import decimal, decimals, head
 
-__all__ = ["set_payload"]
-
 
 def set_payload(load: Load) -> str:
     """The command SetPayload.

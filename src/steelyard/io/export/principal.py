@@ -10,15 +10,11 @@ from __future__ import annotations
 from itertools import permutations, product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidInertia
 from steelyard.inertia import InertialParameters
-
-__all__ = ["is_point", "principal_inertia", "quaternion", "require_moments"]
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
 

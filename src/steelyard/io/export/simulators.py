@@ -9,8 +9,6 @@ from steelyard.io.export.principal import is_point, require_moments
 from steelyard.io.export.words import ABOUT_INERTIA, head
 from steelyard.io.urdf import digits, remark
 
-__all__ = ["mjcf_body", "urdf_link"]
-
 _UNITS = f"kg; m; kg m^2. {ABOUT_INERTIA}, along the axes of this frame"
 
 

@@ -22,8 +22,6 @@ from steelyard.io.export.universal_robots import urscript
 from steelyard.payload import Payload
 from steelyard.wrist.payload import WrenchPayload
 
-__all__ = ["EXPORTS", "Target", "doubts_of", "export_load", "export_payload", "load_for", "target_named"]
-
 
 @dataclass(frozen=True)
 class Target:

@@ -13,8 +13,6 @@ from steelyard.io.export.load import Load
 from steelyard.io.export.principal import require_moments
 from steelyard.io.export.words import ABOUT_INERTIA, decimal, decimals, head
 
-__all__ = ["ros2", "urscript"]
-
 _LARGEST = 133.0  # [kg m^2]
 _UNITS = f"kg; m from the tool flange; kg m^2. {ABOUT_INERTIA}, along the axes of the tool flange"
 _SWITCH = "The payload changes at once (transition time 0 s); give a time where the arm shall change softly."

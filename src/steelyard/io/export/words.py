@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from steelyard.io.export.load import Load
 
-__all__ = ["ABOUT_INERTIA", "UNCHECKED", "decimal", "decimals", "head", "line"]
-
 UNCHECKED = "The form of this file could not be checked against a manual; compare it with yours before use."
 ABOUT_INERTIA = "Inertia is about the centre of mass"
 _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")

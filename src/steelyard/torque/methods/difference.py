@@ -8,18 +8,13 @@ S = C_L + C_0: phi = (J' S^-1 J)^-1 J' S^-1 epsilon.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.torque.methods.direct import empty_response
 from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of, gain_response
-
-__all__ = ["difference", "difference_weighted", "payload_of_difference"]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _ROUNDING = 1e-10
 

@@ -8,16 +8,12 @@ The prior says nothing of Fc, Fv, B and Fs: they are estimated anew.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of, gain_response
-
-__all__ = ["direct", "empty_response", "through_prior", "with_prior"]
-
-Array = NDArray[np.float64]
 
 
 def direct(problem: WeighingProblem) -> Answer:

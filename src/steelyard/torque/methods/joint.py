@@ -10,18 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.recording import Samples
 from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem, factor_of, gain_response
-
-__all__ = ["joint"]
-
-Array = NDArray[np.float64]
 
 
 def joint(problem: WeighingProblem) -> Answer:

@@ -6,28 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
-
-__all__ = [
-    "CERTAIN",
-    "FRICTION",
-    "LOAD_ROUNDS",
-    "Answer",
-    "WeighingProblem",
-    "factor_of",
-    "fixed_rows",
-    "gain_response",
-]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 FRICTION = ("Fc", "Fv", "B", "Fs")
 """What changes from day to day and with the load, so the empty arm does not tell it."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification.least_squares import Solution, solve_weighted
@@ -22,10 +23,6 @@ from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
 from steelyard.torque.methods.direct import through_prior, with_prior
 from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem
-
-__all__ = ["combined", "postures_at_rest", "static"]
-
-Array = NDArray[np.float64]
 
 _REST = 0.005  # slower is at rest, [rad/s]
 _SLOW = 0.05  # a joint that starts to move is as fast, [rad/s]

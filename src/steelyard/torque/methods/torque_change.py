@@ -12,16 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem, factor_of, gain_response
-
-__all__ = ["manufacturer", "torque_change"]
-
-Array = NDArray[np.float64]
 
 
 def torque_change(problem: WeighingProblem) -> Answer:

@@ -14,13 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.state import DirectState
-
-__all__ = ["OnlineAnswer", "best_motion", "status_of"]
-
-Array = NDArray[np.float64]
 
 _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
 _SWING = 0.3  # [rad or m]

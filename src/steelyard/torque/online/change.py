@@ -25,14 +25,10 @@ drives and directions.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from steelyard.arrays import Array
 from steelyard.torque.online.state import Window
-
-__all__ = ["change_statistic"]
-
-Array = NDArray[np.float64]
 
 _MOST_DOUBT = 100.0  # what was not known before, over what the window tells, in variance
 

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.torque.online.direct import DirectEstimator
 from steelyard.torque.online.state import DirectState
-
-__all__ = ["CurvePoint", "convergence_times", "curve_point"]
-
-Array = NDArray[np.float64]
 
 
 class CurvePoint(NamedTuple):

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
@@ -45,10 +46,6 @@ from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.sample import Counts, checked_row, fault_of, lonely_spikes
 from steelyard.torque.online.spread import Spread
 from steelyard.torque.online.state import DirectState, Episode, Window
-
-__all__ = ["DirectEstimator", "DirectOptions"]
-
-Array = NDArray[np.float64]
 
 _MOST_EPISODES = 1000
 _SETTLED = 10  # windows: before, residuals tell of the unknowns, not of the noise

@@ -17,15 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.torque.methods.direct import empty_response
 from steelyard.torque.online.rows import OnlineRows
-
-__all__ = ["Doubt"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,17 +18,13 @@ always be solved.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.robot.triangle import triangle_with
 from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.torque.online.rows import OnlineRows
-
-__all__ = ["NOTHING_STD", "factor_with", "forgotten", "inverse_factor", "prior_factor", "restarted", "solved"]
-
-Array = NDArray[np.float64]
 
 NOTHING_STD = 1e4
 _EXACT_STD = 1e-6  # of a parameter that was set, not estimated

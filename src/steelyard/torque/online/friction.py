@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.torque.online.rows import OnlineRows
-
-__all__ = ["Creep", "friction_change"]
-
-Array = NDArray[np.float64]
 
 _OF_UNIFORM = 3.0**-0.5  # standard deviation of what is anything between -1 and 1
 

@@ -19,13 +19,9 @@ product too small when runs are short:
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
-
-__all__ = ["slow_noise"]
-
-Array = NDArray[np.float64]
 
 _FREEDOM = 17.0  # of the smoothed spectrum at zero frequency: (P_0 + 2 P_1 + ... + 2 P_8) / 17
 _LOW_SHARE = 0.5

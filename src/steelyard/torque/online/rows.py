@@ -15,16 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array, Indices
 from steelyard.identification import DynamicModel, FrictionLaw
 from steelyard.identification.problem import kinds
 from steelyard.robot import RobotModel
-
-__all__ = ["FRICTION", "OnlineRows"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _KNOWN_SHARE_STD = 0.02
 

@@ -11,12 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.signals.stream import OnlineSample
-
-__all__ = ["Counts", "checked_row", "fault_of", "lonely_spikes"]
-
-Array = NDArray[np.float64]
 
 _LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
 _SPIKE = 20.0  # standard deviations

@@ -17,11 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Spread"]
-
-Array = NDArray[np.float64]
+from steelyard.arrays import Array
 
 _LEVELS = 3
 _ASSUMED_BLOCKS = 20.0

@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.torque.online.sample import Counts
 from steelyard.torque.online.spread import Spread
-
-__all__ = ["DirectState", "Episode", "Window"]
-
-Array = NDArray[np.float64]
 
 _MOVING = 0.75  # of a window's samples
 _FORMAT = "steelyard online state 3"

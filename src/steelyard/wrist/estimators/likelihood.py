@@ -16,16 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.wrist.covariance import sandwich
 from steelyard.wrist.estimators.restricted import RestrictedTotalLeastSquares
 from steelyard.wrist.problem import WrenchFit, WrenchProblem, noise_of_rows, row_slope
 from steelyard.wrist.regressor import wrench_regressor
-
-__all__ = ["MaximumLikelihood"]
-
-Array = NDArray[np.float64]
 
 _STEPS = 50
 _HALVINGS = 12

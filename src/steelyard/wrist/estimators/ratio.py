@@ -14,16 +14,12 @@ their slope is M - mu P, and the covariance follows from them (`covariance`).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from steelyard.arrays import Array
 from steelyard.wrist.covariance import sandwich
 from steelyard.wrist.problem import WrenchFit, WrenchProblem, noise_of_rows, row_slope
 from steelyard.wrist.regressor import wrench_tensor
-
-__all__ = ["augmented", "fit_of_value", "propagated_noise", "smallest_ratio"]
-
-Array = NDArray[np.float64]
 
 
 def augmented(problem: WrenchProblem) -> Array:

@@ -23,17 +23,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.wrist.estimators.ratio import fit_of_value
 from steelyard.wrist.problem import WrenchFit, WrenchProblem
 from steelyard.wrist.regressor import wrench_tensor
-
-__all__ = ["RecursiveRestricted", "RecursiveRestrictedTotalLeastSquares", "RestrictedState"]
-
-Array = NDArray[np.float64]
 
 _FIRST_INFORMATION = 1e-9
 

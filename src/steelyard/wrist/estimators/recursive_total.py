@@ -10,14 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Array
 from steelyard.wrist.estimators.ratio import augmented, fit_of_value
 from steelyard.wrist.problem import WrenchFit, WrenchProblem
-
-__all__ = ["RecursiveTotalLeastSquares"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

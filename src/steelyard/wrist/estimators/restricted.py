@@ -21,8 +21,6 @@ from steelyard.wrist.estimators.ratio import (
 from steelyard.wrist.estimators.weighted import WeightedLeastSquares
 from steelyard.wrist.problem import WrenchFit, WrenchProblem
 
-__all__ = ["RestrictedTotalLeastSquares"]
-
 _ROUNDS = 4
 
 

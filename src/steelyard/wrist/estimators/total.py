@@ -9,8 +9,6 @@ import numpy as np
 from steelyard.wrist.estimators.ratio import augmented, fit_of_value
 from steelyard.wrist.problem import WrenchFit, WrenchProblem
 
-__all__ = ["TotalLeastSquares"]
-
 
 @dataclass(frozen=True)
 class TotalLeastSquares:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.wrist.estimators.ratio import fit_of_value
 from steelyard.wrist.problem import WrenchFit, WrenchProblem
-
-__all__ = ["WeightedLeastSquares"]
-
-Array = NDArray[np.float64]
 
 _ROUNDS = 20
 
