@@ -73,7 +73,7 @@ def test_text_goes_to_stdout_or_into_a_file(folder):
     assert written.output == f"Written: {output}\n"
     assert output.read_text() == done.output
     missing = run(folder / "good.json", "--to", "ur", "-o", folder / "no" / "x")
-    assert "the folder" in str(missing.exception)
+    assert "there is no folder" in str(missing.exception)
 
 
 def test_the_tool_frame_turns_and_moves_the_body(folder):

@@ -201,7 +201,7 @@ def test_refusals_at_the_door(tmp_path):
         UnreadableFile, match=r"not written to '\.csv' files, which would lose .* \.parquet, \.npz"
     ):
         write_recording(one, tmp_path / "a.csv")
-    with pytest.raises(UnreadableFile, match=r"the folder .*nowhere does not exist; make it first"):
+    with pytest.raises(UnreadableFile, match=r"there is no folder .*nowhere; make it first"):
         write_recording(one, tmp_path / "nowhere" / "a.npz")
 
 

@@ -192,7 +192,7 @@ def test_other_names_and_missing_folders_are_refused(tmp_path):
     robot = load_robot("planar2r")
     with pytest.raises(UnreadableFile, match=r"a URDF is written to \.urdf or \.xml, not '\.yaml'"):
         write_urdf(robot, tmp_path / "arm.yaml")
-    with pytest.raises(UnreadableFile, match=r"the folder .*nowhere does not exist; make it first"):
+    with pytest.raises(UnreadableFile, match=r"there is no folder .*nowhere; make it first"):
         write_urdf(robot, tmp_path / "nowhere" / "arm.urdf")
 
 

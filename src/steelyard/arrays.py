@@ -25,7 +25,7 @@ def freeze(value: object, *names: str) -> None:
     """Makes attributes of a frozen dataclass read-only copies; those that are None stay None.
 
     Args:
-        value: in its `__post_init__`
+        value: the dataclass, in its `__post_init__`
         names: of the attributes
     """
     for name in names:

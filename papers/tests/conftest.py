@@ -1,0 +1,9 @@
+"""One seeded generator."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20240517)
