@@ -141,7 +141,7 @@ def joint_rows(model: pin.Model, *signals: ArrayLike) -> tuple[Array, ...]:
 
     Args:
         model: the Pinocchio model of n joints
-        *signals: each (N, n) or (n,)
+        signals: each (N, n) or (n,)
     """
     rows = tuple(np.atleast_2d(np.asarray(s, dtype=float)) for s in signals)
     for s in rows:

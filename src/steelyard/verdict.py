@@ -1,0 +1,120 @@
+"""Verdicts: what speaks against an answer, as values with a code and words.
+
+A verdict is made once, where an answer is judged. Sentences, JSON, exit codes, pages and the refusal of an
+export derive from it; nothing looks for words in a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class DoubtKind(StrEnum):
+    """What can speak against an answer."""
+
+    NOT_EXCITED = "not_excited"  # the data say nothing about some of the numbers
+    NOTHING_CARRIED = "nothing_carried"  # the mass cannot be told from zero
+    NEGATIVE_MASS = "negative_mass"
+    NOT_PHYSICAL = "not_physical"  # no real body is near the estimate
+    NOT_CONVERGED = "not_converged"
+    CONTRADICTS_MODEL = "contradicts_model"  # loaded and empty arm do not fit together
+    CONTRADICTS_GIVEN = "contradicts_given"  # the data speak against a number that the user gave
+    UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
+    NEGATIVE_FRICTION = "negative_friction"
+    MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself
+    PREPARED_OTHERWISE = "prepared_otherwise"  # not as the samples were that the model was fitted to
+    RECORDING = "recording"  # a recording has faults
+    GAINS = "gains"  # drive gains are doubtful
+    POSTURES_TOO_ALIKE = "postures_too_alike"
+    DRIFT_MOVES = "drift_moves"  # the zero of a wrist sensor wanders
+    TOO_UNCERTAIN = "too_uncertain"  # the interval is wider than a use allows
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One thing that speaks against an answer.
+
+    Attributes:
+        kind: what it is, for programs
+        words: what it is and what to do, a sentence without a full stop, for people
+        blocks: whether the answer must not be used because of it; otherwise it is worth knowing
+    """
+
+    kind: DoubtKind
+    words: str
+    blocks: bool = True
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How good an answer is.
+
+    Attributes:
+        summary: what was found, a sentence without a full stop
+        doubts: what speaks against it
+    """
+
+    summary: str = ""
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the answer may be used."""
+        return not self.blocking
+
+    @property
+    def blocking(self) -> tuple[Doubt, ...]:
+        """The doubts because of which it must not be used."""
+        return tuple(doubt for doubt in self.doubts if doubt.blocks)
+
+    def has(self, *kinds: DoubtKind) -> bool:
+        """Whether there is a doubt of one of these kinds."""
+        return any(doubt.kind in kinds for doubt in self.doubts)
+
+    def doubted(self, *more: Doubt) -> Verdict:
+        """The same verdict with more doubts; those that it has already are not repeated.
+
+        Args:
+            more: doubts to add
+        """
+        return Verdict(self.summary, tuple(dict.fromkeys((*self.doubts, *more))))
+
+    @property
+    def sentence(self) -> str:
+        """Everything in one sentence without a full stop: "do not use this: ..." where a doubt blocks."""
+        against = [doubt.words for doubt in self.blocking]
+        aside = [doubt.words for doubt in self.doubts if not doubt.blocks]
+        first = [f"do not use this: {'; '.join(against)}"] if against else []
+        return "; ".join(words for words in (*first, self.summary, *aside) if words)
+
+    def __str__(self) -> str:
+        words = self.sentence or "nothing speaks against it"
+        return f"{words[0].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain values, for JSON."""
+        doubts = [{"kind": str(d.kind), "words": d.words, "blocks": d.blocks} for d in self.doubts]
+        return {"ok": self.ok, "summary": self.summary, "doubts": doubts}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Verdict:
+        """The verdict that `to_dict` has written.
+
+        Args:
+            content: what it wrote
+        """
+        doubts = (Doubt(DoubtKind(d["kind"]), str(d["words"]), bool(d["blocks"])) for d in content["doubts"])
+        return cls(str(content["summary"]), tuple(doubts))
+
+
+def together(summary: str, verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on an answer that rests on several others: all of their doubts.
+
+    Args:
+        summary: of the whole
+        verdicts: of its parts
+    """
+    return Verdict(summary).doubted(*(doubt for verdict in verdicts for doubt in verdict.doubts))
