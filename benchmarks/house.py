@@ -22,7 +22,7 @@ def modules() -> dict[str, Path]:
 
 
 def importers(found: dict[str, Path]) -> dict[str, set[str]]:
-    """Which modules import each module, lazily too; doors (`__init__`) pass names on and do not count."""
+    """Which modules import each module, lazily too."""
     users = defaultdict(set)
     for name, path in found.items():
         for node in ast.walk(ast.parse(path.read_text())):
@@ -43,14 +43,13 @@ def public_names(path: Path) -> list[str]:
 
 
 def satellites(found: dict[str, Path]) -> list[tuple[str, str]]:
-    """Modules that a single module of their own room imports, doors aside; verbs of the cli do not count."""
+    """Modules that only one module imports, of their own room; doors (`__init__`) do not count."""
     users = importers(found)
     lonely = []
     for name, path in found.items():
         others = {user for user in users[name] if found[user].name != "__init__.py"}
         same_room = len(others) == 1 and next(iter(others)).split(".")[1:2] == name.split(".")[1:2]
-        passed_on = any(found[user].name == "__init__.py" for user in users[name])
-        if path.name != "__init__.py" and same_room and not passed_on:
+        if path.name != "__init__.py" and same_room:
             lonely.append((name, *others))
     return sorted(lonely)
 

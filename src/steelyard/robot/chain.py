@@ -158,7 +158,7 @@ def single_row(model: pin.Model, *signals: ArrayLike) -> tuple[Array, ...]:
 
     Args:
         model: the Pinocchio model of n joints
-        *signals: each (n,) or (1, n)
+        signals: each (n,) or (1, n)
     """
     rows = joint_rows(model, *signals)
     if len(rows[0]) != 1:
