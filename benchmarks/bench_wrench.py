@@ -45,7 +45,7 @@ from steelyard.wrist import (
 from steelyard.wrist.dynamic import wrench_problem
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
 from steelyard.wrist.gravity import tilted_gravity
-from steelyard_papers.liu2025.bases import method_1, method_2, moving_postures
+from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 MOTIONS, SEEDS = 5, 50

@@ -31,7 +31,7 @@ def test_help_lists_every_verb():
     done = steelyard("--help")
     assert done.returncode == 0
     verbs = "demo robots robot check simulate design postures identify weigh weigh-ft contact"
-    verbs += " collisions guide export reproduce"
+    verbs += " collisions guide export"
     for verb in verbs.split():
         assert verb in done.stdout
 

@@ -27,7 +27,6 @@ from steelyard.torque.online.noise import slow_noise
 from steelyard.torque.online.sample import Counts
 from steelyard.torque.online.spread import Spread
 from steelyard.trajectory import FourierTrajectory
-from steelyard_papers.xu2024.online import Xu2024Estimator
 
 BODIES = {
     "LOAD": InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025])),
@@ -562,31 +561,3 @@ def test_refusals():
         DirectEstimator(model(), "measured", np.zeros(6))
     with pytest.raises(InvalidSamples, match="window_s must be positive, got 0"):
         DirectOptions(window_s=0)
-
-
-def test_xu2024_works_on_another_robot():
-    robot = load_robot("planar2r")
-    series = FourierTrajectory.random(
-        np.zeros(2), reach=[2.0] * 2, speed=[1.5] * 2, period_s=10.0, harmonics=5, seed=1
-    )
-    q, v, a = series.at(np.arange(0, 10, 0.01))
-    small = InertialParameters.from_com(0.5, [0.1, 0.05, 0], 1e-3 * np.eye(3))
-    parts = [
-        Samples(
-            q,
-            v,
-            a,
-            arm.torque(q, v, a) + 0.01 * np.random.default_rng(k).normal(size=q.shape),
-            100.0,
-            robot.joint_names,
-            "measured",
-        )
-        for k, arm in enumerate((robot, robot.with_payload(small)))
-    ]
-    arm = identify(robot, parts[0])
-    estimator = Xu2024Estimator(arm, "measured", P0=1000.0, xi=1.0)
-    state = estimator.init()
-    for row in zip(parts[1].t, q, v, a, parts[1].tau, strict=True):
-        state = estimator.step(state, OnlineSample(*row))
-    change = arm.basis.payload_jacobian @ (estimator.estimate(state).body.vector - small.vector)
-    assert np.abs(change).max() < 0.1

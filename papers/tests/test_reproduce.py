@@ -1,6 +1,7 @@
 """The papers recomputed: structure and laws on cheap parts; whole pages belong to `make bench`."""
 
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -51,11 +52,11 @@ def design_of(robot, limits, trajectory) -> Design:
 
 
 def test_progress_of_a_part_fills_its_part():
-    told = []
-    report = part_of(told.append, 0.2, 0.6)
+    shares = []
+    report = part_of(shares.append, 0.2, 0.6)
     for share in (0.0, 0.5, 1.0, 2.0):
         report(share)
-    assert told == pytest.approx([0.2, 0.4, 0.6, 0.6])
+    assert shares == pytest.approx([0.2, 0.4, 0.6, 0.6])
     part_of(None, 0.0, 1.0)(0.5)
 
 
@@ -96,8 +97,8 @@ def run(*words: str) -> str:
 
 
 def test_the_verb_writes_a_page_and_numbers_for_each_paper_and_an_index(two_papers, tmp_path):
-    told = json.loads(run("all", "-o", str(tmp_path), "--json"))
-    assert set(told) == {"one", "two", "index"}
+    results = json.loads(run("all", "-o", str(tmp_path), "--json"))
+    assert set(results) == {"one", "two", "index"}
     assert {p.name for p in tmp_path.iterdir()} == {
         "one.html",
         "one.json",
@@ -106,10 +107,15 @@ def test_the_verb_writes_a_page_and_numbers_for_each_paper_and_an_index(two_pape
         "index.html",
     }
     assert "1.5" in (tmp_path / "two.json").read_text()
-    assert told["one"]["answer"] == ["one <agrees>."]
+    assert results["one"]["answer"] == ["one <agrees>."]
     words = run("one", "-o", str(tmp_path / "sub"))
     assert "one <agrees>." in words
     assert {p.name for p in (tmp_path / "sub").iterdir()} == {"one.html", "one.json"}
+
+
+def test_the_verb_is_one_of_the_command_line():
+    done = subprocess.run([sys.executable, "-m", "steelyard", "--help"], capture_output=True, text=True)
+    assert "reproduce" in done.stdout
 
 
 def test_the_index_links_every_page_and_escapes_words():

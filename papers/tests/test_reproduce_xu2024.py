@@ -41,9 +41,9 @@ def test_all_printed_base_parameters_but_one_agree():
     section = motion_sections.structure_section()
     require_whole(section)
     assert len(PI) == 58
-    told = {row[0]: row for row in section.parts[0].rows}
-    assert [name for name, row in told.items() if row[3] != "yes"] == ["π31"]
-    assert sum(bool(row[2]) for row in told.values()) == len(EPSILON) == 22
+    rows = {row[0]: row for row in section.parts[0].rows}
+    assert [name for name, row in rows.items() if row[3] != "yes"] == ["π31"]
+    assert sum(bool(row[2]) for row in rows.values()) == len(EPSILON) == 22
     assert "58 base parameters (paper: 58), of which 57" in section.text[0]
 
 
@@ -93,7 +93,7 @@ def online(case):
     return payload_sections.Online(published.convergence(case, 0), *errors)
 
 
-def test_convergence_is_told_for_both(online, case):
+def test_convergence_is_shown_for_both(online, case):
     curves = online.curves
     assert 5.0 < curves.converged_s < 10.0
     assert np.abs(curves.ours[-1, 0] - TRUTH.mass) < 4 * curves.bound[-1]
@@ -111,9 +111,9 @@ def test_luck_is_how_often_an_error_is_as_small():
 
 
 def test_the_truth_of_table_7_in_the_papers_words():
-    told = payload_sections._in_paper_words(TRUTH.vector)
-    assert list(told) == list(TABLE_7)
-    np.testing.assert_allclose(list(told.values()), [row[0] for row in TABLE_7.values()], atol=1e-12)
+    words = payload_sections._in_paper_words(TRUTH.vector)
+    assert list(words) == list(TABLE_7)
+    np.testing.assert_allclose(list(words.values()), [row[0] for row in TABLE_7.values()], atol=1e-12)
 
 
 def test_rms_of_the_mass():
@@ -171,7 +171,7 @@ def test_every_method_weighs_the_simulated_arm(world):
     assert len(section.parts) == 2
 
 
-def test_commanded_signals_are_told(world):
+def test_commanded_signals_are_shown(world):
     section = motion_sections.signal_section(world, simulated.identified(world, 0))
     require_whole(section)
     here, noise = (np.array([row[k] for row in section.parts[0].rows]) for k in (2, 3))

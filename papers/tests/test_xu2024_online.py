@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from steelyard.errors import InvalidSamples
-from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
+from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor, identify
+from steelyard.inertia import InertialParameters
+from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.torque.online import DirectEstimator, DirectOptions, OnlineSample
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 
@@ -109,3 +111,31 @@ def test_the_watched_parameters_are_those_of_the_paper(model):
 def test_other_kinematics_are_refused(model):
     with pytest.raises(InvalidSamples, match="fitted to commanded motion, the stream holds measured"):
         Xu2024Estimator(model, "measured")
+
+
+def test_it_works_on_another_robot():
+    robot = load_robot("planar2r")
+    series = FourierTrajectory.random(
+        np.zeros(2), reach=[2.0] * 2, speed=[1.5] * 2, period_s=10.0, harmonics=5, seed=1
+    )
+    q, v, a = series.at(np.arange(0, 10, 0.01))
+    small = InertialParameters.from_com(0.5, [0.1, 0.05, 0], 1e-3 * np.eye(3))
+    parts = [
+        Samples(
+            q,
+            v,
+            a,
+            arm.torque(q, v, a) + 0.01 * np.random.default_rng(k).normal(size=q.shape),
+            100.0,
+            robot.joint_names,
+            "measured",
+        )
+        for k, arm in enumerate((robot, robot.with_payload(small)))
+    ]
+    arm = identify(robot, parts[0])
+    estimator = Xu2024Estimator(arm, "measured", P0=1000.0, xi=1.0)
+    state = estimator.init()
+    for row in zip(parts[1].t, q, v, a, parts[1].tau, strict=True):
+        state = estimator.step(state, OnlineSample(*row))
+    change = arm.basis.payload_jacobian @ (estimator.estimate(state).body.vector - small.vector)
+    assert np.abs(change).max() < 0.1

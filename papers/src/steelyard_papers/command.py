@@ -11,6 +11,7 @@ import typer
 
 from steelyard.cli.output import JsonFlag, print_json, progress
 from steelyard.errors import UnknownName
+from steelyard.saved import write_text
 
 if TYPE_CHECKING:
     from steelyard.report.page import Page
@@ -29,24 +30,24 @@ def command(
     names = _names(paper, tuple(PAPERS))
     output.mkdir(parents=True, exist_ok=True)
     pages: dict[str, Page] = {}
-    told: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for k, name in enumerate(names):
         began = time.perf_counter()
         with progress(f"{name} ({k + 1} of {len(names)})", quiet=as_json) as done:
             pages[name] = reproduce(name, done)
-        told[name] = _written(name, pages[name], output) | {"seconds": time.perf_counter() - began}
+        results[name] = _written(name, pages[name], output) | {"seconds": time.perf_counter() - began}
         if not as_json:
-            _say(pages[name], told[name])
+            _print(pages[name], results[name])
     if len(names) > 1:
         from steelyard_papers.index import index_html
 
         index = output / "index.html"
-        index.write_text(index_html(pages), encoding="utf-8")
-        told["index"] = str(index)
+        write_text(index, index_html(pages))
+        results["index"] = str(index)
     if as_json:
-        print_json(told)
-    elif "index" in told:
-        print(f"All pages: {told['index']}")
+        print_json(results)
+    elif "index" in results:
+        print(f"All pages: {results['index']}")
 
 
 def _names(paper: str, known: tuple[str, ...]) -> tuple[str, ...]:
@@ -63,7 +64,7 @@ def _written(name: str, page: Page, folder: Path) -> dict[str, Any]:
 
     write_page(page, folder / f"{name}.html")
     facts = json.dumps(page_facts(page), indent=2, allow_nan=False)
-    (folder / f"{name}.json").write_text(facts + "\n", encoding="utf-8")
+    write_text(folder / f"{name}.json", facts + "\n")
     return {
         "page": str(folder / f"{name}.html"),
         "json": str(folder / f"{name}.json"),
@@ -71,8 +72,8 @@ def _written(name: str, page: Page, folder: Path) -> dict[str, Any]:
     }
 
 
-def _say(page: Page, told: dict[str, Any]) -> None:
+def _print(page: Page, written: dict[str, Any]) -> None:
     print(f"{page.title}\n")
     for sentence in page.answer:
         print(f"  {sentence}")
-    print(f"\nPage: {told['page']} (numbers: {told['json']}; {told['seconds']:.0f} s)\n")
+    print(f"\nPage: {written['page']} (numbers: {written['json']}; {written['seconds']:.0f} s)\n")

@@ -1,8 +1,9 @@
-"""The command line: one file a verb. The only room that prints."""
+"""The command line: one file per verb. The only room that prints."""
 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Annotated
 
@@ -26,7 +27,7 @@ from steelyard.cli import (
     weigh_ft,
 )
 from steelyard.cli.output import complain
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, UnknownName
 
 __all__ = ["run"]
 
@@ -45,8 +46,8 @@ VERBS = (
 )
 for verb in VERBS:
     app.command(name=verb.__name__.rsplit(".", 1)[-1].replace("_", "-"))(verb.command)
-for more in entry_points(group="steelyard.verbs"):  # packages beside this one: steelyard-papers
-    app.command(name=more.name)(more.load())
+ELSEWHERE = {"reproduce": "pip install ./papers (steelyard-papers, in the repository of steelyard)"}
+"""Verbs that packages beside this one plug in, and how to install each."""
 
 
 @app.callback()
@@ -64,9 +65,26 @@ def _steelyard(
         print(ctx.get_help())
 
 
+@cache
+def _plug_in() -> None:
+    """Adds, once, the verbs of packages beside this one; one that is missing says how to install it."""
+    found = entry_points(group="steelyard.verbs")
+    for entry in found:
+        app.command(name=entry.name)(entry.load())
+    for name in ELSEWHERE.keys() - {entry.name for entry in found}:
+        anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+        app.command(name=name, hidden=True, add_help_option=False, context_settings=anything)(_missing)
+
+
+def _missing(ctx: typer.Context) -> None:
+    name = str(ctx.info_name)
+    raise UnknownName(f"{name} is in a package of its own: {ELSEWHERE[name]}")
+
+
 def run() -> None:
     """Runs the command; exit code 0 is fine, 1 is bad news, 2 is bad input."""
     as_json = "--json" in sys.argv
+    _plug_in()
     try:
         sys.exit(app(standalone_mode=False))
     except SteelyardError as error:

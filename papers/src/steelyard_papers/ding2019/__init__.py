@@ -72,8 +72,8 @@ def _answer(motions: Motions, assumed: Comparison, gears: Comparison) -> list[st
     below = [str(j + 1) for j in range(6) if (there[:, j] < CORRELATION[j]).all()]
     errors, scatter, _ = inertial_errors(gears, "paper")
     held = 100 * float(np.mean(np.abs(errors) < 1.96 * scatter))
-    own_errors, _, told = inertial_errors(gears, "ours")
-    own = 100 * float(np.mean(np.abs(own_errors) < 1.96 * told))
+    own_errors, _, estimated = inertial_errors(gears, "ours")
+    own = 100 * float(np.mean(np.abs(own_errors) < 1.96 * estimated))
     return [
         "The method does what the paper says: the 52 parameters of Table III are the base parameters of"
         f" this arm, and torques of an unseen motion are predicted with correlations of {there.min():.3f}"

@@ -104,7 +104,7 @@ def parameter_section(comparison: Comparison) -> Section:
         "Parameters (Table III)",
         [
             f"The structure agrees: the {len(known)} parameters of Table III are the ones that the base of"
-            " this arm has, parameter by parameter (36 of links, 4 rotors that can be told apart, 12 of"
+            " this arm has, parameter by parameter (36 of links, 4 rotors that can be separated, 12 of"
             " friction). Eq. (15) counts 48, which is the number without the four rotors that the table"
             " lists. Ours has six torque offsets more.",
             "The numbers of the paper's column are those of its own arm in an unknown, scaled torque unit"
@@ -162,22 +162,22 @@ def column_sizes(comparison: Comparison) -> Array:
 
 
 def inertial_errors(comparison: Comparison, method: str) -> tuple[Array, Array, Array]:
-    """Errors of the parameters of links and rotors in every run, their scatter, their told deviations.
+    """Errors of the parameters of links and rotors in every run, their scatter, their estimated deviations.
 
     Args:
         comparison: in any world
         method: 'paper' or 'ours'
 
     Returns:
-        errors (runs, p), standard deviation over the runs (p,), told by each estimate (runs, p)
+        errors (runs, p), standard deviation over the runs (p,), given by each estimate (runs, p)
     """
     answer: Answer = getattr(comparison, method)
     truth = true_parameters(comparison.world.robot)
     kept = [i for i, name in enumerate(answer.names) if name in truth and name[0] not in "FB"]
     true = np.array([truth[answer.names[i]] for i in kept])
     values = np.array([model.estimate.value[kept] for model in answer.models])
-    told = np.array([model.estimate.std[kept] for model in answer.models])
-    return values - true, answer.std[kept], told
+    estimated = np.array([model.estimate.std[kept] for model in answer.models])
+    return values - true, answer.std[kept], estimated
 
 
 def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
@@ -191,9 +191,9 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
     for comparison in (assumed, gears):
         size = column_sizes(comparison)
         for method, label in (("paper", "paper's method"), ("ours", "ours")):
-            errors, scatter, told = inertial_errors(comparison, method)
+            errors, scatter, estimated = inertial_errors(comparison, method)
             torque = size[: errors.shape[1]] * errors.mean(axis=0)
-            own = 100 * float(np.mean(np.abs(errors) < 1.96 * told)) if method == "ours" else None
+            own = 100 * float(np.mean(np.abs(errors) < 1.96 * estimated)) if method == "ours" else None
             rows.append(
                 (
                     comparison.world.name,
@@ -220,10 +220,10 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
                     "error of the mean [Nm]",
                     "|error of the mean| / deviation, median",
                     "95 % interval from ten runs holds the truth [%]",
-                    "95 % interval told by each run's estimate holds it [%]",
+                    "95 % interval given by each run's estimate holds it [%]",
                 ),
                 rows,
-                "The error of the mean is told as the torque that it causes, RMS over the parameters. The"
+                "The error of the mean is given as the torque that it causes, RMS over the parameters. The"
                 " intervals of the last column know of correlation in time; the paper has none.",
             )
         ],

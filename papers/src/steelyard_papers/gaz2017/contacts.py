@@ -1,7 +1,7 @@
 """Fig. 5 and Fig. 6: torques predicted with the estimated payload, and contacts found by the residual (48).
 
 In (48) only gravity knows the payload; momentum and Coriolis torques are those of the empty arm. Ours knows
-all of the payload. An observer that knows no payload at all stands for a detector that was not told.
+all of the payload. An observer that knows no payload at all stands for a detector that does not know of it.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
     """The ten numbers (46).
 
     Args:
-        draws: by sensors: one for each draw of the sensors' errors; the last sensors are told in full
+        draws: by sensors: one for each draw of the sensors' errors; the last sensors are shown in full
     """
     found = list(draws.values())[-1][0]
     rows = [
@@ -95,8 +95,8 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
 
 def _scatter(sensors: str, draws: Sequence[Inertial]) -> Table:
     """RMS errors of each number by every method."""
-    rms, told = inertia_rms(draws), np.mean([found.together.std for found in draws], axis=0)
-    rows = [(name, _UNITS[i], *rms[:, i], told[i]) for i, name in enumerate(PARAMETER_NAMES)]
+    rms, estimated = inertia_rms(draws), np.mean([found.together.std for found in draws], axis=0)
+    rows = [(name, _UNITS[i], *rms[:, i], estimated[i]) for i, name in enumerate(PARAMETER_NAMES)]
     return Table(
         f"RMS errors over {len(draws)} draws; sensors: {sensors}.",
         (
@@ -105,7 +105,7 @@ def _scatter(sensors: str, draws: Sequence[Inertial]) -> Table:
             "paper's method",
             "ours, same runs",
             "ours, all joints move",
-            "told by ours, same runs",
+            "estimated by ours, same runs",
         ),
         rows,
         "" if "scales" not in sensors else _CONTRADICTION,
@@ -152,7 +152,7 @@ def few_section(answer: StaticAnswer, prediction: Prediction) -> Section:
             f"{FEW} postures within 7° of a pick posture (assumed; the paper prints none), each joint up"
             " or down or where it was. The paper's method estimates all twelve coefficients of the loaded"
             " arm from them, though only four numbers are unknown; ours estimates these four and keeps"
-            " the arm as the 500 postures told it.",
+            " the arm as estimated from the 500 postures.",
         ],
         [
             Table(
@@ -189,9 +189,9 @@ def contact_section(found: Contacts) -> Section:
     rows: list[Row] = []
     for key, detections in found.by_observer.items():
         delays = 1e3 * found.six.delays_s(detections)
-        told = [f"{d:.0f}" if np.isfinite(d) else "not found" for d in delays]
+        delays_ms = [f"{d:.0f}" if np.isfinite(d) else "not found" for d in delays]
         largest = found.six.largest_free(detections)
-        rows.append((names[key], largest, "yes" if largest > LIMIT_NM else "no", *told))
+        rows.append((names[key], largest, "yes" if largest > LIMIT_NM else "no", *delays_ms))
     t = found.six.recording.t
     few = every(len(t), 800)
     limit = Curve(

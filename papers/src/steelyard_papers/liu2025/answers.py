@@ -20,7 +20,7 @@ from steelyard.wrist import (
 )
 from steelyard.wrist.dynamic import wrench_problem
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard_papers.liu2025.bases import method_1, method_2, moving_postures
+from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures
 from steelyard_papers.liu2025.world import LOAD, SENSOR, UPRIGHT, World, measured, zero_drift
 from steelyard_papers.sharing import Progress
 

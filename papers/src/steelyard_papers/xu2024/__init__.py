@@ -112,7 +112,7 @@ def _answer(
 ) -> list[str]:
     plain = motions.conditions["power law with the exponents of Table VI"]
     simulated = answers[_WORLDS[2]]
-    told = {name: mass_rms(simulated, name) for name in simulated[0]}
+    errors = {name: mass_rms(simulated, name) for name in simulated[0]}
     rougher = [mass_rms(answers[_WORLDS[1]], name) for name in ("proposed", "ours")]
     return [
         "The structure agrees: 58 base parameters, of which a payload changes the printed 22 by the"
@@ -124,10 +124,10 @@ def _answer(
         f" {100 / online.luck:.0f} is as good as the one reported. Ours errs by {online.ours_rms[2]:.2g} %"
         f" after 6.6 s and {online.ours_rms[-1]:.2g} % after 10 s, close to the Cramér-Rao bound; with the"
         f" larger noise of Table II the two are at {rougher[0]:.2g} % and {rougher[1]:.2g} %.",
-        f"In MuJoCo, with an identified arm, the RMS errors of the mass are {told['Algorithm 1']:.2g} %"
-        f" (Algorithm 1), {told['Algorithm 2']:.2g} % (Algorithm 2), {told['proposed']:.2g} % (proposed)"
-        f" and {told['ours']:.2g} % (ours). The paper's order of Algorithm 1 and the proposed method is"
-        f" {'confirmed' if told['proposed'] < told['Algorithm 1'] else 'not confirmed'}.",
+        f"In MuJoCo, with an identified arm, the RMS errors of the mass are {errors['Algorithm 1']:.2g} %"
+        f" (Algorithm 1), {errors['Algorithm 2']:.2g} % (Algorithm 2), {errors['proposed']:.2g} % (proposed)"
+        f" and {errors['ours']:.2g} % (ours). The paper's order of Algorithm 1 and the proposed method is"
+        f" {'confirmed' if errors['proposed'] < errors['Algorithm 1'] else 'not confirmed'}.",
         "The exponents of friction that were put in come out again, and a linear law fits as badly as the"
         f" paper says (within {100 * misfit:.0f} %); its linear coefficients of joint 2 are not"
         f" reproduced. Compensating the payload takes {100 * less_along_z:.0f} % off the hand's vertical"

@@ -216,9 +216,9 @@ def signal_section(world: World, model: DynamicModel) -> Section:
     floor, noise = truth.a[1:-1] - recording.a_commanded[1:-1], TABLE_8["without", "power"]
     ratio = TABLE_2 / noise
     samples = prepare(noisy(world.other, noise, 5), Preparation(kinematics="commanded"))
-    told = model.validate(samples).rms
+    residual = model.validate(samples).rms
     rows: list[Row] = [
-        (f"joint {j + 1}", TABLE_2[j], told[j], noise[j], _rms(off[:, j]), _rms(floor[:, j]))
+        (f"joint {j + 1}", TABLE_2[j], residual[j], noise[j], _rms(off[:, j]), _rms(floor[:, j]))
         for j in range(6)
     ]
     fig_1 = Panel(
@@ -297,8 +297,8 @@ def friction_section(fits: dict[tuple[str, str], FrictionFit]) -> Section:
     alpha: list[Row] = []
     for payload in ("without", "with"):
         fit = fits[payload, "power"].model
-        told = [f"{x:.3f} ± {x * s:.2g}" for x, s in zip(fit.law.exponent, fit.shape_std[0], strict=True)]
-        alpha += [(payload, "paper = truth here", *ALPHA[payload]), (payload, "found here", *told)]
+        found = [f"{x:.3f} ± {x * s:.2g}" for x, s in zip(fit.law.exponent, fit.shape_std[0], strict=True)]
+        alpha += [(payload, "paper = truth here", *ALPHA[payload]), (payload, "found here", *found)]
     joint_2: list[Row] = [
         (f"{payload} payload, {law}", whose, *values)
         for (payload, law), printed in JOINT_2.items()

@@ -1,0 +1,55 @@
+"""The papers plug in: the library and its tests work without them and do not know them."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HIDDEN = """
+import importlib.metadata, sys
+every = importlib.metadata.entry_points
+importlib.metadata.entry_points = lambda **group: [
+    entry for entry in every(**group) if not entry.value.startswith("steelyard_papers")
+]
+sys.modules["steelyard_papers"] = None
+from steelyard.__main__ import main
+main()
+"""
+
+
+def without_papers(*words):
+    """The command line where steelyard-papers is not installed."""
+    return subprocess.run([sys.executable, "-c", HIDDEN, *words], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "src").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_library_does_not_know_the_papers(path):
+    assert "steelyard_papers" not in path.read_text()  # neither imported nor named for a late import
+
+
+@pytest.mark.parametrize("folder", ["tests", "examples"])
+def test_its_tests_and_examples_need_no_papers(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert not (node.module or "").startswith("steelyard_papers"), path
+            if isinstance(node, ast.Import):
+                assert not any(alias.name.startswith("steelyard_papers") for alias in node.names), path
+
+
+def test_help_without_papers_has_no_reproduce():
+    done = without_papers("--help")
+    assert done.returncode == 0, done.stderr
+    assert "collisions" in done.stdout
+    assert "reproduce" not in done.stdout
+
+
+@pytest.mark.parametrize("words", [(), ("gaz2017", "-o", "pages"), ("--help",)])
+def test_reproduce_without_papers_says_what_to_install(words):
+    done = without_papers("reproduce", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: reproduce is in a package of its own: pip install ./papers")
+    assert done.stderr.count("\n") == 1
