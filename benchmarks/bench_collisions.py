@@ -35,7 +35,7 @@ from steelyard.identification.gains import gains_from_targets
 from steelyard.inertia import InertialParameters
 from steelyard.io import read_recording
 from steelyard.recording import Recording
-from steelyard.robot import RobotModel, load_robot
+from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import Push, SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.torque import weigh
@@ -215,22 +215,23 @@ def simulated(bench: Bench) -> Iterator[Figure]:
 
 
 @cache
-def _ur10e() -> tuple[Detector, np.ndarray]:
+def _ur10e() -> tuple[Detector, DriveModel]:
     names = ("ur-20_02_19_14harm50sec", "ur-20_02_12-50sec_12harm")
     empty = [read_recording(DATA / "ur10e" / "unloaded" / f"{name}.npz") for name in names]
-    gain = gains_from_targets(empty).value
-    samples = [prepare(recording, Preparation(cutoff_hz=10.0), gain=gain) for recording in empty]
-    model = identify(load_robot("ur10e"), samples, friction="presliding-load")
+    robot = load_robot("ur10e")
+    drive = replace(robot.drive, gain=gains_from_targets(empty).value)
+    samples = [prepare(recording, Preparation(cutoff_hz=10.0), drive=drive) for recording in empty]
+    model = identify(robot, samples, friction="presliding-load")
     free = read_recording(DATA / "ur10e" / "contact" / "collision_free.npz")
-    learned = learn(MomentumObserver(arm_dynamics(model)), free, gain=gain)
-    return Detector(learned.observer, learned.thresholds), gain
+    learned = learn(MomentumObserver(arm_dynamics(model)), free, drive=drive)
+    return Detector(learned.observer, learned.thresholds), drive
 
 
 def real_score(name: str, listed: Sequence[float], within_s: float) -> tuple[int, int]:
     """How many listed contacts of a real recording were missed, and how many others were found."""
-    detector, gain = _ur10e()
+    detector, drive = _ur10e()
     recording: Recording = read_recording(DATA / "ur10e" / "contact" / f"{name}.npz")
-    found = detect(detector, recording, gain=gain).contacts
+    found = detect(detector, recording, drive=drive).contacts
     near = [
         {i for i, c in enumerate(found) if c.start_s - within_s <= x <= c.end_s + within_s} for x in listed
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +36,10 @@ def ur10e() -> Iterator[Figure]:
     yield Figure(
         "ur10e_gains", "UR10e gains from targets, worst distance from the trial's", worst, "%", goal=3
     )
-    samples = {name: prepare(r, Preparation(cutoff_hz=10.0), gain=gains.value) for name, r in raw.items()}
-    parts = [samples[name] for name in TRAINING]
     robot = load_robot("ur10e")
+    how, drive = Preparation(cutoff_hz=10.0), replace(robot.drive, gain=gains.value)
+    samples = {name: prepare(r, how, drive=drive) for name, r in raw.items()}
+    parts = [samples[name] for name in TRAINING]
     ours, plain = (identify(robot, parts, friction=law) for law in ("auto", "band"))
     for name, goal in zip(UNSEEN, (0.75, 1.0), strict=True):
         mine, theirs = (100 * m.validate(samples[name]).relative.mean() for m in (ours, plain))

@@ -129,7 +129,7 @@ def in_mujoco(seeds: int = 10) -> Iterator[Figure]:
 
     def run(seed: int, load: InertialParameters | None) -> Samples:
         made = simulate(robot, trajectory, payload=load, sensors=sensors, seed=seed)
-        return prepare(made.recording, how, gain=robot.drive.gain)
+        return prepare(made.recording, how, drive=robot.drive)
 
     model = identify(robot, [run(1000 + k, None) for k in range(3)], friction="power")
     found = [weigh(model, run(seed, TABLE_VII)) for seed in range(seeds)]
@@ -169,7 +169,7 @@ def real() -> Iterator[Figure]:
     how = Preparation(cutoff_hz=10.0)
     robot = load_robot("ur10e")
     robot = robot.with_drive(replace(robot.drive, gain=gains.value, gain_std=gains.working_std))
-    empty = {name: prepare(recording, how, gain=gains.value) for name, recording in raw.items()}
+    empty = {name: prepare(recording, how, drive=robot.drive) for name, recording in raw.items()}
     every = identify(robot, list(empty.values()), friction="presliding-load")
     alone = {name: identify(robot, samples, friction="presliding-load") for name, samples in empty.items()}
     nothing = [
@@ -183,7 +183,7 @@ def real() -> Iterator[Figure]:
         "real_nothing_z", "  the same in standard deviations", float(np.sqrt(np.mean(z**2))), "", goal=1.2
     )
     for name, (mass, goal) in LOADED.items():
-        loaded = prepare(read_recording(DATA / "loaded" / f"{name}.npz"), how, gain=gains.value)
+        loaded = prepare(read_recording(DATA / "loaded" / f"{name}.npz"), how, drive=robot.drive)
         for words, model in (("baseline of the day", alone[SAME_DAY[name]]), ("all five baselines", every)):
             found = weigh(model, loaded)
             error, half = found.body.mass - mass, 1.96 * found.std[0]

@@ -18,9 +18,9 @@ loaded_recording = simulate(robot, motion, payload=truth, seed=1).recording
 
 # --------------------------------------------------------------------------------------------------------
 
-gain = robot.drive.gain  # Nm/A: the recordings hold motor currents. Taken as known to 2 % (std), see below
-empty = prepare(empty_recording, gain=gain)  # uniform in time, filtered, differentiated
-loaded = prepare(loaded_recording, gain=gain)
+drive = robot.drive  # its gains [Nm/A] make torques of motor currents; known to 2 % (std), see below
+empty = prepare(empty_recording, drive=drive)  # uniform in time, filtered, differentiated
+loaded = prepare(loaded_recording, drive=drive)
 
 model = identify(robot, empty)
 payload = weigh(model, loaded)

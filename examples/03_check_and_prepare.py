@@ -42,14 +42,14 @@ try:
 except SteelyardError as error:
     print(f"Without gains: {error}")
 
-samples = prepare(recording, gain=robot.drive.gain)
+samples = prepare(recording, drive=robot.drive)
 print(f"{len(samples)} samples at {samples.rate_hz:.1f} Hz. What was done:")
 for step in samples.made_by:
     print(f"    {step}")
 
 # The filter matters: accelerations are second differences, and noise grows with the square of the rate.
 for cutoff_hz in (5.0, 20.0, None):
-    a = prepare(recording, Preparation(cutoff_hz=cutoff_hz), gain=robot.drive.gain).a
+    a = prepare(recording, Preparation(cutoff_hz=cutoff_hz), drive=robot.drive).a
     words = "Unfiltered" if cutoff_hz is None else f"Cut-off {cutoff_hz:.0f} Hz"
     print(
         f"{words:14s} acceleration jumps by up to {np.abs(np.diff(a, axis=0)).max():.2f} rad/s^2 in a sample."
@@ -58,7 +58,7 @@ for cutoff_hz in (5.0, 20.0, None):
 # A hole is not filled. Degrees instead of radians are noticed.
 kept = (recording.t < 4.0) | (recording.t > 4.5)
 try:
-    prepare(recording.rows(kept), gain=robot.drive.gain)
+    prepare(recording.rows(kept), drive=robot.drive)
 except SteelyardError as error:
     print(f"With a hole: {error}")
 rows[:, 1:7] = np.degrees(rows[:, 1:7])

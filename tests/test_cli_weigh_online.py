@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
     save_model(model, path / "model.json")
     currents = [run_of(robot, seed, 1 + seed, robot.drive.gain) for seed in (0, 1)]
     save_model(
-        identify(robot, [prepare(part, how, gain=robot.drive) for part in currents]),
+        identify(robot, [prepare(part, how, drive=robot.drive) for part in currents]),
         path / "of_currents.json",
     )
     save_model(

@@ -252,15 +252,15 @@ def test_samples_that_are_none_are_refused(learned):
 
 def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):
     current = Recording(free.t, free.q, free.joint_names, v=free.v, current=free.current)
-    with pytest.raises(InvalidRecording, match="motor currents only: give the drive gains"):
+    with pytest.raises(InvalidRecording, match="motor currents only: give drives with gains"):
         observe(learned.observer, current)
-    with pytest.raises(InvalidSamples, match="gain must be 3 finite numbers other than 0"):
-        observe(learned.observer, current, gain=[1.0, 2.0])
+    with pytest.raises(InvalidSamples, match="the drives need 3 gains other than 0"):
+        observe(learned.observer, current, drive=DriveModel(np.zeros(2), gain=1.0))
     with pytest.raises(InvalidRecording, match="neither torques nor motor currents"):
         observe(learned.observer, Recording(free.t, free.q))
     with pytest.raises(InvalidRecording, match="the arm has 3 joints, the recording 2"):
         observe(learned.observer, Recording(free.t, free.q[:, :2], tau=free.q[:, :2]))
-    same = observe(learned.observer, current, gain=robot.drive.gain)
+    same = observe(learned.observer, current, drive=robot.drive)
     np.testing.assert_allclose(same.residual, observe(learned.observer, free).residual, atol=1e-9)
     v = np.array(free.v)
     v[5] = np.nan

@@ -12,7 +12,7 @@ from steelyard.identification.gains.correlation import widening
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
-from steelyard.signals import Preparation, prepare
+from steelyard.signals import Preparation
 from steelyard.simulation import SensorModel, simulate
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 
@@ -171,8 +171,8 @@ def test_a_moment_that_hardly_varies_gives_no_number(robot):
         "nothing is known about joint1, joint2, joint3, joint4, joint5, joint6: their"
     )
     assert gains.notes[0] == "unknown: its target moment varies too little to tell"
-    with pytest.raises(InvalidSamples, match="gain must be 6 finite numbers"):
-        prepare(replace(still, current=still.t[:, None] * np.ones(6)), gain=gains.value)
+    with pytest.raises(InvalidRobot, match="drive value 'gain' must be"):
+        robot.with_drive(replace(robot.drive, gain=gains.value))
     together = gains_from_targets([still, targets(robot, seed=5, still=(5,))])
     np.testing.assert_array_equal(together.known, [True] * 5 + [together.known[5]])
 

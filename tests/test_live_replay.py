@@ -5,6 +5,7 @@ import pytest
 
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
+from steelyard.robot import DriveModel
 from steelyard.signals import Preparation, prepare
 from steelyard.signals.fixed_lag import FixedLag
 from steelyard.signals.replay import paced, path_of, replay
@@ -158,7 +159,9 @@ def test_samples_come_as_they_are_and_currents_times_gains():
     gain = np.array([10.0, -4.0])
     source = recording(tau=None, current=torque / gain)
     np.testing.assert_allclose(
-        arrays(replay(source, gain=gain))[4], arrays(replay(recording()))[4], atol=1e-12
+        arrays(replay(source, drive=DriveModel(np.zeros(2), gain=gain)))[4],
+        arrays(replay(recording()))[4],
+        atol=1e-12,
     )
 
 
@@ -175,12 +178,12 @@ def test_refusals():
         replay(recording(), Preparation(kinematics="commanded"))
     with pytest.raises(InvalidRecording, match="the recording has neither torques nor motor currents"):
         replay(recording(tau=None))
-    with pytest.raises(InvalidRecording, match="has motor currents only: give the drive gains"):
+    with pytest.raises(InvalidRecording, match="has motor currents only: give drives with gains"):
         replay(recording(tau=None, current=np.ones((500, 2))))
-    with pytest.raises(InvalidRecording, match="gains were given, but the recording has no motor currents"):
-        replay(recording(), gain=np.ones(2))
-    with pytest.raises(InvalidSamples, match="gain must be 2 finite numbers"):
-        replay(recording(current=np.ones((500, 2))), gain=np.ones(3))
+    with pytest.raises(InvalidRecording, match="drives were given, but the recording has no motor currents"):
+        replay(recording(), drive=DriveModel(np.zeros(2), gain=1.0))
+    with pytest.raises(InvalidSamples, match="the drives need 2 gains"):
+        replay(recording(current=np.ones((500, 2))), drive=DriveModel(np.zeros(3), gain=1.0))
     with pytest.raises(InvalidSamples, match="not fitted with a Fourier series"):
         replay(recording(), Preparation(fourier_period_s=4.0))
     with pytest.raises(InvalidRecording, match="clock of the recording stands still"):

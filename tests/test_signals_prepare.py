@@ -70,7 +70,9 @@ def test_fourier_fit_gives_exact_derivatives_of_periodic_motion_with_noise():
 def test_currents_become_torques_by_the_gains():
     rec = recording(np.arange(300) * 0.01)
     with_current = replace(rec, tau=None, current=rec.tau / np.array([10.0, 5.0]))
-    samples = prepare(with_current, Preparation(cutoff_hz=None), gain=[10.0, 5.0])
+    samples = prepare(
+        with_current, Preparation(cutoff_hz=None), drive=DriveModel(np.zeros(2), gain=[10.0, 5.0])
+    )
     np.testing.assert_allclose(samples.tau, rec.tau, atol=1e-12)
     assert "Nm/A" in samples.made_by[0]
 
@@ -165,14 +167,16 @@ def test_missing_signals_are_named():
     bare = Recording(t=rec.t, q=rec.q)
     with pytest.raises(InvalidRecording, match="neither torques nor motor currents"):
         prepare(bare)
-    with pytest.raises(InvalidRecording, match="give the drive gains"):
+    with pytest.raises(InvalidRecording, match="give drives with gains"):
         prepare(replace(bare, current=rec.tau))
-    with pytest.raises(InvalidRecording, match="gains were given, but the recording has no motor currents"):
-        prepare(rec, gain=[1.0, 1.0])
+    with pytest.raises(InvalidRecording, match="drives were given, but the recording has no motor currents"):
+        prepare(rec, drive=DriveModel(np.zeros(2), gain=1.0))
     with pytest.raises(InvalidRecording, match="no commanded positions"):
         prepare(replace(bare, tau=rec.tau), Preparation(kinematics="commanded"))
-    with pytest.raises(InvalidSamples, match=r"gain must be 2 finite numbers other than 0"):
-        prepare(replace(bare, current=rec.tau), gain=[1.0, 0.0])
+    with pytest.raises(InvalidSamples, match=r"the drives need 2 gains other than 0"):
+        prepare(replace(bare, current=rec.tau), drive=DriveModel(np.zeros(2), gain=[1.0, 0.0]))
+    with pytest.raises(InvalidSamples, match=r"the drives need 2 gains other than 0 \[Nm/A\], got None"):
+        prepare(replace(bare, current=rec.tau), drive=DriveModel.ideal(2))
     hollow = rec.q.copy()
     hollow[3:] = np.nan
     with pytest.raises(InvalidRecording, match="only 3 rows are whole"):
@@ -185,7 +189,7 @@ def test_motors_that_turn_several_joints_make_their_torques_together():
     current = np.random.default_rng(0).normal(size=(200, 2))
     coupling = np.array([[50.0, 0.0], [20.0, 40.0]])
     drive = DriveModel(np.zeros(2), gain=np.array([3.0, 4.0]), coupling=coupling)
-    samples = prepare(Recording(t, q, current=current), Preparation(cutoff_hz=None), gain=drive)
+    samples = prepare(Recording(t, q, current=current), Preparation(cutoff_hz=None), drive=drive)
     motors = current * [3.0, 4.0]  # at the joint that each motor turns most
     np.testing.assert_allclose(samples.tau, motors @ (coupling / np.diag(coupling)[:, None]))
     np.testing.assert_array_equal(samples.gain, [3.0, 4.0])

@@ -1,5 +1,7 @@
 """A real UR10e, touched and pushed: thresholds from a free motion of the same day find the contacts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,23 +26,24 @@ def contact(shared_data):
 
 
 @pytest.fixture(scope="module")
-def gain(contact):
+def drive(contact):
     names = ("ur-20_02_19_14harm50sec", "ur-20_02_12-50sec_12harm")
-    return gains_from_targets([contact(f"unloaded/{name}") for name in names]).value
+    gains = gains_from_targets([contact(f"unloaded/{name}") for name in names])
+    return replace(load_robot("ur10e").drive, gain=gains.value)
 
 
 @pytest.fixture(scope="module")
-def observer(contact, gain):
-    samples = prepare(contact("unloaded/ur-20_02_19_14harm50sec"), Preparation(cutoff_hz=10.0), gain=gain)
+def observer(contact, drive):
+    samples = prepare(contact("unloaded/ur-20_02_19_14harm50sec"), Preparation(cutoff_hz=10.0), drive=drive)
     model = identify(load_robot("ur10e"), samples, friction="presliding-load")
     return MomentumObserver(arm_dynamics(model))
 
 
 @pytest.fixture(scope="module")
-def found(contact, gain, observer):
-    learned = learn(observer, contact("contact/collision_free"), gain=gain)
+def found(contact, drive, observer):
+    learned = learn(observer, contact("contact/collision_free"), drive=drive)
     detector = Detector(learned.observer, learned.thresholds)
-    return lambda name: detect(detector, contact(name), gain=gain)
+    return lambda name: detect(detector, contact(name), drive=drive)
 
 
 def others(contacts, listed, within_s=0.3):
@@ -68,16 +71,16 @@ def test_pushes_of_a_resting_arm_are_found_and_its_static_friction_is_not(found)
 
 
 @pytest.mark.parametrize("name", ["collision_3link", "ur-20_01_22-push_pose_1"])
-def test_a_learning_motion_with_contacts_is_refused(contact, gain, observer, name):
+def test_a_learning_motion_with_contacts_is_refused(contact, drive, observer, name):
     with pytest.raises(InvalidRecording, match="the learning motion is not free"):
-        learn(observer, contact(f"contact/{name}"), gain=gain)
+        learn(observer, contact(f"contact/{name}"), drive=drive)
 
 
-def test_the_second_half_of_a_free_motion_has_no_contact(contact, gain, observer):
+def test_the_second_half_of_a_free_motion_has_no_contact(contact, drive, observer):
     recording = contact("unloaded/ur-20_02_12-40sec_12harm")
     half_s = recording.duration_s / 2
-    learned = learn(observer, recording.between(0, half_s), gain=gain)
+    learned = learn(observer, recording.between(0, half_s), drive=drive)
     watched = detect(
-        Detector(learned.observer, learned.thresholds), recording.between(half_s, 2 * half_s), gain=gain
+        Detector(learned.observer, learned.thresholds), recording.between(half_s, 2 * half_s), drive=drive
     )
     assert watched.contacts == ()

@@ -1,6 +1,7 @@
 """Real arms: models that predict runs they were not fitted to."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +24,13 @@ def ur10e():
     if not folder.is_dir():
         pytest.skip("no real recordings here")
 
-    def samples(name, gain):
-        return prepare(read_recording(folder / f"{name}.npz"), Preparation(cutoff_hz=10.0), gain=gain)
+    def samples(name, drive):
+        return prepare(read_recording(folder / f"{name}.npz"), Preparation(cutoff_hz=10.0), drive=drive)
 
     training = ["unloaded/ur-20_02_19_14harm50sec", "unloaded/ur-20_02_12-50sec_12harm"]
     gain = gains_from_targets([read_recording(folder / f"{name}.npz") for name in training]).value
-    return lambda name: samples(name, gain), training
+    drive = replace(load_robot("ur10e").drive, gain=gain)
+    return lambda name: samples(name, drive), training
 
 
 def mean_relative(model, samples):

@@ -24,7 +24,7 @@ def empty_arm(name):
     gains = gains_from_targets(recording)
     robot = load_robot("ur10e")
     robot = robot.with_drive(replace(robot.drive, gain=gains.value, gain_std=gains.std))
-    return identify(robot, prepare(recording, HOW, gain=gains.value), friction="presliding-load")
+    return identify(robot, prepare(recording, HOW, drive=robot.drive), friction="presliding-load")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_ur10e_weighs_while_it_moves(empty, loaded, mass, error):
     estimator = DirectEstimator(model, "measured", options=DirectOptions(accuracy=0.08))
     recording = read_recording(DATA / "loaded" / f"{loaded}.npz")
     state, inside, sure_s = estimator.init(), [], np.inf
-    for i, sample in enumerate(replay(recording, HOW, gain=model.robot.drive.gain)):
+    for i, sample in enumerate(replay(recording, HOW, drive=model.robot.drive)):
         state = estimator.step(state, sample)
         if i % 100 == 99 and state.last_s > 3.0:
             found = estimator.estimate(state, physical=False)

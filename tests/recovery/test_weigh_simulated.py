@@ -28,7 +28,7 @@ def ur10_runs(seed, kinematics="measured"):
                 robot, load_trajectory("xu2024"), payload=load, sensors=sensors, seed=2 * seed + k
             ).recording,
             how,
-            gain=robot.drive.gain,
+            drive=robot.drive,
         )
         for k, load in enumerate((None, LOAD))
     ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from steelyard.control.collision import Detections, Detector, Observer
     from steelyard.control.collision.observer import ObserverKind
     from steelyard.recording import Recording
-    from steelyard.signals import Gain
+    from steelyard.robot import DriveModel
 
 
 _FIXED, _FIXED_UNIT = 6.0, "Nm"  # gaz2017
@@ -74,7 +74,7 @@ def command(
     source = None if free is None or learn is None else gain_of(arm, free, learn)
     detector = _detector(watcher, free, source, false_alarms, _FIXED if threshold is None else threshold)
     watched = read(recording)
-    found = detect(detector, watched, gain=gain_of(arm, watched, recording))
+    found = detect(detector, watched, drive=gain_of(arm, watched, recording))
     if picture is not None:
         from steelyard.report.collisions import collisions_picture
 
@@ -95,14 +95,14 @@ def command(
 
 
 def _detector(
-    watcher: Observer, free: Recording | None, gain: Gain, false_alarms: float, threshold: float
+    watcher: Observer, free: Recording | None, drive: DriveModel | None, false_alarms: float, threshold: float
 ) -> Detector:
     from steelyard.control.collision import Detector, fixed_thresholds
     from steelyard.control.collision import learn as learn_thresholds
 
     if free is None:
         return Detector(watcher, fixed_thresholds(watcher, threshold))
-    learned = learn_thresholds(watcher, free, gain=gain, false_alarms_per_hour=false_alarms)
+    learned = learn_thresholds(watcher, free, drive=drive, false_alarms_per_hour=false_alarms)
     return Detector(learned.observer, learned.thresholds)
 
 

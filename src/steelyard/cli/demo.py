@@ -67,7 +67,7 @@ def command(
                 options=SimulationOptions(progress=done),
             )
             recordings[name] = run.recording
-            runs[name] = prepare(run.recording, gain=robot.drive.gain)
+            runs[name] = prepare(run.recording, drive=robot.drive)
     model = identify(robot, runs["empty"])
     payload = weigh(model, runs["loaded"])
     payload_picture(picture, model, payload, runs["loaded"], truth=truth)

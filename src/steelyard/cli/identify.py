@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from steelyard.identification import DynamicModel, Validation
     from steelyard.identification.feasible import FeasibleArm
     from steelyard.recording import Recording, Samples
-    from steelyard.robot import RobotModel
-    from steelyard.signals import Gain, Preparation
+    from steelyard.robot import DriveModel, RobotModel
+    from steelyard.signals import Preparation
 
 
 _DISTRUST = "do not trust"
@@ -89,9 +89,9 @@ def command(
     drives, gain_words = drive_gains(arm, [raw[path] for path in recordings], gains, read)
     if drives is not None:
         arm = arm.with_drive(replace(arm.drive, gain=drives.value, gain_std=drives.working_std))
-    gain = None if drives is None else arm.drive
-    how = _preparation(arm, [raw[path] for path in recordings], cutoff, torque_cutoff, gain)
-    prepared = {path: prepared_from(path, recording, how, gain) for path, recording in raw.items()}
+    drive = None if drives is None else arm.drive
+    how = _preparation(arm, [raw[path] for path in recordings], cutoff, torque_cutoff, drive)
+    prepared = {path: prepared_from(path, recording, how, drive) for path, recording in raw.items()}
     training = [prepared[path] for path in recordings]
     warnings = [f"{p}: {words}" for p, part in prepared.items() for words in part.warnings]
     warnings += [
@@ -139,34 +139,34 @@ def _preparation(
     recordings: Sequence[Recording],
     cutoff: str,
     torque_cutoff: float | None,
-    gain: Gain,
+    drive: DriveModel | None,
 ) -> Preparation:
     from steelyard.identification import choose_cutoff
     from steelyard.signals import Preparation
 
     how = Preparation(torque_cutoff_hz=torque_cutoff)
     if cutoff == "auto":
-        return replace(how, cutoff_hz=choose_cutoff(robot, recordings, how, gain=gain)[0])
+        return replace(how, cutoff_hz=choose_cutoff(robot, recordings, how, drive=drive)[0])
     try:
         return replace(how, cutoff_hz=float(cutoff))
     except ValueError:
         raise InvalidSamples(f"--cutoff is a number [Hz] or auto; got '{cutoff}'") from None
 
 
-def prepared_from(path: Path, recording: Recording, how: Preparation, gain: Gain) -> Samples:
+def prepared_from(path: Path, recording: Recording, how: Preparation, drive: DriveModel | None) -> Samples:
     """The samples of a recording; what is wrong with it is said with its file.
 
     Args:
         path: of the recording's file
         recording: as measured
         how: to prepare it
-        gain: torque for each ampere, (n,) [Nm/A], or the drives; None where torques were measured
+        drive: that makes torques of motor currents; None where torques were measured
     """
     from steelyard.errors import SteelyardError
     from steelyard.signals import prepare
 
     try:
-        return prepare(recording, how, gain=gain)
+        return prepare(recording, how, drive=drive)
     except SteelyardError as error:
         raise type(error)(f"{path}: {error}") from error
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
     from steelyard.recording import Recording
-    from steelyard.signals import Gain
+    from steelyard.robot import DriveModel
     from steelyard.torque.online import DirectEstimator, DirectState, OnlineSample
     from steelyard.torque.online.curve import CurvePoint
 
@@ -87,8 +87,8 @@ def weigh_online(
     warnings = _quality(recording, model, recording_path)
     estimator = DirectEstimator(model, model.kinematics, options=DirectOptions(accuracy=wish.accuracy))
     state = estimator.init() if wish.resume is None else _resumed(wish.resume, estimator)
-    gain = gain_of(model, recording, recording_path)
-    samples, delay_s = _samples(recording, model, gain, wish, state.last_s)
+    drive = gain_of(model, recording, recording_path)
+    samples, delay_s = _samples(recording, model, drive, wish, state.last_s)
     spacing_s = max(_POINT_S, recording.duration_s / _MOST_POINTS)
     with _screen(f"{recording_path.name}, {model.robot.name}", quiet=wish.as_json) as show:
         state, points = _run(estimator, state, samples, spacing_s, show)
@@ -133,12 +133,12 @@ def _report(
         np.array([point.mass_std for point in known]),
     )
     how = Preparation(cutoff_hz=wish.cutoff_hz, kinematics=model.kinematics)
-    gain = gain_of(model, recording, files[1])
+    drive = gain_of(model, recording, files[1])
     payload_report(
         wish.report or Path(),
         model,
         payload,
-        prepared_from(files[1], recording, how, gain),
+        prepared_from(files[1], recording, how, drive),
         recordings={files[1].name: recording},
         settings=run_settings(ctx, [*files, wish.resume]),
         more=((), [Section("How the answer became known", (), [curve])] if known else ()),
@@ -156,14 +156,14 @@ def _quality(recording: Recording, model: DynamicModel, path: Path) -> list[str]
 
 
 def _samples(
-    recording: Recording, model: DynamicModel, gain: Gain, wish: OnlineWishes, after_s: float
+    recording: Recording, model: DynamicModel, drive: DriveModel | None, wish: OnlineWishes, after_s: float
 ) -> tuple[Iterator[OnlineSample], float]:
     """The stream, on a clock that goes on after a time, and how late a sample comes, [s]."""
     from steelyard.signals import Preparation
     from steelyard.signals.replay import paced, path_of, replay
 
     how = Preparation(cutoff_hz=wish.cutoff_hz, kinematics=model.kinematics)
-    samples = replay(recording, how, gain=gain)
+    samples = replay(recording, how, drive=drive)
     if np.isfinite(after_s):
         samples = (sample._replace(t=sample.t + after_s + _RESUME_S) for sample in samples)
     return paced(samples) if wish.real_time else samples, path_of(recording, how).delay_s

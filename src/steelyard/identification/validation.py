@@ -19,9 +19,9 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification.fit import fit
 from steelyard.identification.problem import RowMaker
 from steelyard.recording import Recording, Samples
-from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot import DriveModel, ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw, friction_law
-from steelyard.signals import Gain, Preparation, prepare
+from steelyard.signals import Preparation, prepare
 
 _STRETCHES = 4
 _MOST_FOLDS = 4
@@ -109,7 +109,7 @@ def choose_cutoff(
     recordings: Sequence[Recording],
     how: Preparation,
     *,
-    gain: Gain = None,
+    drive: DriveModel | None = None,
     law: str = "smooth",
     cutoffs_hz: Sequence[float] = (2.5, 5.0, 10.0, 20.0, 40.0),
 ) -> tuple[float, dict[float, float]]:
@@ -121,7 +121,7 @@ def choose_cutoff(
         robot: the arm
         recordings: as measured
         how: to prepare them otherwise
-        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed for recordings of currents
+        drive: that makes torques of motor currents; needed where only currents were recorded
         law: name of the friction law to judge with
         cutoffs_hz: to choose from [Hz]; those that the slowest recording cannot have are left out
     """
@@ -130,7 +130,7 @@ def choose_cutoff(
     for cutoff in cutoffs_hz:
         if cutoff < 0.45 * slowest:
             parts = [
-                prepare(recording, replace(how, cutoff_hz=cutoff), gain=gain) for recording in recordings
+                prepare(recording, replace(how, cutoff_hz=cutoff), drive=drive) for recording in recordings
             ]
             maker = RowMaker(robot, ParameterBasis.of(robot))
             scores[cutoff] = predicted_residual(maker, _folds(parts)[0], friction_law(law, robot.n))

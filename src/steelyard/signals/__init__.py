@@ -2,14 +2,13 @@
 
 from steelyard.signals.causal import CausalDecimation, CausalDerivative, CausalLowPass, CausalMean
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample
-from steelyard.signals.prepare import Gain, Preparation, joint_torque, prepare, split_at_gaps
+from steelyard.signals.prepare import Preparation, joint_torque, prepare, split_at_gaps
 
 __all__ = [
     "CausalDecimation",
     "CausalDerivative",
     "CausalLowPass",
     "CausalMean",
-    "Gain",
     "Preparation",
     "central_differences",
     "joint_torque",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
@@ -17,8 +16,6 @@ from steelyard.recording import Recording, Samples
 from steelyard.robot import DriveModel
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample
 from steelyard.trajectory import FourierTrajectory
-
-Gain: TypeAlias = ArrayLike | DriveModel | None
 
 
 @dataclass(frozen=True)
@@ -86,18 +83,19 @@ class _Signals:
         return replace(self, tau=change(self.tau), motion=motion, steps=(*self.steps, step))
 
 
-def prepare(recording: Recording, preparation: Preparation | None = None, *, gain: Gain = None) -> Samples:
+def prepare(
+    recording: Recording, preparation: Preparation | None = None, *, drive: DriveModel | None = None
+) -> Samples:
     """The samples of a recording, ready to fit.
 
     The quality of the recording is checked: errors are raised, warnings stay with the samples. Torques are
-    motor currents times the gains where gains are given, else those that were measured. A recording
-    that begins or ends in motion has doubtful accelerations there: give `trim_s`.
+    motor currents times the gains of the drives where drives are given, else those that were measured. A
+    recording that begins or ends in motion has doubtful accelerations there: give `trim_s`.
 
     Args:
         recording: as measured
         preparation: how; the defaults of `Preparation` otherwise
-        gain: torque for each ampere, (n,) [Nm/A], or the drives, where motors turn several joints; needed
-            where the recording has currents only
+        drive: that makes torques of motor currents (`robot.drive`); needed where only currents were recorded
     """
     if not isinstance(recording, Recording):
         raise InvalidSamples(
@@ -107,8 +105,7 @@ def prepare(recording: Recording, preparation: Preparation | None = None, *, gai
     report = check_quality(recording)
     if not report.ok:
         raise InvalidRecording(f"the recording is not fit for use: {report.findings[0].sentence}")
-    torque = joint_torque(recording, gain)
-    signals = _uniform(_select(recording, how, torque), how)
+    signals = _uniform(_select(recording, how, drive), how)
     rate_hz = float(1.0 / (signals.t[1] - signals.t[0]))
     signals = _filter(signals, how, rate_hz)
     q, v, a, derived = _differentiate(signals, how, rate_hz)
@@ -129,7 +126,7 @@ def prepare(recording: Recording, preparation: Preparation | None = None, *, gai
         made_by=tuple(steps),
         start_s=float(signals.t[cut][0]),
         warnings=tuple(f.sentence for f in report.findings if f.severity == "warning"),
-        gain=torque.gain,
+        gain=None if drive is None else drive.gain,
     )
 
 
@@ -145,8 +142,10 @@ def split_at_gaps(recording: Recording, longest_s: float) -> tuple[Recording, ..
     return tuple(recording.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans)
 
 
-def _select(recording: Recording, how: Preparation, torque: JointTorque) -> _Signals:
-    tau, origin = torque.tau, torque.words
+def _select(recording: Recording, how: Preparation, drive: DriveModel | None) -> _Signals:
+    tau, origin = joint_torque(recording, drive), "measured torques"
+    if drive is not None:
+        origin = f"motor currents times {np.array2string(np.asarray(drive.gain), precision=4)} Nm/A"
     if how.kinematics == "commanded":
         if recording.q_commanded is None:
             raise InvalidRecording("the recording has no commanded positions; use kinematics='measured'")
@@ -170,41 +169,30 @@ def _until_none(*signals: Array | None) -> tuple[Array, ...]:
     return tuple(x for x in itertools.takewhile(lambda x: x is not None, signals) if x is not None)
 
 
-class JointTorque(NamedTuple):
-    """The torques of a recording.
-
-    Attributes:
-        tau: at the joints, (N, n) [Nm or N]
-        gain: torque for each ampere that made them of currents, (n,) [Nm/A]; None where they were measured
-        words: what they are
-    """
-
-    tau: Array
-    gain: Array | None
-    words: str
-
-
-def joint_torque(recording: Recording, gain: Gain = None) -> JointTorque:
-    """The torques of a recording: motor currents times gains where gains are given, else as measured.
+def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array:
+    """The torques of a recording, (N, n) [Nm or N]: of motor currents where drives are given, else measured.
 
     Args:
         recording: as measured
-        gain: torque for each ampere, (n,) [Nm/A], or the drives, where motors turn several joints
+        drive: with gains and, where motors turn several joints, their coupling
     """
-    if gain is None:
+    if drive is None:
         if recording.tau is not None:
-            return JointTorque(recording.tau, None, "measured torques")
+            return recording.tau
         if recording.current is None:
             raise InvalidRecording("the recording has neither torques nor motor currents")
-        raise InvalidRecording("the recording has motor currents only: give the drive gains (gain=, Nm/A)")
+        raise InvalidRecording(
+            "the recording has motor currents only: give drives with gains in Nm/A (drive=robot.drive)"
+        )
     if recording.current is None:
-        raise InvalidRecording("gains were given, but the recording has no motor currents")
-    drive = gain if isinstance(gain, DriveModel) else None
-    factors = np.asarray(gain if drive is None else drive.gain, dtype=float)
-    if factors.shape != (recording.n,) or not np.isfinite(factors).all() or not factors.all():
-        raise InvalidSamples(f"gain must be {recording.n} finite numbers other than 0 [Nm/A], got {factors}")
-    tau = recording.current * factors if drive is None else drive.torque_from_current(recording.current)
-    return JointTorque(tau, factors, f"motor currents times {np.array2string(factors, precision=4)} Nm/A")
+        raise InvalidRecording("drives were given, but the recording has no motor currents")
+    gain = drive.gain
+    if gain is None or gain.shape != (recording.n,) or not gain.all():
+        raise InvalidSamples(
+            f"the drives need {recording.n} gains other than 0 [Nm/A], got {gain};"
+            " give them with dataclasses.replace(robot.drive, gain=...)"
+        )
+    return drive.torque_from_current(recording.current)
 
 
 def _uniform(signals: _Signals, how: Preparation) -> _Signals:

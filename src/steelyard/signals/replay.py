@@ -10,12 +10,13 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
 from steelyard.recording import Recording, Samples
-from steelyard.signals.prepare import Gain, Preparation, joint_torque
+from steelyard.robot import DriveModel
+from steelyard.signals.prepare import Preparation, joint_torque
 from steelyard.signals.stream import CausalPath, OnlineSample, RawRow
 
 
 def replay(
-    source: Recording | Samples, preparation: Preparation | None = None, *, gain: Gain = None
+    source: Recording | Samples, preparation: Preparation | None = None, *, drive: DriveModel | None = None
 ) -> Iterator[OnlineSample]:
     """The samples of a recording one at a time, each made from what came before it and a short time after.
 
@@ -25,14 +26,14 @@ def replay(
     Args:
         source: what was recorded
         preparation: how samples were made that the model was fitted to; the defaults otherwise
-        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
+        drive: that makes torques of motor currents; needed where only currents were recorded
     """
     if isinstance(source, Samples):
         return (
             OnlineSample(*row) for row in zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
         )
     path = path_of(source, preparation or Preparation())
-    return _through(path, _rows_of(source, path, joint_torque(source, gain).tau))
+    return _through(path, _rows_of(source, path, joint_torque(source, drive)))
 
 
 def path_of(recording: Recording, preparation: Preparation) -> CausalPath:

@@ -118,7 +118,7 @@ def _run(
         seed=seed,
         options=SimulationOptions(progress=progress),
     )
-    return prepare(run.recording, gain=robot.drive.gain)
+    return prepare(run.recording, drive=robot.drive)
 
 
 def _part(progress: Progress | None, start: float, share: float) -> Progress | None:

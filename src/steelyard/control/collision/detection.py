@@ -22,7 +22,7 @@ from steelyard.control.collision.residuals import Residuals, observe
 from steelyard.control.collision.thresholds import Thresholds, residual_std
 from steelyard.errors import InvalidSamples
 from steelyard.recording import Recording
-from steelyard.signals import Gain
+from steelyard.robot import DriveModel
 
 _ROUNDING_S = 1e-6  # of a clock
 _AFTERWARDS_S = 0.5  # in which an arm swings after a contact
@@ -202,16 +202,16 @@ class Detections:
     status: str
 
 
-def detect(detector: Detector, recording: Recording, *, gain: Gain = None) -> Detections:
+def detect(detector: Detector, recording: Recording, *, drive: DriveModel | None = None) -> Detections:
     """The contacts of a whole recording, the same as step by step.
 
     Args:
         detector: observer and thresholds
         recording: as measured; its steps may vary, a hole is refused
-        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
+        drive: that makes torques of motor currents; needed where only currents were recorded
     """
     observer = detector.observer
-    residuals = observe(observer, recording, gain=gain)
+    residuals = observe(observer, recording, drive=drive)
     motion = np.stack([residuals.q, residuals.v, residuals.a], axis=1)
     std = residual_std(observer, motion, observer.arm.friction.init(residuals.q[0], residuals.v[0]))
     states = [detector._free(residuals.states[0], std[0])]

@@ -26,7 +26,7 @@ from steelyard.control.collision.tail import Tail, cluster_peaks, fit_tail
 from steelyard.control.collision.thresholds import LearnedFrom, Thresholds, residual_std
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
-from steelyard.signals import Gain
+from steelyard.robot import DriveModel
 
 _DAY_TO_DAY = 0.5  # of friction, one standard deviation
 _INDEPENDENT = 4.0  # filter times between samples that tell something new
@@ -56,7 +56,7 @@ def learn(
     observer: Observer,
     recording: Recording,
     *,
-    gain: Gain = None,
+    drive: DriveModel | None = None,
     false_alarms_per_hour: float = 1.0,
     adapt_friction: bool = True,
 ) -> Learned:
@@ -67,7 +67,7 @@ def learn(
     Args:
         observer: of the arm with what it carries in that motion
         recording: of a motion like the ones to watch
-        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
+        drive: that makes torques of motor currents; needed where only currents were recorded
         false_alarms_per_hour: of all residuals together, [1/h]
         adapt_friction: whether friction and offset are corrected, too
     """
@@ -77,7 +77,7 @@ def learn(
         raise InvalidRecording(
             f"{recording.duration_s:.1f} s are too short to learn from; record at least {_SHORTEST_S:g} s"
         )
-    samples = observer_samples(recording, observer.arm.robot, gain=gain)
+    samples = observer_samples(recording, observer.arm.robot, drive=drive)
     free = observe_samples(observer, samples)
     plain = MomentumObserver(observer.arm, observer.gain_hz, observer.longest_gap_s)
     seen = free if type(observer) is MomentumObserver else observe_samples(plain, samples)

@@ -12,8 +12,8 @@ from steelyard.control.collision.observer import Observer, ObserverSample, Obser
 from steelyard.errors import InvalidRecording
 from steelyard.quality import check_quality
 from steelyard.recording import Recording
-from steelyard.robot import RobotModel
-from steelyard.signals import Gain, joint_torque
+from steelyard.robot import DriveModel, RobotModel
+from steelyard.signals import joint_torque
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +77,15 @@ class Residuals:
         )
 
 
-def observe(observer: Observer, recording: Recording, *, gain: Gain = None) -> Residuals:
+def observe(observer: Observer, recording: Recording, *, drive: DriveModel | None = None) -> Residuals:
     """The residuals along a recording, the same as step by step.
 
     Args:
         observer: of the arm
         recording: as measured; its steps may vary, a hole is refused
-        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
+        drive: that makes torques of motor currents; needed where only currents were recorded
     """
-    return observe_samples(observer, observer_samples(recording, observer.arm.robot, gain=gain))
+    return observe_samples(observer, observer_samples(recording, observer.arm.robot, drive=drive))
 
 
 def observe_samples(observer: Observer, samples: Sequence[ObserverSample]) -> Residuals:
@@ -99,7 +99,7 @@ def observe_samples(observer: Observer, samples: Sequence[ObserverSample]) -> Re
 
 
 def observer_samples(
-    recording: Recording, robot: RobotModel, *, gain: Gain = None
+    recording: Recording, robot: RobotModel, *, drive: DriveModel | None = None
 ) -> Sequence[ObserverSample]:
     """The rows of a recording that an observer can use: whole ones with a new time.
 
@@ -109,10 +109,10 @@ def observer_samples(
     Args:
         recording: as measured
         robot: the arm, said to be that of the recording
-        gain: torque for each ampere, (n,) [Nm/A], or the drives; needed where the recording has currents only
+        drive: that makes torques of motor currents; needed where only currents were recorded
     """
     _require_same_joints(recording, robot)
-    tau = joint_torque(recording, gain).tau
+    tau = joint_torque(recording, drive)
     report = check_quality(recording, limits=robot.limits)
     if not report.ok:
         raise InvalidRecording(f"the recording is not fit for use: {report.findings[0].sentence}")

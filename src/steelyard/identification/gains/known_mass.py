@@ -28,7 +28,7 @@ The prior holds each gain where the data say little. How much of what is known o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -130,7 +130,8 @@ def gains_from_known_mass(
         preparation: how recordings become samples; the defaults of `Preparation` otherwise
     """
     start = _checked(robot, guess, mass=mass, spread=spread)
-    runs = [[prepare(part, preparation, gain=start) for part in parts] for parts in (empty, loaded)]
+    drive = replace(robot.drive, gain=start)
+    runs = [[prepare(part, preparation, drive=drive) for part in parts] for parts in (empty, loaded)]
     if not all(runs):
         raise InvalidSamples("a known mass needs at least one recording without it and one with it")
     for part in (part for parts in runs for part in parts):
