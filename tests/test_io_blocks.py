@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from steelyard.errors import InvalidRecording, UnreadableFile
-from steelyard.io import parquet, read_recording, recording_blocks, write_recording
+from steelyard.io import binary, read_recording, recording_blocks, write_recording
 from steelyard.recording import Recording
 
 EPOCH = 1.7e9
@@ -24,7 +24,7 @@ def recording(rng):
 
 @pytest.fixture(autouse=True)
 def _small_groups(monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 128)
+    monkeypatch.setattr(binary, "GROUP_ROWS", 128)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz"])
@@ -69,7 +69,7 @@ def test_a_foreign_file_in_blocks(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 4096)
+    monkeypatch.setattr(binary, "GROUP_ROWS", 4096)
     rows, peaks = 4096, {}
     values = np.random.default_rng(0).standard_normal((rows, 8))
     for groups in (8, 64):

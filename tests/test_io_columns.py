@@ -3,18 +3,18 @@
 import pytest
 
 from steelyard.errors import UnknownName, UnreadableFile
-from steelyard.io.columns import Wishes, find_layout
+from steelyard.io.columns import Requested, find_layout
 
 
 def layout(names, **wishes):
-    return find_layout(names.split(), Wishes(**wishes), "folder/log.csv")
+    return find_layout(names.split(), Requested(**wishes), "folder/log.csv")
 
 
 @pytest.mark.parametrize("form", ["q_{}", "q{}", "q[{}]", "q.{}", "actual_q_{}", "actual_q{}"])
 @pytest.mark.parametrize("first", [0, 1])
 def test_indices_in_every_form_are_sorted(form, first):
     names = [form.format(first + k) for k in (2, 0, 1, *range(3, 11))]
-    found = find_layout(["t", *names], Wishes(), "log.csv")
+    found = find_layout(["t", *names], Requested(), "log.csv")
     assert found.columns["q"] == tuple(form.format(first + k) for k in range(11))
 
 
@@ -36,7 +36,7 @@ def test_the_names_of_rtde():
     }
     names = ["timestamp", *(f"{word}_{k}" for word in words for k in range(6))]
     names += [f"actual_TCP_force_{k}" for k in range(6)] + [f"actual_current_as_torque_{k}" for k in range(6)]
-    found = find_layout([*names, "robot_mode"], Wishes(), "log.csv")
+    found = find_layout([*names, "robot_mode"], Requested(), "log.csv")
     for word, channel in words.items():
         assert found.columns[channel] == tuple(f"{word}_{k}" for k in range(6))
     assert set(found.columns) == {"t", *words.values()}
@@ -70,7 +70,7 @@ def test_columns_named_one_by_one_and_by_their_beginning():
 def test_a_word_with_others_that_begin_alike():
     found = layout("t q_0 actual_q_0 qd_0 q_des_0", columns={"q": "q"})
     assert found.columns["q"] == ("q_0",)
-    assert found.facts["notes"] == ("not read, by the caller's wish: actual_q",)
+    assert found.facts["notes"] == ("not read, as requested: actual_q",)
 
 
 def test_joints_by_name_follow_the_order_of_q():
@@ -93,7 +93,7 @@ def test_a_wrench_with_frame_and_convention():
 def test_a_wrench_may_be_left_out():
     found = layout(f"t q {AXES}", columns={"wrench": []})
     assert "wrench" not in found.columns
-    assert found.facts["notes"] == ("not read, by the caller's wish: wrench",)
+    assert found.facts["notes"] == ("not read, as requested: wrench",)
 
 
 def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
@@ -101,7 +101,7 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
     wishes = {"wrench_frame": "base", "wrench_convention": "load_on_sensor"}
     found = layout(f"t q {names}", columns={"wrench": "actual_TCP_force"}, **wishes)
     assert found.columns["wrench"] == tuple(names.split())
-    assert found.facts["notes"][0].startswith("the wrench is actual_TCP_force by the caller's wish, but")
+    assert found.facts["notes"][0].startswith("the wrench is actual_TCP_force as requested, but")
 
 
 @pytest.mark.parametrize(

@@ -149,4 +149,4 @@ def test_the_estimated_wrench_is_read_only_by_wish_and_says_so(tmp_path, motion,
         wrench_convention="load_on_sensor",
     )
     assert recording.wrench.shape == (500, 6)
-    assert any("the wrench is K_F_ext_hat_K by the caller's wish" in note for note in recording.notes)
+    assert any("the wrench is K_F_ext_hat_K as requested" in note for note in recording.notes)

@@ -113,7 +113,7 @@ def test_numbers_order_and_clock_come_back(tmp_path, motion, plugin, whole):
     assert recording.notes == (
         "q is from /joint_states, the only JointState topic",
         "joints are in the order of the messages: shoulder, elbow, wrist",
-        "tau is the effort of /joint_states by the caller's word",
+        "tau is the effort of /joint_states as the caller says",
     )
 
 
@@ -375,7 +375,7 @@ def test_the_wrench_needs_its_convention_and_one_frame(tmp_path, motion, rng):
     assert "not read: the wrench on /ft" in recording.notes
     named = read_recording(path, columns=TORQUE, wrench_frame="sensor", wrench_convention="load_on_sensor")
     assert named.wrench_frame == "sensor"
-    assert "the wrench's frame is sensor by the caller's word; its headers say tool0" in named.notes
+    assert "the wrench's frame is sensor as the caller says; its headers say tool0" in named.notes
     messages, _, _ = with_wrench(motion, rng, frame="")
     path = write_bag(tmp_path / "nameless", messages)
     with pytest.raises(UnreadableFile, match=r"name 1 frames \(''\) instead of one; give wrench_frame"):
@@ -509,7 +509,7 @@ def test_the_command_line_reads_a_bag_in_the_order_of_the_arm(tmp_path, rng):
     path = write_bag(tmp_path / "bag", ur.states(order=alphabetical))
     done = steelyard("check", path, "--robot", "ur10e", "--column", "current=effort", "--json")
     told = json.loads(done.stdout)
-    assert "current is the effort of /joint_states by the caller's word" in told["notes"]
+    assert "current is the effort of /joint_states as the caller says" in told["notes"]
     assert not any("order of the messages" in note for note in told["notes"])
     done = steelyard("check", path, "--column", "current=effort", "--joints", "elbow_joint,wrist_1_joint")
     assert "30 rows, 2 joints" in done.stdout

@@ -203,7 +203,7 @@ def test_a_failure_leaves_the_old_file_as_it_was(tmp_path, monkeypatch):
     def broken(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr("steelyard.io.files.os.fsync", broken)
+    monkeypatch.setattr("steelyard.saved.os.fsync", broken)
     with pytest.raises(OSError, match="no space left"):
         write_urdf(load_robot("ur10"), path)
     assert path.read_text() == before

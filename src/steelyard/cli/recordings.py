@@ -65,7 +65,7 @@ def read_wished(
         degrees: whether angles are in degrees
     """
     from steelyard.io import read_recording
-    from steelyard.io.files import file_kind
+    from steelyard.io.recordings import file_kind
 
     names = tuple(name.strip() for name in joints.split(",")) if joints else ()
     if not names and robot is not None and file_kind(path) == "bag":

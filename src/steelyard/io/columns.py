@@ -1,8 +1,14 @@
 """Foreign names: which column of a log is which signal.
 
 A name is a word and an index: `q_0`, `q0`, `q.0`, `q[0]` (counted from 0 or from 1), or a word and a joint,
-`q.elbow`. The words are ours, those of UR's RTDE and of libfranka (`franka`); others are given as `columns`.
-A word that means two things on different arms (`effort` is a current on a UR) is not guessed.
+`q.elbow`. The words are ours, those of UR's RTDE and of libfranka; others are given as `columns`. A word that
+means two things on different arms (`effort` is a current on a UR) is not guessed.
+
+libfranka's `franka::logToCSV` writes `time, success_rate, state.q[0], ..., state.tau_J[6], ...,
+cmd.tau_J_d[6]`; users who write the robot's state themselves keep the words (`q`, `dq`, `tau_J`, `q_d`, ...).
+`tau_J` is read by the torque sensors behind the gears, gravity and the inertia of the links included: it is
+our `tau`, with little of the motors' friction in it. `tau_J_d` lacks gravity; what has `ext_hat` in its name
+is the controller's estimate, from which the load that it believes in is taken off. Neither is a torque.
 """
 
 from __future__ import annotations
@@ -13,42 +19,50 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from steelyard.errors import UnknownName, UnreadableFile
-from steelyard.io.franka import FRANKA_REFUSED, FRANKA_WORDS
 from steelyard.io.layout import Layout
 from steelyard.recording import WrenchConvention
 
-_OWN_AND_UR: dict[str, tuple[str, ...]] = {
+_STATE = "state."  # before each word of the robot's state in libfranka's logToCSV
+_WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, then ours and UR's
     "t": ("t", "time", "timestamp", "Time", "Timestamp", "t_s", "time_s", "t_ms", "time_ms"),
-    "q": ("actual_q",),
-    "v": ("v", "qd", "actual_qd"),
-    "tau": ("tau",),
+    "q": ("q", _STATE + "q", "actual_q"),
+    "v": ("dq", _STATE + "dq", "v", "qd", "actual_qd"),
+    "tau": ("tau_J", _STATE + "tau_J", "tau"),
     "current": ("current", "i", "actual_current"),
-    "q_commanded": ("q_commanded", "q_des", "target_q"),
-    "v_commanded": ("v_commanded", "v_des", "qd_des", "target_qd"),
-    "a_commanded": ("a_commanded", "a_des", "qdd_des", "target_qdd"),
+    "q_commanded": ("q_d", _STATE + "q_d", "q_commanded", "q_des", "target_q"),
+    "v_commanded": ("dq_d", _STATE + "dq_d", "v_commanded", "v_des", "qd_des", "target_qd"),
+    "a_commanded": ("ddq_d", _STATE + "ddq_d", "a_commanded", "a_des", "qdd_des", "target_qdd"),
     "current_target": ("current_target", "i_des", "target_current"),
     "tau_target": ("tau_target", "tau_des", "target_moment"),
     "wrench": ("wrench", "ft_raw_wrench"),
 }
-_WORDS = {channel: (*FRANKA_WORDS.get(channel, ()), *words) for channel, words in _OWN_AND_UR.items()}
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
+_NO_GRAVITY = "it is without gravity; use tau_J"
+_ESTIMATED = "the controller estimates it and takes off the load it believes in; it is not measured"
+_COMMAND = "commands are zero where another kind of command was sent; state.q_d and state.dq_d tell more"
 REFUSED: Mapping[str, str] = {
     "actual_TCP_force": "the controller gives it in the base frame with the payload it believes in taken off;"
     " it is not the reading of a sensor",
     "actual_current_as_torque": "the controller has taken off gravity with the payload it believes in;"
     " use actual_current and drive gains",
-    **FRANKA_REFUSED,
+    **{prefix + "tau_J_d": _NO_GRAVITY for prefix in ("", _STATE, "cmd.")},
+    **{
+        prefix + word: _ESTIMATED
+        for prefix in ("", _STATE)
+        for word in ("tau_ext_hat_filtered", "O_F_ext_hat_K", "K_F_ext_hat_K")
+    },
+    **dict.fromkeys(("cmd.q_d", "cmd.dq_d"), _COMMAND),
 }
 """Words that are not read, and why."""
 
-_NO_TORQUES = ("actual_current_as_torque", *(word for word in FRANKA_REFUSED if "tau_" in word))
+_NO_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" in word))
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the caller knows about a file.
+class Requested:
+    """What the caller says about a file.
 
     Attributes:
         columns: for a channel or 't', the names of its columns, or the word before the index
@@ -64,21 +78,6 @@ class Wishes:
     wrench_convention: WrenchConvention | None = None
     degrees: bool = False
 
-    def fulfilled(self, layout: Layout, place: str) -> Layout:
-        """The layout of a file that steelyard wrote; only other names for the joints may be wished there.
-
-        Args:
-            layout: what the file says itself
-            place: the file, for messages
-        """
-        if self != Wishes(joint_names=self.joint_names):
-            raise UnreadableFile(
-                f"{place}: steelyard wrote it and it says itself what it holds, in radians;"
-                " leave out columns, wrench_frame, wrench_convention and degrees"
-            )
-        names = _joint_names(layout.facts["joint_names"], self.joint_names, place)
-        return replace(layout, facts={**layout.facts, "joint_names": names})
-
 
 @dataclass(frozen=True)
 class _Column:
@@ -89,16 +88,20 @@ class _Column:
     label: int | str | None
 
 
-def find_layout(names: Sequence[str], wishes: Wishes, place: str) -> Layout:
+def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: str | None = None) -> Layout:
     """Which of the columns make up which channel.
 
     Args:
         names: every column of the file, in its order
-        wishes: what the caller knows
+        requested: what the caller says
         place: the file, for messages
+        own: the layout that steelyard wrote into the file, as JSON; None where another program wrote it
     """
+    if own is not None:
+        return _own_layout(Layout.from_json(own, place), names, requested, place)
     found = {
-        channel: _wished(channel, wishes.columns[channel], names, place=place) for channel in wishes.columns
+        channel: _requested(channel, wanted, names, place=place)
+        for channel, wanted in requested.columns.items()
     }
     taken = {column.name for group in found.values() for column in group}
     rest = [_split(name) for name in names if name not in taken]
@@ -106,27 +109,41 @@ def find_layout(names: Sequence[str], wishes: Wishes, place: str) -> Layout:
         if channel not in found:
             found[channel] = _named(channel, rest, place)
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
-    _require(found, names, wishes, place=place)
+    _require(found, names, requested, place=place)
     used = {column.name for group in found.values() for column in group}
     columns = {channel: _like_q(channel, group, found["q"], place=place) for channel, group in found.items()}
-    notes = [*_left_out(column for column in rest if column.name not in used), *_remarks(found, wishes)]
+    notes = [*_left_out(column for column in rest if column.name not in used), *_remarks(found, requested)]
     labels = [column.label for column in found["q"] if isinstance(column.label, str)]
-    joints = _joint_names(labels, wishes.joint_names, place)
+    joints = _joint_names(labels, requested.joint_names, place)
     facts: dict[str, object] = {"joint_names": joints, "source": PurePath(place).name, "notes": tuple(notes)}
     if "wrench" in found:
-        facts |= {"wrench_frame": wishes.wrench_frame, "wrench_convention": wishes.wrench_convention}
+        facts |= {"wrench_frame": requested.wrench_frame, "wrench_convention": requested.wrench_convention}
     unit_s = 1e-3 if columns["t"][0].endswith("_ms") else 1.0
-    return Layout(columns, facts, wishes.degrees, unit_s)
+    return Layout(columns, facts, requested.degrees, unit_s)
 
 
-def _joint_names(own: Sequence[str], wished: Sequence[str], place: str) -> tuple[str, ...]:
-    """The names wished, or the file's own; the same in another order would be a mistake about the columns."""
-    if sorted(own) == sorted(wished) and list(own) != list(wished):
+def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, place: str) -> Layout:
+    """The layout of a file that steelyard wrote; only other names for the joints may be requested there."""
+    if requested != Requested(joint_names=requested.joint_names):
+        raise UnreadableFile(
+            f"{place}: steelyard wrote it and it says itself what it holds, in radians;"
+            " leave out columns, wrench_frame, wrench_convention and degrees"
+        )
+    joints = _joint_names(layout.facts["joint_names"], requested.joint_names, place)
+    for name in layout.names:
+        if name not in names:
+            raise UnreadableFile(f"{place}: steelyard wrote '{name}' into it, but it is gone; write it again")
+    return replace(layout, facts={**layout.facts, "joint_names": joints})
+
+
+def _joint_names(own: Sequence[str], requested: Sequence[str], place: str) -> tuple[str, ...]:
+    """The names requested, or the file's own; those in another order would be a mistake about the columns."""
+    if sorted(own) == sorted(requested) and list(own) != list(requested):
         raise UnreadableFile(
             f"{place}: joint_names are the file's own in another order, which would exchange the joints;"
             f" the file has {', '.join(own)}"
         )
-    return tuple(wished) or tuple(own)
+    return tuple(requested) or tuple(own)
 
 
 def _split(name: str) -> _Column:
@@ -139,7 +156,9 @@ def _split(name: str) -> _Column:
     return _Column(name, name, None)
 
 
-def _wished(channel: str, wanted: str | Sequence[str], names: Sequence[str], *, place: str) -> list[_Column]:
+def _requested(
+    channel: str, wanted: str | Sequence[str], names: Sequence[str], *, place: str
+) -> list[_Column]:
     """The columns that the caller names: each of them, their word, or what they begin with."""
     if channel not in _WORDS:
         raise UnknownName(f"columns: there is no channel '{channel}'; known are {', '.join(_WORDS)}")
@@ -205,7 +224,9 @@ def _like_q(channel: str, group: list[_Column], q: list[_Column], *, place: str)
     return tuple(names[str(label)] for label in order)
 
 
-def _require(found: Mapping[str, list[_Column]], names: Sequence[str], wishes: Wishes, *, place: str) -> None:
+def _require(
+    found: Mapping[str, list[_Column]], names: Sequence[str], requested: Requested, *, place: str
+) -> None:
     there = ", ".join(_grouped(_split(name) for name in names)) or "none"
     for channel, words in (("t", "time"), ("q", "position")):
         if channel not in found:
@@ -224,18 +245,19 @@ def _require(found: Mapping[str, list[_Column]], names: Sequence[str], wishes: W
         count = {"t": 1, "wrench": 6}.get(channel, len(found["q"]))
         if len(group) != count:
             raise UnreadableFile(f"{place}: {channel} has {len(group)} columns, but {count} are needed")
-    _require_wrench_facts(found, wishes, place)
+    _require_wrench_facts(found, requested, place)
 
 
-def _require_wrench_facts(found: Mapping[str, list[_Column]], wishes: Wishes, place: str) -> None:
-    if "wrench" in found and (wishes.wrench_frame is None or wishes.wrench_convention is None):
+def _require_wrench_facts(found: Mapping[str, list[_Column]], requested: Requested, place: str) -> None:
+    given = [fact is not None for fact in (requested.wrench_frame, requested.wrench_convention)]
+    if "wrench" in found and not all(given):
         raise UnreadableFile(
             f"{place}: it has a wrench ({found['wrench'][0].name}, ...), but not its frame and convention;"
             " give wrench_frame and wrench_convention ('load_on_sensor' or 'sensor_on_load';"
             " --wrench-frame and --wrench-convention where a command has them),"
             f" or leave it out with {_option('wrench', '')}"
         )
-    if "wrench" not in found and (wishes.wrench_frame is not None or wishes.wrench_convention is not None):
+    if "wrench" not in found and any(given):
         raise UnreadableFile(
             f"{place}: wrench_frame or wrench_convention is given, but no wrench is found;"
             f" name its columns with {_option('wrench', 'A,B,...')}"
@@ -255,15 +277,15 @@ def _left_out(columns: Iterable[_Column]) -> list[str]:
     notes = [f"not read: {word}, for {REFUSED[word]}" for word in words if word in REFUSED]
     known = [word for word in words if word in _CHANNEL]
     unknown = [word for word in words if word not in REFUSED and word not in known]
-    notes += [f"not read, by the caller's wish: {', '.join(known)}"] if known else []
+    notes += [f"not read, as requested: {', '.join(known)}"] if known else []
     return notes + ([f"not read, the name means nothing here: {', '.join(unknown)}"] if unknown else [])
 
 
-def _remarks(found: Mapping[str, list[_Column]], wishes: Wishes) -> list[str]:
-    notes = ["angles were converted from degrees"] if wishes.degrees else []
+def _remarks(found: Mapping[str, list[_Column]], requested: Requested) -> list[str]:
+    notes = ["angles were converted from degrees"] if requested.degrees else []
     word = found["wrench"][0].word if "wrench" in found else ""
     if word in REFUSED:
-        notes.append(f"the wrench is {word} by the caller's wish, but {REFUSED[word]}")
+        notes.append(f"the wrench is {word} as requested, but {REFUSED[word]}")
     return notes
 
 

@@ -4,12 +4,17 @@ Every format comes down to columns with names: a text table has them, Parquet ha
 `q` of six columns they are `q[0]` to `q[5]`. A `Layout` says which of them make up which channel, and carries
 what is known beside the numbers. A file that steelyard wrote holds its own layout as JSON; for others
 `columns` finds it.
+
+The clock of libfranka counts whole milliseconds. `franka::logToCSV` writes them as they are (`toMSec`), users
+often write seconds (`toSec`). In seconds a log at 1 kHz cannot be whole numbers; whole numbers are therefore
+milliseconds, unless the arm would have to move faster than any does. A column called `time_s` or `time_ms`
+needs no such rule.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -22,11 +27,11 @@ from steelyard.recording import CHANNELS, Recording
 Piece = dict[str, Array]
 """Some rows: 't' (N,), and every channel that there is (N, k)."""
 
-FORMAT = 1
-"""Version of what steelyard writes beside the numbers."""
-
+_FORMAT = 1  # version of what steelyard writes beside the numbers
 _ARRAYS = ("t", *CHANNELS, "wrench")
 _ANGLES = ("q", "v", "q_commanded", "v_commanded", "a_commanded")
+_UNIT_IN_NAME = ("_s", "_ms")
+_IMPOSSIBLE_SPEED = 20.0  # [rad/s]; the quickest joint of a Franka arm reaches 5.3
 
 
 @dataclass(frozen=True)
@@ -45,18 +50,85 @@ class Layout:
     degrees: bool = False
     time_unit_s: float = 1.0
 
+    @classmethod
+    def of(cls, recording: Recording, columns: Mapping[str, tuple[str, ...]]) -> Layout:
+        """The layout of a file that is to hold a recording.
+
+        Args:
+            recording: what the file will hold
+            columns: names of the columns of 't' and of every channel
+        """
+        names = (item.name for item in fields(recording) if item.name not in _ARRAYS)
+        return cls(columns, {name: getattr(recording, name) for name in names})
+
+    @classmethod
+    def from_json(cls, text: str, place: str) -> Layout:
+        """The layout that steelyard wrote into a file.
+
+        Args:
+            text: what `to_json` wrote
+            place: the file, for the message of a refusal
+        """
+        try:
+            content = json.loads(text)
+            version, facts = content["format"], content["facts"]
+            columns = {channel: tuple(names) for channel, names in content["columns"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UnreadableFile(
+                f"{place}: what steelyard wrote beside the numbers is damaged; write it again"
+            ) from error
+        if version != _FORMAT:
+            raise UnreadableFile(
+                f"{place}: it has format {version}, this steelyard reads format {_FORMAT};"
+                " use the one that wrote it"
+            )
+        return cls(columns, facts)
+
+    def to_json(self) -> str:
+        """Columns and facts, for a file that steelyard writes."""
+        return json.dumps({"format": _FORMAT, "columns": self.columns, "facts": self.facts})
+
     @property
     def names(self) -> tuple[str, ...]:
         """Every column that is needed."""
         return tuple(name for group in self.columns.values() for name in group)
 
     def noting(self, note: str) -> Layout:
-        """The same with one more note.
+        """The same with one more note."""
+        return replace(self, facts={**self.facts, "notes": (*self.facts["notes"], note)})
+
+    def in_seconds(self, first_rows: Callable[[], Mapping[str, Array]], place: str) -> Layout:
+        """The layout with the unit of a libfranka clock; any other layout as it is.
 
         Args:
-            note: a sentence
+            first_rows: gives the columns as they are written, or the first rows of them, (N,)
+            place: the file, for messages
         """
-        return replace(self, facts={**self.facts, "notes": (*self.facts["notes"], note)})
+        measured = (*self.columns["q"], *self.columns.get("tau", ()))
+        is_franka = any(name.startswith(("state.", "tau_J")) for name in measured)
+        if not is_franka or self.columns["t"][0].endswith(_UNIT_IN_NAME):
+            return self
+        piece = self.gather(first_rows())
+        t = piece["t"]
+        if len(t) < 2 or not np.isfinite(t).all():
+            return self
+        if (t % 1 != 0).any() or t[-1] == t[0]:
+            return self.noting(
+                "time was read as seconds: libfranka's clock counts in ms, and these are no whole ms"
+            )
+        self._require_possible_speed(piece["q"], t, place)
+        return replace(self, time_unit_s=1e-3).noting("time was in milliseconds, as libfranka writes it")
+
+    def _require_possible_speed(self, q: Array, t: Array, place: str) -> None:
+        steps = np.diff(t)
+        moving = steps > 0
+        speed = np.abs(np.diff(q, axis=0)[moving]).max(axis=1) / (1e-3 * steps[moving])
+        fastest = float(np.nanpercentile(speed, 99)) if np.isfinite(speed).any() else 0.0
+        if fastest > _IMPOSSIBLE_SPEED:
+            raise UnreadableFile(
+                f"{place}: '{self.columns['t'][0]}' holds whole numbers, as libfranka's milliseconds are, but"
+                f" then a joint would move with {fastest:.0f} rad/s; call the column time_s or time_ms"
+            )
 
     def gather(self, values: Mapping[str, Array]) -> Piece:
         """The channels from their columns, in SI.
@@ -89,53 +161,5 @@ class Layout:
 
 
 def piece_of(recording: Recording) -> Piece:
-    """Time and every signal of a recording.
-
-    Args:
-        recording: where they are taken from
-    """
+    """Time and every signal of a recording."""
     return {name: getattr(recording, name) for name in ("t", *recording.channels)}
-
-
-def facts_of(recording: Recording) -> dict[str, Any]:
-    """Everything in a recording that is not a signal.
-
-    Args:
-        recording: where it is taken from
-    """
-    return {
-        item.name: getattr(recording, item.name) for item in fields(recording) if item.name not in _ARRAYS
-    }
-
-
-def pack(recording: Recording, columns: Mapping[str, tuple[str, ...]]) -> str:
-    """A file's own layout, as JSON.
-
-    Args:
-        recording: what the file holds
-        columns: names of the columns of 't' and of every channel
-    """
-    return json.dumps({"format": FORMAT, "columns": columns, "facts": facts_of(recording)})
-
-
-def own_layout(text: str, place: str) -> Layout:
-    """The layout that steelyard wrote into a file.
-
-    Args:
-        text: the JSON of `pack`
-        place: the file, for the message of a refusal
-    """
-    try:
-        content = json.loads(text)
-        version, facts = content["format"], content["facts"]
-        columns = {channel: tuple(names) for channel, names in content["columns"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UnreadableFile(
-            f"{place}: what steelyard wrote beside the numbers is damaged; write it again"
-        ) from error
-    if version != FORMAT:
-        raise UnreadableFile(
-            f"{place}: it has format {version}, this steelyard reads format {FORMAT};"
-            " use the one that wrote it"
-        )
-    return Layout(columns, facts)

@@ -5,27 +5,56 @@
 
 Parquet and NPZ keep every field of a Recording. Text tables, ROS 2 bags and foreign files keep only numbers
 under names; what they leave open (a wrench's frame, degrees, what an effort is) is an argument, never a
-guess, and what is not read is told in `notes`.
+guess, and what is not read stands in `notes`.
+
+A long recording comes in blocks that overlap, in constant memory. Block k answers for the times from
+k block_s up to (k+1) block_s since the first row, its core, and carries overlap_s more on both sides where
+there are rows: what a zero-phase filter spoils at its ends lies in the overlap and is cut off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
 
 from steelyard.errors import InvalidRecording, UnreadableFile
-from steelyard.io.blocks import Cutter, cut
-from steelyard.io.columns import Wishes
-from steelyard.io.files import file_kind
-from steelyard.io.layout import Layout, facts_of, piece_of
-from steelyard.io.npz import read_npz, write_npz
-from steelyard.io.parquet import parquet_layout, parquet_pieces, read_parquet, write_parquet
+from steelyard.io.binary import parquet_pieces, read_npz, read_parquet, write_npz, write_parquet
+from steelyard.io.columns import Requested
+from steelyard.io.layout import Layout, Piece, piece_of
 from steelyard.io.rosbag import read_bag
 from steelyard.io.tables import read_table
 from steelyard.recording import Recording, WrenchConvention
 
 _READERS = {"parquet": read_parquet, "npz": read_npz, "text": read_table, "bag": read_bag}
 _WRITERS = {".parquet": write_parquet, ".npz": write_npz}
+FileKind = Literal["parquet", "npz", "text", "bag"]
+_SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
+    ".parquet": "parquet",
+    ".npz": "npz",
+    ".csv": "text",
+    ".tsv": "text",
+    ".txt": "text",
+    ".db3": "bag",
+    ".mcap": "bag",
+}
+_PARQUET = b"PAR1"
+_ZIP = b"PK"
+_SQLITE = b"SQLi"
+_MCAP = b"\x89MCA"
+_LOOKS = {
+    _PARQUET: "Parquet (.parquet)",
+    _ZIP: "a zip archive, as NPZ (.npz) and spreadsheets are",
+    _SQLITE: "an SQLite database, as bags (.db3) are",
+    _MCAP: "a bag (.mcap)",
+}
+_MAGIC = {".parquet": _PARQUET, ".npz": _ZIP, ".db3": _SQLITE, ".mcap": _MCAP}
+_MCAP_END = b"P0\r\n"
 
 
 def read_recording(
@@ -40,7 +69,7 @@ def read_recording(
     """The recording in a file: Parquet, NPZ, a text table with a header (.csv, .tsv, .txt), or a ROS 2 bag.
 
     Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). What is not read, and a damaged end
-    that was left out, is told in the recording's `notes`. See docs/recordings.md.
+    that was left out, stands in the recording's `notes`. See docs/recordings.md.
 
     Args:
         path: the file, or the folder of a bag
@@ -53,8 +82,8 @@ def read_recording(
         degrees: whether joint angles and their derivatives are in degrees; all joints must then be revolute
     """
     path = Path(path)
-    wishes = Wishes(dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees)
-    return _READERS[file_kind(path)](path, wishes)
+    requested = Requested(dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees)
+    return _READERS[file_kind(path)](path, requested)
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:
@@ -109,12 +138,153 @@ def recording_blocks(
             f"block_s must be positive and overlap_s not negative, got {block_s} and {overlap_s}"
         )
     path = Path(path)
-    wishes = Wishes(dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees)
+    requested = Requested(dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees)
     kind = file_kind(path)
     if kind == "parquet":
-        layout = parquet_layout(path, wishes)
-        return cut(parquet_pieces(path, layout), layout, Cutter(block_s, overlap_s), place=str(path))
-    recording = _READERS[kind](path, wishes)
-    return cut(
-        [piece_of(recording)], Layout({}, facts_of(recording)), Cutter(block_s, overlap_s), place=str(path)
+        layout, pieces = parquet_pieces(path, requested)
+        return _cut(pieces, layout, _Cutter(block_s, overlap_s), place=str(path))
+    recording = _READERS[kind](path, requested)
+    return _cut([piece_of(recording)], Layout.of(recording, {}), _Cutter(block_s, overlap_s), place=str(path))
+
+
+def file_kind(path: Path) -> FileKind:
+    """What a file is, from its name, once its first and last bytes agree.
+
+    Args:
+        path: the file
+    """
+    suffix = path.suffix.lower()
+    kind = _SUFFIXES.get(suffix)
+    if kind in (None, "bag") and path.is_dir():
+        _require_bag(path)
+        return "bag"
+    if not suffix:
+        _ends(path)  # a folder that is not there, as a rule
+    if kind is None:
+        raise UnreadableFile(
+            f"{path}: a recording is not read from '{path.suffix}' files; known are {', '.join(_SUFFIXES)}"
+            " and the folders of ROS 2 bags"
+        )
+    first, last = _ends(path)
+    looks = next(
+        (words for magic, words in _LOOKS.items() if first.startswith(magic)),
+        "neither Parquet nor NPZ nor a bag",
     )
+    if not first.startswith(_MAGIC.get(suffix, b"")) or (kind == "text" and first.startswith(tuple(_LOOKS))):
+        raise UnreadableFile(
+            f"{path}: it is not what its name says, it begins like {looks}; rename it or export it again"
+        )
+    if kind == "parquet" and last != _PARQUET:
+        raise UnreadableFile(
+            f"{path}: it was not finished by its writer (a Parquet file ends with its footer, this one does"
+            " not); copy it again from where it was written, or record again"
+        )
+    if suffix == ".mcap" and last != _MCAP_END:
+        raise UnreadableFile(
+            f"{path}: it was not finished by its recorder (its end is missing); copy it again,"
+            " or repair it with mcap recover"
+        )
+    return kind
+
+
+def _require_bag(path: Path) -> None:
+    if (path / "metadata.yaml").is_file():
+        return
+    files = sorted(file.name for file in path.iterdir() if _SUFFIXES.get(file.suffix.lower()) == "bag")
+    hint = (
+        f"it was not finished by its recorder; give the file itself ({files[0]}), or ros2 bag reindex"
+        if files
+        else "give a file"
+    )
+    raise UnreadableFile(f"{path}: it is a folder, but no ROS 2 bag (metadata.yaml is missing); {hint}")
+
+
+def _ends(path: Path) -> tuple[bytes, bytes]:
+    """The first and the last four bytes."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(4)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 4, 0))
+            last = file.read(4)
+    except FileNotFoundError as error:
+        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})") from error
+    except OSError as error:
+        raise UnreadableFile(f"{path}: it cannot be opened: {error.strerror}") from error
+    if size == 0:
+        raise UnreadableFile(f"{path}: the file is empty; nothing was recorded, or nothing was copied")
+    return first, last
+
+
+@dataclass(frozen=True)
+class _Cutter:
+    """Where the blocks lie."""
+
+    block_s: float  # length of a core
+    overlap_s: float  # what a block has more on either side
+
+    def core(self, k: int) -> tuple[float, float]:
+        """First time of a core, and the first after it, [s] since the first row."""
+        return k * self.block_s, (k + 1) * self.block_s
+
+    def reach(self, k: int) -> tuple[float, float]:
+        """First and last time that a block may hold, [s] since the first row."""
+        start, end = self.core(k)
+        return start - self.overlap_s, end + self.overlap_s
+
+
+def _cut(pieces: Iterable[Piece], layout: Layout, cutter: _Cutter, *, place: str) -> Iterator[Recording]:
+    """The blocks of rows that come in pieces; a block without rows in its core is passed over."""
+    source = iter(pieces)
+    first = next(source, None)
+    if first is None:
+        raise UnreadableFile(f"{place}: it has columns, but no rows; nothing was recorded")
+    start = float(first["t"][0])
+    epoch_s = float(layout.facts.get("epoch_s", 0.0)) + start
+    layout = replace(layout, facts={**layout.facts, "epoch_s": epoch_s})
+    held: list[Piece] = []
+    k = 0
+    for piece in _forward(chain([first], source), place):
+        held.append({**piece, "t": piece["t"] - start})
+        while held[-1]["t"][-1] > cutter.reach(k)[1]:
+            yield from _block(held, layout, cutter, k=k, place=place)
+            k, held = _onward(held, cutter, k)
+    while cutter.core(k)[0] <= held[-1]["t"][-1]:
+        yield from _block(held, layout, cutter, k=k, place=place)
+        k, held = _onward(held, cutter, k)
+
+
+def _block(held: list[Piece], layout: Layout, cutter: _Cutter, *, k: int, place: str) -> Iterator[Recording]:
+    """Block k as the only one, or none where its core has no rows."""
+    start, end = cutter.core(k)
+    if all(np.searchsorted(piece["t"], start) == np.searchsorted(piece["t"], end) for piece in held):
+        return
+    first, last = cutter.reach(k)
+    rows = [(np.searchsorted(p["t"], first, "left"), np.searchsorted(p["t"], last, "right")) for p in held]
+    parts = [{name: values[i:j] for name, values in p.items()} for p, (i, j) in zip(held, rows, strict=True)]
+    block = {name: np.concatenate([part[name] for part in parts]) for name in held[0]}
+    yield layout.recording(block, f"{place}, block from {start:g} s")
+
+
+def _onward(held: list[Piece], cutter: _Cutter, k: int) -> tuple[int, list[Piece]]:
+    """The next block with rows in its core, and the pieces that it or a later one needs."""
+    after = cutter.core(k)[1]
+    following = next((p["t"][np.searchsorted(p["t"], after)] for p in held if p["t"][-1] >= after), after)
+    k = max(k + 1, int(following // cutter.block_s))
+    kept = [piece for piece in held if piece["t"][-1] >= cutter.reach(k)[0]]
+    return k, kept or held[-1:]
+
+
+def _forward(pieces: Iterable[Piece], place: str) -> Iterator[Piece]:
+    """The same pieces, once it is sure that time goes forward within and between them."""
+    before, rows = -np.inf, 0
+    for piece in pieces:
+        t = piece["t"]
+        bad = np.flatnonzero(~(np.diff(t, prepend=before) >= 0) | ~np.isfinite(t))
+        if bad.size:
+            raise UnreadableFile(
+                f"{place}: time goes back or is not a number in row {rows + bad[0] + 1}: {t[bad[0]]:.6f} s;"
+                " sort the rows or split the file there"
+            )
+        before, rows = float(t[-1]), rows + len(t)
+        yield piece

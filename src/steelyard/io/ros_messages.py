@@ -41,25 +41,16 @@ class Stamps:
     received: Integers
 
     def missing(self, rows: Integers | None = None) -> bool:
-        """Whether nobody filled in the headers.
-
-        Args:
-            rows: numbers of the messages that count; all when None
-        """
+        """Whether nobody filled in the headers of some messages, or of all."""
         return not (self.header if rows is None else self.header[rows]).any()
 
 
 @dataclass(frozen=True, eq=False)
-class Ragged:
-    """Rows of different lengths, one after the other.
+class _Ragged:
+    """Rows of different lengths, one after the other."""
 
-    Attributes:
-        flat: all numbers
-        length: of each row, (N,)
-    """
-
-    flat: Array
-    length: Integers
+    flat: Array  # all numbers
+    length: Integers  # of each row, (N,)
 
     @property
     def start(self) -> Integers:
@@ -83,7 +74,7 @@ class JointStates:
     stamps: Stamps
     orders: Sequence[tuple[str, ...]]
     which: Integers
-    values: Mapping[str, Ragged]
+    values: Mapping[str, _Ragged]
 
     def __len__(self) -> int:
         return len(self.which)
@@ -103,7 +94,7 @@ class JointStates:
 
         Args:
             kind: 'position', 'velocity' or 'effort'
-            joints: names in the order wanted
+            joints: names in the order requested
             rows: numbers of the messages
         """
         values = self.values[kind]
@@ -153,11 +144,7 @@ class Bag:
         object.__setattr__(self, "kinds", {c.topic: c.msgtype for c in self.reader.connections})
 
     def topics(self, kind: str) -> list[str]:
-        """Names of the topics with one kind of message.
-
-        Args:
-            kind: as 'sensor_msgs/msg/JointState'
-        """
+        """Names of the topics with one kind of message, as 'sensor_msgs/msg/JointState'."""
         return sorted(topic for topic, own in self.kinds.items() if own == kind)
 
     def messages(self, topic: str) -> Iterator[tuple[int, Any]]:
@@ -195,7 +182,7 @@ class Bag:
                 flat[kind].frombytes(numbers.tobytes())
                 length[kind].append(len(numbers))
         self._require_messages(topic, len(which))
-        values = {kind: Ragged(np.array(flat[kind]), np.array(length[kind])) for kind in _KINDS}
+        values = {kind: _Ragged(np.array(flat[kind]), np.array(length[kind])) for kind in _KINDS}
         return JointStates(topic, _stamps(header, received), list(orders), np.array(which), values)
 
     def wrenches(self, topic: str) -> Wrenches:
@@ -216,11 +203,7 @@ class Bag:
         return Wrenches(topic, _stamps(header, received), frozenset(frames), np.array(rows, dtype=float))
 
     def announced(self, topic: str) -> int:
-        """How many messages of a topic the bag says that it has.
-
-        Args:
-            topic: its name
-        """
+        """How many messages of a topic the bag says that it has."""
         return sum(int(c.msgcount) for c in self.reader.connections if c.topic == topic)
 
     def _require_messages(self, topic: str, count: int) -> None:

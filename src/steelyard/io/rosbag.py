@@ -26,24 +26,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, UnknownName, UnreadableFile
-from steelyard.io.columns import REFUSED, Wishes
+from steelyard.io.columns import REFUSED, Requested
 from steelyard.io.ros_messages import (
     JOINT_STATE,
     TEXT,
     WRENCH,
     Bag,
+    Integers,
     JointStates,
     Stamps,
     Wrenches,
     opened_bag,
 )
 from steelyard.recording import Recording
-
-Integers = NDArray[np.int64]
 
 _KNOWN = {"q": "a topic", "v": "'velocity'", "tau": "'effort'", "current": "'effort'", "wrench": "a topic"}
 _FIELDS = {"v": "velocity", "tau": "effort", "current": "effort"}
@@ -73,24 +71,24 @@ class _Choice:
     wrench: str | None
 
 
-def read_bag(path: Path, wishes: Wishes) -> Recording:
+def read_bag(path: Path, requested: Requested) -> Recording:
     """The recording in a ROS 2 bag.
 
     Args:
         path: a folder with metadata.yaml, a .db3 or a .mcap file
-        wishes: what the caller knows about it
+        requested: what the caller says about it
     """
     place = str(path)
-    choice = _choice(wishes, place)
+    choice = _choice(requested, place)
     with opened_bag(path) as bag:
         topic, notes = _topic(bag, JOINT_STATE, choice.topic, "q")
         states = bag.joint_states(topic)
         if bag.announced(topic) != len(states):
             said, found = bag.announced(topic), len(states)
             notes.append(f"incomplete: the bag says that {topic} has {said} messages, but {found} are there")
-        wrenches = _wrenches(bag, choice, wishes, notes)
+        wrenches = _wrenches(bag, choice, requested, notes)
         descriptions = [_first_text(bag, name) for name in bag.topics(TEXT) if "robot_description" in name]
-    joints, rows = _joints(states, wishes.joint_names, place, notes)
+    joints, rows = _joints(states, requested.joint_names, place, notes)
     by_receipt = states.stamps.missing(rows) or (wrenches is not None and wrenches.stamps.missing())
     if by_receipt:
         notes.append("stamps are zero: time is when the recorder got the messages, delays included")
@@ -101,7 +99,7 @@ def read_bag(path: Path, wishes: Wishes) -> Recording:
     facts: dict[str, Any] = {}
     if wrenches is not None:
         signals["wrench"] = _nearest(wrenches, clock_ns, place, by_receipt=by_receipt, notes=notes)
-        facts = _wrench_facts(wrenches, joints, wishes, place, notes)
+        facts = _wrench_facts(wrenches, joints, requested, place, notes)
     t = (clock_ns - clock_ns[0]) / 1e9
     facts |= {
         **signals,
@@ -116,14 +114,14 @@ def read_bag(path: Path, wishes: Wishes) -> Recording:
         raise UnreadableFile(f"{place}: {error}") from error
 
 
-def _choice(wishes: Wishes, place: str) -> _Choice:
-    columns = {name: _one_word(name, wanted, place) for name, wanted in wishes.columns.items()}
+def _choice(requested: Requested, place: str) -> _Choice:
+    columns = {name: _one_word(name, wanted, place) for name, wanted in requested.columns.items()}
     for name, word in columns.items():
         if word == _GRAVITY_LESS:
             raise UnreadableFile(f"{place}: {word} cannot serve as {name}: {REFUSED[word]}")
         if word and name in _FIELDS and word != _FIELDS[name]:
             raise UnknownName(f"{place}: {name} of a bag is {_KNOWN[name]} of a JointState, got '{word}'")
-    if wishes.degrees:
+    if requested.degrees:
         raise UnreadableFile(f"{place}: a JointState is in radians (REP 103); leave out degrees")
     said = [name for name in ("tau", "current") if columns.get(name)]
     if len(said) > 1:
@@ -167,13 +165,13 @@ def _topic(bag: Bag, kind: str, wanted: str | None, channel: str) -> tuple[str, 
     return there[0], [f"{channel} is from {there[0]}, the only {short} topic"]
 
 
-def _wrenches(bag: Bag, choice: _Choice, wishes: Wishes, notes: list[str]) -> Wrenches | None:
-    asked = wishes.wrench_frame is not None or wishes.wrench_convention is not None
+def _wrenches(bag: Bag, choice: _Choice, requested: Requested, notes: list[str]) -> Wrenches | None:
+    asked = requested.wrench_frame is not None or requested.wrench_convention is not None
     if choice.wrench == "" or (choice.wrench is None and not asked):
         there = bag.topics(WRENCH)
         notes += [f"not read: the wrench on {', '.join(there)}"] if there else []
         return None
-    if wishes.wrench_convention is None:
+    if requested.wrench_convention is None:
         raise UnreadableFile(
             f"{bag.place}: a WrenchStamped does not say who pushes whom; give wrench_convention"
             " ('load_on_sensor' or 'sensor_on_load')"
@@ -184,24 +182,22 @@ def _wrenches(bag: Bag, choice: _Choice, wishes: Wishes, notes: list[str]) -> Wr
 
 
 def _wrench_facts(
-    wrenches: Wrenches, joints: Sequence[str], wishes: Wishes, place: str, notes: list[str]
+    wrenches: Wrenches, joints: Sequence[str], requested: Requested, place: str, notes: list[str]
 ) -> dict[str, Any]:
     named = sorted(wrenches.frames)
-    frame = wishes.wrench_frame or (named[0] if len(named) == 1 else "")
+    frame = requested.wrench_frame or (named[0] if len(named) == 1 else "")
     if not frame:
         raise UnreadableFile(
             f"{place}: the headers of {wrenches.topic} name {len(named)} frames"
             f" ({', '.join(map(repr, named))}) instead of one; give wrench_frame"
         )
     if named != [frame]:
-        notes.append(
-            f"the wrench's frame is {frame} by the caller's word; its headers say {', '.join(named)}"
-        )
+        notes.append(f"the wrench's frame is {frame} as the caller says; its headers say {', '.join(named)}")
     if _is_ur(joints):
         notes.append(
             f"if the wrench is the UR driver's own, it is actual_TCP_force: {REFUSED['actual_TCP_force']}"
         )
-    return {"wrench_frame": frame, "wrench_convention": wishes.wrench_convention}
+    return {"wrench_frame": frame, "wrench_convention": requested.wrench_convention}
 
 
 def _joints(
@@ -209,12 +205,12 @@ def _joints(
 ) -> tuple[tuple[str, ...], Integers]:
     """The joints in their order, and the numbers of the messages that have them all."""
     sets = states.sets()
-    told = "; ".join(f"{', '.join(names)} ({count} messages)" for names, count in sets.items())
+    there = "; ".join(f"{', '.join(names)} ({count} messages)" for names, count in sets.items())
     if any(len(set(names)) < len(names) or not names for names in states.orders):
-        raise UnreadableFile(f"{place}: messages of {states.topic} name a joint twice or none: {told}")
+        raise UnreadableFile(f"{place}: messages of {states.topic} name a joint twice or none: {there}")
     if not wanted and len(sets) > 1:
         raise UnreadableFile(
-            f"{place}: the messages of {states.topic} are about different joints: {told};"
+            f"{place}: the messages of {states.topic} are about different joints: {there};"
             " say which, in the order of the arm, with joint_names"
         )
     joints = tuple(wanted) or states.orders[0]
@@ -222,7 +218,7 @@ def _joints(
     rows = np.flatnonzero(complete[states.which])
     if not rows.size:
         raise UnreadableFile(
-            f"{place}: no message of {states.topic} has all of {', '.join(joints)}; there are {told}"
+            f"{place}: no message of {states.topic} has all of {', '.join(joints)}; there are {there}"
         )
     left = len(states) - len(rows)
     notes += [f"left out {left} messages of {states.topic} about other joints"] if left else []
@@ -284,7 +280,7 @@ def _signals(
         signals["v"] = v
     if effort is not None and choice.effort:
         signals[choice.effort] = effort
-        notes.append(f"{choice.effort} is the effort of {states.topic} by the caller's word")
+        notes.append(f"{choice.effort} is the effort of {states.topic} as the caller says")
     return signals
 
 

@@ -15,12 +15,12 @@ import csv
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from steelyard.arrays import Array
-from steelyard.errors import MissingExtra, UnreadableFile
-from steelyard.io.columns import Wishes, find_layout
-from steelyard.io.franka import in_seconds
+from steelyard.errors import UnreadableFile
+from steelyard.io.binary import pyarrow
+from steelyard.io.columns import Requested, find_layout
 from steelyard.quality import DAMAGED_END
 from steelyard.recording import Recording
 
@@ -53,16 +53,16 @@ class _Header:
         return len(fields) == len(self.names) and all(_is_number(fields[k], self.decimal) for k in needed)
 
 
-def read_table(path: Path, wishes: Wishes) -> Recording:
+def read_table(path: Path, requested: Requested) -> Recording:
     """The recording in a text table.
 
     Args:
         path: the file
-        wishes: what the caller knows about it
+        requested: what the caller says about it
     """
     data = _text(path)
     header = _header(data, path)
-    layout = find_layout(header.names, wishes, str(path))
+    layout = find_layout(header.names, requested, str(path))
     needed = [header.names.index(name) for name in layout.names]
     end = _end_of_whole(data, header, needed)
     if end == header.begin:
@@ -73,7 +73,7 @@ def read_table(path: Path, wishes: Wishes) -> Recording:
     if values is None:
         raise UnreadableFile(f"{path}: {_first_bad_line(data[:end], header, needed)}")
     columns = dict(zip(layout.names, values, strict=True))
-    layout = in_seconds(layout, columns, str(path))
+    layout = layout.in_seconds(lambda: columns, str(path))
     return layout.recording(layout.gather(columns), str(path))
 
 
@@ -173,7 +173,7 @@ def _damage(data: bytes, end: int) -> str:
 
 def _parse(rows: memoryview, header: _Header, needed: list[int]) -> list[Array] | None:
     """The needed columns of the lines after the header; None when a line is damaged."""
-    csv_reader = _csv()
+    csv_reader = pyarrow("csv")
     import pyarrow as pa
 
     if header.delimiter == " ":
@@ -235,11 +235,3 @@ def _excerpt(data: bytes, offset: int) -> str:
 
 def _line_number(data: bytes, offset: int) -> int:
     return data.count(b"\n", 0, offset) + 1
-
-
-def _csv() -> Any:
-    try:
-        import pyarrow.csv as csv_reader
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "io") from error
-    return csv_reader

@@ -23,9 +23,10 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
-from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+from steelyard.errors import SteelyardError, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.io.files import file_kind
+from steelyard.io.binary import pyarrow
+from steelyard.io.recordings import file_kind
 from steelyard.saved import replacing
 from steelyard.wrist.payload import WrenchPayload
 from steelyard.wrist.recording import WrenchRecording
@@ -214,11 +215,9 @@ def write_contact_force(contact: ContactForce, path: str | Path) -> None:
         contact: what is written
         path: the file, made or replaced
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError as error:
-        raise MissingExtra("pyarrow", "io") from error
+    pq = pyarrow("parquet")
+    import pyarrow as pa
+
     columns = {"t": contact.t}
     for kind in ("external", "std", "raw", "load", "drift"):
         columns |= {f"{kind}_{axis}": getattr(contact, kind)[:, i] for i, axis in enumerate(_AXES)}
@@ -272,11 +271,7 @@ def _table(path: Path) -> dict[str, Array]:
                 name: np.asarray(archive[name], dtype=float) for name in archive.files if archive[name].ndim
             }
     if kind == "parquet":
-        try:
-            import pyarrow.parquet as pq
-        except ModuleNotFoundError as error:
-            raise MissingExtra("pyarrow", "io") from error
-        table = pq.read_table(path)
+        table = pyarrow("parquet").read_table(path)
         return {name: np.asarray(table[name].to_numpy(), dtype=float) for name in table.column_names}
     with path.open(newline="", encoding="utf-8-sig") as file:
         header = [name.strip() for name in next(csv.reader(file))]

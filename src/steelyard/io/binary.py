@@ -1,0 +1,229 @@
+"""Recordings in binary files, ours and those of others: Parquet and NumPy's archives (NPZ).
+
+Parquet has a column for each scalar signal, called `t`, `q.<joint>`, `tau.<joint>`, `wrench.fx`, so that
+any tool shows what they are. Its rows lie in groups of `GROUP_ROWS`, so that a recording of hours is read
+piece by piece. NPZ has an array for each signal, named as in Recording, one row for each time. What is known
+beside the numbers is JSON in Parquet's metadata, and a text of its own in NPZ.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.arrays import Array
+from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.io.columns import Requested, find_layout
+from steelyard.io.layout import Layout, Piece, piece_of
+from steelyard.recording import Recording
+from steelyard.saved import replacing
+
+GROUP_ROWS = 2**14
+"""Rows in a group: half a minute at 500 Hz, 7 MB of an arm with every channel."""
+
+_OWN = "steelyard"  # under which name a file holds what is known beside the numbers
+_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+
+
+def read_parquet(path: Path, requested: Requested) -> Recording:
+    """The recording in a Parquet file.
+
+    Args:
+        path: the file
+        requested: what the caller says about it
+    """
+    layout = _parquet_layout(path, requested)
+    with _opened(path) as file:
+        table = file.read(columns=list(layout.names))
+    if table.num_rows == 0:
+        raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
+    return layout.recording(layout.gather(_numbers(table, layout, path)), str(path))
+
+
+def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[Piece]]:
+    """The layout of a Parquet file, and its rows, some at a time.
+
+    Args:
+        path: the file
+        requested: what the caller says about it
+    """
+    layout = _parquet_layout(path, requested)
+    return layout, (layout.gather(columns) for columns in _batches(path, layout))
+
+
+def write_parquet(recording: Recording, path: Path) -> None:
+    """Write a Parquet file that holds every field of the recording.
+
+    Args:
+        recording: what is written
+        path: the file; it is replaced whole or not at all
+    """
+    pq = pyarrow("parquet")
+    import pyarrow as pa
+
+    piece = piece_of(recording)
+    names = {channel: _column_names(channel, recording) for channel in piece}
+    flat = {
+        name: pa.array(np.ascontiguousarray(column))
+        for channel, group in names.items()
+        for name, column in zip(group, np.atleast_2d(piece[channel].T), strict=True)
+    }
+    table = pa.table(flat).replace_schema_metadata({_OWN: Layout.of(recording, names).to_json()})
+    with replacing(path) as part:
+        pq.write_table(table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
+
+
+def read_npz(path: Path, requested: Requested) -> Recording:
+    """The recording in an archive.
+
+    Args:
+        path: the file
+        requested: what the caller says about it
+    """
+    place = str(path)
+    arrays = _arrays(path)
+    own = arrays.pop(_OWN, None)
+    columns, odd = _columns(arrays)
+    layout = find_layout(list(columns), requested, place, own=None if own is None else str(own))
+    if odd and own is None:
+        layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
+    _require_one_length({name: columns[name] for name in layout.names}, place)
+    layout = layout.in_seconds(lambda: columns, place)
+    return layout.recording(layout.gather(columns), place)
+
+
+def write_npz(recording: Recording, path: Path) -> None:
+    """Write an archive that holds every field of the recording.
+
+    Args:
+        recording: what is written
+        path: the file; it is replaced whole or not at all
+    """
+    piece = piece_of(recording)
+    names = {
+        channel: ("t",) if channel == "t" else tuple(f"{channel}[{k}]" for k in range(values.shape[1]))
+        for channel, values in piece.items()
+    }
+    arrays: dict[str, Any] = {**piece, _OWN: np.array(Layout.of(recording, names).to_json())}
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def _parquet_layout(path: Path, requested: Requested) -> Layout:
+    with _opened(path) as file:
+        schema = file.schema_arrow
+    own = (schema.metadata or {}).get(_OWN.encode())
+    layout = find_layout(schema.names, requested, str(path), own=None if own is None else own.decode())
+    nothing = {name: np.empty(0) for name in layout.names}
+    return layout.in_seconds(lambda: next(_batches(path, layout), nothing), str(path))
+
+
+def _batches(path: Path, layout: Layout) -> Iterator[dict[str, Array]]:
+    """The columns as they are written, a group of rows at a time."""
+    with _opened(path) as file:
+        for batch in file.iter_batches(GROUP_ROWS, columns=list(layout.names)):
+            if batch.num_rows:
+                yield _numbers(batch, layout, path)
+
+
+def _column_names(channel: str, recording: Recording) -> tuple[str, ...]:
+    if channel == "t":
+        return ("t",)
+    joints = recording.joint_names
+    if channel != "wrench" and len(set(joints)) < len(joints):
+        return tuple(f"{channel}_{k + 1}" for k in range(recording.n))
+    return tuple(f"{channel}.{label}" for label in (_AXES if channel == "wrench" else joints))
+
+
+def _numbers(table: Any, layout: Layout, path: Path) -> dict[str, Array]:
+    """The columns as numbers; empty cells are NaN."""
+    columns = {}
+    for name in layout.names:
+        column = table.column(table.schema.get_field_index(name))
+        try:
+            columns[name] = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+        except (ValueError, NotImplementedError) as error:
+            raise UnreadableFile(
+                f"{path}: column '{name}' holds {column.type}, not numbers; convert it"
+            ) from error
+    return columns
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The open file; its own errors become ours. Nothing is read ahead, which would keep the whole file."""
+    pq = pyarrow("parquet")
+    from pyarrow import ArrowException
+
+    try:
+        with pq.ParquetFile(path, buffer_size=2**16, pre_buffer=False) as file:
+            yield file
+    except (ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise UnreadableFile(f"{path}: the Parquet file is damaged ({reason}); copy it again") from error
+
+
+def pyarrow(module: str) -> Any:
+    """A module of pyarrow, which is an extra.
+
+    Args:
+        module: 'csv' or 'parquet'
+    """
+    try:
+        return import_module(f"pyarrow.{module}")
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "io") from error
+
+
+def _arrays(path: Path) -> dict[str, NDArray[np.generic] | None]:
+    """Every array of the archive, None for one that NumPy does not read without running code."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: _array(archive, name) for name in archive.files}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise UnreadableFile(
+            f"{path}: the archive is damaged or was not finished by its writer ({error});"
+            " copy it again from where it was written"
+        ) from error
+
+
+def _array(archive: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic] | None:
+    try:
+        return np.asarray(archive[name])
+    except ValueError:  # Python objects
+        return None
+
+
+def _columns(arrays: dict[str, NDArray[np.generic] | None]) -> tuple[dict[str, Array], list[str]]:
+    """Columns of numbers with names (`q[0]`, ...), and the names of arrays that hold anything else."""
+    columns: dict[str, Array] = {}
+    odd = []
+    for name, array in arrays.items():
+        if array is None or array.ndim not in (1, 2) or array.dtype.kind not in "fiu":
+            odd.append(name)
+        elif array.ndim == 1:
+            columns[name] = array.astype(float)
+        else:
+            columns |= {f"{name}[{k}]": array[:, k].astype(float) for k in range(array.shape[1])}
+    return columns, odd
+
+
+def _require_one_length(columns: dict[str, Array], place: str) -> None:
+    rows = {name: len(column) for name, column in columns.items()}
+    first = next(iter(rows))
+    for name, count in rows.items():
+        if count != rows[first]:
+            raise UnreadableFile(
+                f"{place}: {first} has {rows[first]} rows, but {name} has {count};"
+                " every signal needs one row for each time (transpose it if rows are joints)"
+            )
+    if rows[first] == 0:
+        raise UnreadableFile(f"{place}: the arrays have no rows; nothing was recorded")
