@@ -2,8 +2,8 @@
 
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.model import DynamicModel, essential, identify, scatter
-from steelyard.identification.validation import Validation, choose_cutoff, choose_friction, friction_rmse
+from steelyard.identification.model import DynamicModel, essential, identify
+from steelyard.identification.validation import Validation, choose_cutoff, choose_friction
 from steelyard.robot.friction import FRICTION_MODELS, FrictionLaw, friction_law
 
 __all__ = [
@@ -17,7 +17,5 @@ __all__ = [
     "choose_friction",
     "essential",
     "friction_law",
-    "friction_rmse",
     "identify",
-    "scatter",
 ]

@@ -193,18 +193,6 @@ def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> Dynamic
     return replace(model, estimate=replace(model.estimate, value=value, covariance=covariance, status=status))
 
 
-def scatter(models: Sequence[DynamicModel]) -> tuple[Array, Array]:
-    """Mean and standard deviation of each parameter over repeated runs (ding2019 eq. (14), (15)), each (p,).
-
-    Args:
-        models: of the same arm and friction law, one for each run
-    """
-    if len(models) < 2 or len({tuple(model.estimate.names) for model in models}) > 1:
-        raise InvalidSamples("scatter needs two or more models with the same parameters")
-    values = np.array([model.estimate.value for model in models])
-    return values.mean(axis=0), values.std(axis=0, ddof=1)
-
-
 def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequence[Samples]:
     parts = samples_of(samples)
     if not parts:

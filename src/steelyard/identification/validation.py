@@ -139,29 +139,6 @@ def choose_cutoff(
     return min(scores, key=lambda cutoff: scores[cutoff]), scores
 
 
-def friction_rmse(
-    robot: RobotModel, parts: Sequence[Samples], laws: Sequence[str] = ("linear", "power")
-) -> dict[str, Array]:
-    """The root mean square error of each joint with each friction law, (n,) [Nm], as xu2024 Table VIII.
-
-    Of the fit, not of a prediction, and only where torques count; `choose_friction` is the better judge.
-
-    Args:
-        robot: the arm
-        parts: sets of samples, each in the order of time
-        laws: names of the friction laws
-    """
-    maker = RowMaker(robot, ParameterBasis.of(robot))
-    table = {}
-    for name in laws:
-        found = fit(maker, parts, friction_law(name, robot.n))
-        errors = [part.tau - maker.rows(part, found.law, found.theta).Y @ found.theta for part in parts]
-        usable = np.concatenate([part.mask for part in parts])
-        squares = np.where(usable, np.concatenate(errors) ** 2, 0.0).sum(axis=0)
-        table[name] = np.sqrt(squares / np.maximum(usable.sum(axis=0), 1))
-    return table
-
-
 def predicted_residual(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> float:
     """The relative residual of every fold, predicted from the others, mean over the joints.
 

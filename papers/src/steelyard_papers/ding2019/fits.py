@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.identification import DynamicModel, Validation, choose_friction, identify, scatter
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel, Validation, choose_friction, identify
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import kinds
 from steelyard.identification.validation import FrictionChoice, validation_of
@@ -116,6 +117,18 @@ def without_offsets(model: DynamicModel) -> DynamicModel:
     covariance[np.ix_(kept, kept)] = solution.inverse
     status = f"{len(kept)} parameters by ordinary least squares, no offsets"
     return replace(model, estimate=replace(model.estimate, value=value, covariance=covariance, status=status))
+
+
+def scatter(models: Sequence[DynamicModel]) -> tuple[Array, Array]:
+    """Mean and standard deviation of each parameter over repeated runs (eq. (14), (15)), each (p,).
+
+    Args:
+        models: of the same arm and friction law, one for each run
+    """
+    if len(models) < 2 or len({tuple(model.estimate.names) for model in models}) > 1:
+        raise InvalidSamples("scatter needs two or more models with the same parameters")
+    values = np.array([model.estimate.value for model in models])
+    return values.mean(axis=0), values.std(axis=0, ddof=1)
 
 
 def compare(

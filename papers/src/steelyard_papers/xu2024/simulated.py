@@ -188,11 +188,21 @@ def friction_fits(world: World) -> dict[tuple[str, str], FrictionFit]:
         samples = prepare(noisy(run, TABLE_8[payload, "power"], 0))
         for law in ("linear", "power"):
             model = identify(world.robot, samples, friction=law)
-            measured, modelled = model.friction_torque(samples)
-            squares = np.where(samples.mask, (measured - modelled) ** 2, 0.0).sum(axis=0)
-            rmse = np.sqrt(squares / samples.mask.sum(axis=0))
-            found[payload, law] = FrictionFit(model, samples.v, measured, modelled, rmse)
+            found[payload, law] = friction_fit(model, samples)
     return found
+
+
+def friction_fit(model: DynamicModel, samples: Samples) -> FrictionFit:
+    """How well the model's friction law fits the samples; not how well it predicts others.
+
+    Args:
+        model: fitted to them
+        samples: of the arm
+    """
+    measured, modelled = model.friction_torque(samples)
+    squares = np.where(samples.mask, (measured - modelled) ** 2, 0.0).sum(axis=0)
+    rmse = np.sqrt(squares / np.maximum(samples.mask.sum(axis=0), 1))
+    return FrictionFit(model, samples.v, measured, modelled, rmse)
 
 
 def identified(world: World, seed: int) -> DynamicModel:
