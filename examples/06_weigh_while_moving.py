@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard import InertialParameters, identify, load_robot, load_trajectory, prepare, simulate
 from steelyard.recording import Samples
-from steelyard.signals.replay import replay
+from steelyard.signals import replay
 from steelyard.simulation import SimulationOptions
 from steelyard.torque.online import DirectEstimator, DirectState
 

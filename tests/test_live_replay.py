@@ -6,10 +6,7 @@ import pytest
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
-from steelyard.signals import Preparation, prepare
-from steelyard.signals.fixed_lag import FixedLag
-from steelyard.signals.replay import paced, path_of, replay
-from steelyard.signals.stream import CausalPath, RawRow
+from steelyard.signals import CausalPath, FixedLag, Preparation, RawRow, prepare, replay
 
 RATE_HZ = 125.0
 
@@ -64,7 +61,7 @@ def test_motion_and_torque_belong_to_one_instant():
 
 
 def test_the_promised_delay_is_the_real_one():
-    path = path_of(recording(), Preparation(cutoff_hz=10.0))
+    path = CausalPath.of(recording(), Preparation(cutoff_hz=10.0))
     state, late = path.init(), []
     q, tau = signals(np.arange(0, 4, 1 / RATE_HZ))
     for t, x, torque in zip(np.arange(0, 4, 1 / RATE_HZ), q, tau, strict=True):
@@ -167,14 +164,16 @@ def test_samples_come_as_they_are_and_currents_times_gains():
 
 def test_paced_samples_wait_for_their_time():
     waits = []
-    samples = list(replay(prepare(recording())))[:20]
-    assert list(paced(samples, sleep=waits.append)) == samples
+    prepared = prepare(recording()).rows(slice(20))
+    paced, samples = list(replay(prepared, sleep=waits.append)), list(replay(prepared))
+    for one, other in zip(paced, samples, strict=True):
+        np.testing.assert_array_equal(np.hstack(one), np.hstack(other))
     assert len(waits) == 19
     assert np.sum(np.diff(waits) > 0) > 15  # nobody slept, so each is further ahead
 
 
 def test_refusals():
-    with pytest.raises(InvalidRecording, match="no commanded positions, but the model was fitted to them"):
+    with pytest.raises(InvalidRecording, match="no commanded positions; use kinematics='measured'"):
         replay(recording(), Preparation(kinematics="commanded"))
     with pytest.raises(InvalidRecording, match="the recording has neither torques nor motor currents"):
         replay(recording(tau=None))

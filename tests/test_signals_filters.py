@@ -1,16 +1,14 @@
 import numpy as np
 import pytest
 
-from steelyard.errors import InvalidSamples
+from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.signals import (
-    CausalDecimation,
-    CausalDerivative,
-    CausalLowPass,
-    CausalMean,
+    FixedLag,
     central_differences,
     low_pass,
     moving_mean,
     resample,
+    uniform_clock,
 )
 
 RATE = 100.0
@@ -57,62 +55,67 @@ def test_resampling_jittered_times_recovers_the_smooth_signal():
     assert cubic < 2e-5 < 5e-4 < straight < 5e-3
 
 
-def test_causal_low_pass_forwards_and_backwards_is_the_zero_phase_one():
-    filter_ = CausalLowPass(cutoff_hz=8.0, rate_hz=RATE)
-    once = _run(filter_, SLOW)
-    twice = _run(filter_, once[::-1])[::-1]
-    inside = slice(120, -120)
-    np.testing.assert_allclose(twice[inside], low_pass(SLOW, 8.0, RATE)[inside], atol=1e-7)
+def test_a_causal_mean_is_the_mean_of_the_last_values():
+    x = np.random.default_rng(2).normal(size=(20, 3))
+    means = moving_mean(x, 4, causal=True)
+    np.testing.assert_allclose(means[10], x[7:11].mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(means[1], (3 * x[0] + x[1]) / 4, atol=1e-12)
 
 
-def test_causal_low_pass_delays_slow_motion_by_what_it_says():
-    filter_ = CausalLowPass(cutoff_hz=8.0, rate_hz=RATE)
-    delayed = np.sin(2 * np.pi * 0.5 * (T - filter_.delay_s))
-    assert 0.02 < filter_.delay_s < 0.1
-    np.testing.assert_allclose(_run(filter_, SLOW)[100:, 0], delayed[100:], atol=2e-3)
+def test_a_fixed_lag_is_the_zero_phase_filter_and_its_differences_late():
+    wave, state, late = SLOW + 0.1 * np.sin(2 * np.pi * 30 * T)[:, None], None, []
+    filter_ = FixedLag(8.0, RATE)
+    state = filter_.init(2)
+    for x in wave:
+        state, out = filter_.step(state, x)
+        late.append(np.full((3, 2), np.nan) if out is None else out)
+    value = low_pass(wave, 8.0, RATE)
+    expected = np.stack([value, *central_differences(value, RATE)], axis=1)
+    inside = slice(100, -100)
+    ahead = np.array(late)[filter_.lag :][inside]
+    np.testing.assert_allclose(ahead[:, 0], expected[inside][: len(ahead), 0], atol=1e-3)
+    np.testing.assert_allclose(ahead[:, 1], expected[inside][: len(ahead), 1], atol=0.02)
+    assert filter_.delay_s == pytest.approx(filter_.lag / RATE)
 
 
-def test_causal_low_pass_starts_settled():
-    filter_ = CausalLowPass(cutoff_hz=8.0, rate_hz=RATE)
-    _, y = filter_.step(filter_.init([2.0, -3.0]), [2.0, -3.0])
-    np.testing.assert_allclose(y, [2.0, -3.0], atol=1e-12)
-
-
-def test_causal_derivative_is_the_central_difference_one_sample_late():
-    filter_ = CausalDerivative(RATE)
-    state = filter_.init(SLOW[0])
-    late = []
-    for x in SLOW[1:]:
+def test_a_fixed_lag_without_a_filter_is_the_central_difference_one_sample_late():
+    filter_ = FixedLag(None, RATE)
+    state, late = filter_.init(2), []
+    for x in SLOW:
         state, out = filter_.step(state, x)
         late.append(out)
     v, a = central_differences(SLOW, RATE)
-    np.testing.assert_array_equal([out[0] for out in late[1:]], SLOW[1:-1])
-    np.testing.assert_allclose([out[1] for out in late[1:]], v[1:-1], atol=1e-12)
-    np.testing.assert_allclose([out[2] for out in late[1:]], a[1:-1], atol=1e-9)
+    assert late[:2] == [None, None]
+    np.testing.assert_array_equal([out[0] for out in late[2:]], SLOW[1:-1])
+    np.testing.assert_allclose([out[1] for out in late[2:]], v[1:-1], atol=1e-12)
+    np.testing.assert_allclose([out[2] for out in late[2:]], a[1:-1], atol=1e-9)
     assert filter_.delay_s == pytest.approx(0.01)
 
 
-def test_causal_mean_is_the_mean_of_the_last_values():
-    x = np.random.default_rng(2).normal(size=(20, 3))
-    means = _run(CausalMean(4), x)
-    np.testing.assert_allclose(means[10], x[7:11].mean(axis=0), atol=1e-12)
-
-
-def test_causal_decimation_lets_every_third_sample_through():
-    filter_ = CausalDecimation(3)
-    state, passed = filter_.init(), []
-    for _ in range(7):
-        state, through = filter_.step(state)
-        passed.append(through)
-    assert passed == [True, False, False, True, False, False, True]
-
-
-def test_states_are_values():
-    filter_ = CausalLowPass(cutoff_hz=5.0, rate_hz=RATE)
-    state = filter_.init([0.5])
-    first = filter_.step(state, [1.0])[1]
-    again = filter_.step(state, [1.0])[1]
+def test_states_of_a_fixed_lag_are_values():
+    filter_ = FixedLag(20.0, RATE)
+    state = filter_.init(2)
+    for x in SLOW[:100]:
+        state, _ = filter_.step(state, x)
+    first, again = (filter_.step(state, [1.0, 2.0])[1] for _ in range(2))
     np.testing.assert_array_equal(first, again)
+
+
+def test_a_uniform_clock_is_kept_and_a_jittered_one_is_replaced_by_its_mean_rate():
+    assert uniform_clock(T) is T
+    jittered = 3.0 + np.sort(T + np.random.default_rng(1).uniform(-0.003, 0.003, T.size))
+    grid = uniform_clock(jittered)
+    np.testing.assert_allclose(grid, np.linspace(jittered[0], jittered[-1], len(T)), atol=1e-9)
+    slower = uniform_clock(T, rate_hz=40.0)
+    np.testing.assert_allclose(slower, np.arange(len(slower)) / 40.0, atol=1e-12)
+    assert slower[-1] <= T[-1]
+
+
+def test_a_hole_in_the_clock_is_refused_unless_it_is_allowed():
+    holed = np.delete(T, np.s_[100:120])
+    with pytest.raises(InvalidRecording, match=r"0\.210 s are missing after t = 0\.990 s"):
+        uniform_clock(holed)
+    assert len(uniform_clock(holed, longest_gap_s=0.3)) == len(holed)
 
 
 @pytest.mark.parametrize(
@@ -122,21 +125,13 @@ def test_states_are_values():
         (lambda: moving_mean(SLOW, 4), "odd length, got 4"),
         (lambda: central_differences(SLOW[:3], RATE), "at least 4 samples, got 3"),
         (lambda: resample([0.0], [[1.0]], [0.0]), "one row cannot be resampled"),
-        (lambda: CausalMean(0), "at least one sample, got 0"),
-        (lambda: CausalDecimation(0), "k >= 1; got 0"),
-        (lambda: CausalDerivative(-1.0), "rate_hz must be positive, got -1"),
-        (lambda: CausalLowPass(80.0, RATE), "half the rate, 50 Hz; got 80 Hz"),
+        (lambda: moving_mean(SLOW, 0, causal=True), "at least one sample, got 0"),
+        (lambda: FixedLag(None, -1.0), "rate_hz must be positive, got -1"),
+        (lambda: FixedLag(80.0, RATE), "half the rate, 50 Hz; got 80 Hz"),
+        (lambda: uniform_clock(T, rate_hz=500.0), "500 Hz is faster than the recording, about 100 Hz"),
+        (lambda: uniform_clock(T, rate_hz=0.5), "only 3 samples at 0.5 Hz; at least 4 are needed"),
     ],
 )
 def test_refusals(call, words):
     with pytest.raises(InvalidSamples, match=words):
         call()
-
-
-def _run(filter_, x):
-    state = filter_.init(x[0])
-    out = []
-    for row in x:
-        state, y = filter_.step(state, row)
-        out.append(y)
-    return np.array(out)

@@ -1,4 +1,5 @@
-from dataclasses import replace
+import json
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
-from steelyard.signals import Preparation, prepare, split_at_gaps
+from steelyard.signals import DEFAULT_CUTOFF_HZ, Preparation, prepare
 from steelyard.trajectory import FourierTrajectory
 
 SERIES = FourierTrajectory.random(
@@ -132,8 +133,9 @@ def test_gaps_are_refused_not_filled_and_can_be_split():
     rec = recording(t)
     with pytest.raises(InvalidRecording, match=r"1\.010 s are missing after t = 2\.990 s"):
         prepare(rec)
-    first, second = split_at_gaps(rec, 0.05)
+    first, second = rec.split_at_gaps(0.05)
     assert (len(first), len(second)) == (300, 200)
+    assert [len(part) for part in rec.split_at_gaps()] == [300, 200]
     assert second.t[0] == 0
     assert second.epoch_s == pytest.approx(4.0)
 
@@ -196,3 +198,32 @@ def test_motors_that_turn_several_joints_make_their_torques_together():
     assert prepare(Recording(t, q, tau=current), Preparation(cutoff_hz=None)).gain is None
     with pytest.raises(InvalidSamples, match=r"prepare\(\) wants a Recording, got str"):
         prepare("arm.csv")
+
+
+EVERY_FIELD = {
+    "rate_hz": 250.0,
+    "cutoff_hz": None,
+    "torque_cutoff_hz": 7.5,
+    "order": 2,
+    "mean_length": 3,
+    "kinematics": "commanded",
+    "fourier_period_s": 6.0,
+    "fourier_harmonics": 7,
+    "lowest_speed": 0.02,
+    "decimate": 4,
+    "trim_s": 0.3,
+    "longest_gap_s": 0.2,
+}
+
+
+def test_a_preparation_comes_back_from_its_plain_values_with_every_field():
+    default, other = Preparation(), Preparation(**EVERY_FIELD)
+    assert set(EVERY_FIELD) == {item.name for item in fields(Preparation)}
+    for item in fields(Preparation):
+        assert getattr(other, item.name) != getattr(default, item.name)
+    for how in (default, other):
+        assert Preparation.from_dict(json.loads(json.dumps(how.to_dict()))) == how
+    assert Preparation.from_dict({}) == default
+    assert default.cutoff_hz == DEFAULT_CUTOFF_HZ
+    with pytest.raises(InvalidSamples, match="a preparation has no 'cutoff'; it has rate_hz, cutoff_hz,"):
+        Preparation.from_dict({"cutoff": 10.0})

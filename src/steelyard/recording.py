@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, Mask
+from steelyard.arrays import Array, Mask, freeze, read_only
 from steelyard.errors import InvalidRecording, InvalidSamples
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
@@ -30,6 +32,47 @@ CHANNELS = {
     "tau_target": "the controller's target torque [Nm or N]",
 }
 """The joint signals that a recording may hold, each (N, n)."""
+
+_GAP_STEPS, _GAP_S = 5.0, 0.05  # what an interpolation may bridge
+
+
+def checked_clock(t: ArrayLike) -> Array:
+    """A copy of the times of a table's rows, or a refusal where they are not finite or go back, (N,) [s].
+
+    Args:
+        t: times, (N,) [s]
+    """
+    clock = np.array(t, dtype=float)
+    if clock.ndim != 1 or clock.size == 0:
+        raise InvalidRecording(f"t must be a column of at least one time, got shape {clock.shape}")
+    if not np.isfinite(clock).all():
+        row = int(np.flatnonzero(~np.isfinite(clock))[0])
+        raise InvalidRecording(f"time is {clock[row]} in row {row + 1}")
+    back = np.flatnonzero(np.diff(clock) < 0)
+    if back.size:
+        row = int(back[0]) + 1
+        raise InvalidRecording(
+            f"time goes back in row {row + 1}: {clock[row]:.6f} s after {clock[row - 1]:.6f} s"
+            f" ({back.size} such row{'s' if back.size > 1 else ''});"
+            " sort the rows or split the recording there"
+        )
+    return clock
+
+
+def median_rate_hz(t: Array) -> float:
+    """Rows per second, from the median step, [Hz]; 0 for a single row or a clock that stands.
+
+    Args:
+        t: times, (N,) [s]
+    """
+    steps = np.diff(t)
+    moving = steps[steps > 0]
+    return float(1.0 / np.median(moving)) if moving.size else 0.0
+
+
+def default_gap_s(step_s: float) -> float:
+    """The longest hole in a clock that is bridged by default, [s]: 5 steps, and 0.05 s at least."""
+    return max(_GAP_STEPS * step_s, _GAP_S)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +99,7 @@ class Recording:
         wrench_convention: what the load does to the sensor, or the reverse; needed with a wrench
         source: where it comes from, in words
         epoch_s: what the clock showed at the first row, [s]
-        notes: what happened to it on the way here, a sentence each
+        notes: what happened to it on the way here, one sentence each
     """
 
     t: Array
@@ -78,7 +121,7 @@ class Recording:
     notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        t = _checked_clock(self.t)
+        t = checked_clock(self.t)
         q = np.array(self.q, dtype=float)
         if q.ndim != 2 or q.shape[0] != len(t) or q.shape[1] == 0:
             raise InvalidRecording(f"q must be (N, n) with N = {len(t)} rows of time, got {q.shape}")
@@ -96,7 +139,7 @@ class Recording:
                 f" ({' or '.join(map(repr, get_args(WrenchConvention)))})"
             )
         object.__setattr__(self, "epoch_s", float(self.epoch_s) + float(t[0]))
-        object.__setattr__(self, "t", _read_only(t - t[0]))
+        object.__setattr__(self, "t", read_only(t - t[0]))
         object.__setattr__(self, "joint_names", names)
         object.__setattr__(self, "notes", tuple(self.notes))
 
@@ -110,7 +153,7 @@ class Recording:
         dead = np.flatnonzero(np.isnan(array).all(axis=0))
         if dead.size:
             raise InvalidRecording(f"{channel}, column {dead[0] + 1} of {shape[1]}: every value is NaN")
-        object.__setattr__(self, channel, _read_only(array))
+        object.__setattr__(self, channel, read_only(array))
 
     def __len__(self) -> int:
         return len(self.t)
@@ -127,10 +170,8 @@ class Recording:
 
     @property
     def rate_hz(self) -> float:
-        """Rows for each second, from the median step, [Hz]; 0 for a single row or a clock that stands."""
-        steps = np.diff(self.t)
-        moving = steps[steps > 0]
-        return float(1.0 / np.median(moving)) if moving.size else 0.0
+        """Rows per second, from the median step, [Hz]; 0 for a single row or a clock that stands."""
+        return median_rate_hz(self.t)
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -160,6 +201,19 @@ class Recording:
         """
         return self.rows((self.t >= start_s) & (self.t <= end_s))
 
+    def split_at_gaps(self, longest_s: float | None = None) -> tuple[Recording, ...]:
+        """The parts between the gaps; parts shorter than 4 rows are left out.
+
+        Args:
+            longest_s: a longer step of time is a gap, [s]; 5 median steps or 0.05 s, whichever is longer,
+                by default
+        """
+        if longest_s is None:
+            longest_s = default_gap_s(1 / self.rate_hz) if self.rate_hz else np.inf
+        edges = [0, *(np.flatnonzero(np.diff(self.t) > longest_s) + 1).tolist(), len(self)]
+        spans = [slice(i, j) for i, j in pairwise(edges) if j - i >= 4]
+        return tuple(self.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans)
+
 
 @dataclass(frozen=True, eq=False)
 class Samples:
@@ -170,15 +224,14 @@ class Samples:
         v: joint velocity, (N, n) [rad/s or m/s]
         a: joint acceleration, (N, n) [rad/s^2 or m/s^2]
         tau: torque that the drive applies to the joint, (N, n) [Nm or N]
-        rate_hz: samples for each second, [Hz]
+        rate_hz: samples per second, [Hz]
         joint_names: n names
         kinematics: whether q, v, a are those 'measured' or those 'commanded'
         usable: which torques count in a fit (low speeds may be left out), (N, n); all when None
-        made_by: how it was made, a sentence a step
+        made_by: how it was made, one sentence for each step
         start_s: time of the first sample on the recording's clock, [s]
-        warnings: what is wrong with the recording they come from, a sentence each
-        gain: torque for each ampere that made torques of motor currents, (n,) [Nm/A]; None where torques
-            were measured
+        warnings: what is wrong with the recording they come from, one sentence each
+        gain: of the drives that made torques of motor currents, (n,) [Nm/A]; None where torques were measured
     """
 
     q: Array
@@ -208,12 +261,11 @@ class Samples:
             array = np.array(getattr(self, name), dtype=float)
             if array.shape != shape or not np.isfinite(array).all():
                 raise InvalidSamples(f"{name} must be {shape} finite numbers, got shape {array.shape}")
-            object.__setattr__(self, name, _read_only(array))
+            object.__setattr__(self, name, read_only(array))
         if self.gain is not None:
-            gain = np.array(self.gain, dtype=float)
-            if gain.shape != shape[1:] or not np.isfinite(gain).all():
-                raise InvalidSamples(f"gain must be {shape[1]} finite numbers, got {gain}")
-            object.__setattr__(self, "gain", _read_only(gain))
+            freeze(self, "gain")
+            if self.gain.shape != shape[1:] or not np.isfinite(self.gain).all():
+                raise InvalidSamples(f"gain must be {shape[1]} finite numbers, got {self.gain}")
         usable = np.ones(shape, bool) if self.usable is None else np.array(self.usable, dtype=bool)
         if usable.shape != shape:
             raise InvalidSamples(f"usable must be {shape}, got {usable.shape}")
@@ -265,26 +317,3 @@ class Samples:
 
 
 _SAMPLE_ARRAYS = ("q", "v", "a", "tau", "usable")
-
-
-def _checked_clock(t: Array) -> Array:
-    clock = np.array(t, dtype=float)
-    if clock.ndim != 1 or clock.size == 0:
-        raise InvalidRecording(f"t must be a column of at least one time, got shape {clock.shape}")
-    if not np.isfinite(clock).all():
-        row = int(np.flatnonzero(~np.isfinite(clock))[0])
-        raise InvalidRecording(f"time is {clock[row]} in row {row + 1}")
-    back = np.flatnonzero(np.diff(clock) < 0)
-    if back.size:
-        row = int(back[0]) + 1
-        raise InvalidRecording(
-            f"time goes back in row {row + 1}: {clock[row]:.6f} s after {clock[row - 1]:.6f} s"
-            f" ({back.size} such row{'s' if back.size > 1 else ''});"
-            " sort the rows or split the recording there"
-        )
-    return clock
-
-
-def _read_only(array: Array) -> Array:
-    array.setflags(write=False)
-    return array

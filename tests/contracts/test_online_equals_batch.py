@@ -8,8 +8,7 @@ from steelyard.identification import friction_law, identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot
-from steelyard.signals import Preparation, prepare
-from steelyard.signals.replay import replay
+from steelyard.signals import Preparation, prepare, replay
 from steelyard.torque import weigh
 from steelyard.torque.online import DirectEstimator, DirectOptions, OnlineSample
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -159,14 +160,13 @@ def _samples(
     recording: Recording, model: DynamicModel, drive: DriveModel | None, wish: OnlineWishes, after_s: float
 ) -> tuple[Iterator[OnlineSample], float]:
     """The stream, on a clock that goes on after a time, and how late a sample comes, [s]."""
-    from steelyard.signals import Preparation
-    from steelyard.signals.replay import paced, path_of, replay
+    from steelyard.signals import CausalPath, Preparation, replay
 
     how = Preparation(cutoff_hz=wish.cutoff_hz, kinematics=model.kinematics)
-    samples = replay(recording, how, drive=drive)
+    samples = replay(recording, how, drive=drive, sleep=time.sleep if wish.real_time else None)
     if np.isfinite(after_s):
         samples = (sample._replace(t=sample.t + after_s + _RESUME_S) for sample in samples)
-    return paced(samples) if wish.real_time else samples, path_of(recording, how).delay_s
+    return samples, CausalPath.of(recording, how).delay_s
 
 
 def _run(

@@ -1,20 +1,26 @@
-"""From a Recording to Samples: the only room that changes measured values."""
+"""From a Recording to Samples: the only room that changes measured values.
 
-from steelyard.signals.causal import CausalDecimation, CausalDerivative, CausalLowPass, CausalMean
-from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample
-from steelyard.signals.prepare import Preparation, joint_torque, prepare, split_at_gaps
+Whole recordings are prepared without delay (`prepare`), streams one row at a time (`replay`, `CausalPath`);
+the filters below take any columns with a clock, of joints or of a wrist sensor.
+"""
+
+from steelyard.signals.causal import CausalPath, FixedLag, OnlineSample, RawRow, replay
+from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample, uniform_clock
+from steelyard.signals.prepare import DEFAULT_CUTOFF_HZ, Preparation, joint_torque, prepare
 
 __all__ = [
-    "CausalDecimation",
-    "CausalDerivative",
-    "CausalLowPass",
-    "CausalMean",
+    "DEFAULT_CUTOFF_HZ",
+    "CausalPath",
+    "FixedLag",
+    "OnlineSample",
     "Preparation",
+    "RawRow",
     "central_differences",
     "joint_torque",
     "low_pass",
     "moving_mean",
     "prepare",
+    "replay",
     "resample",
-    "split_at_gaps",
+    "uniform_clock",
 ]

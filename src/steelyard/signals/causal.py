@@ -1,168 +1,329 @@
-"""The same filters one sample at a time: they do not see the future, so each has a delay, and says which.
+"""Rows as a robot sends them become samples for an online estimator: `prepare` without the future.
 
-Every filter is a value with `init(x)` and `step(state, x) -> (state, y)`; states are values too and can be
-kept, copied, saved.
+    rows (jitter, holes, NaN) -> a uniform grid -> filtered, differentiated -> OnlineSample, `delay_s` late
+
+Positions between rows come from the cubic through the four rows around, torques from a straight line. After
+a hole in the stream everything starts anew. Rows that cannot be used are not swallowed: they go on as samples
+that the estimator counts and skips, and do not touch the filters.
+
+The filters give what `prepare` gives, a fixed time late. A Butterworth filter run once forwards and once
+backwards is a symmetric sum over neighbours,
+
+    y_k = sum_i g_i x_{k+i},   g_i = g_-i,   sum_i g_i = 1,   sum_i g_i i^2 = 0,
+
+whose weights g_i die away within about two periods of the cut-off. Cut off there (and corrected so that both
+sums hold again: cubics pass unchanged) and waited for, they need no future: the answer for sample k comes
+when sample k + lag has come. The lag is the same for every frequency (that of a filter run forwards alone is
+not), so torques that wait as long belong to the same instant as the motion, and a model that was fitted to
+samples of `prepare` fits these. Derivatives are central differences of the y_k: g is folded with
+(-1, 0, 1) / 2 and (1, -2, 1).
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import signal
 
 from steelyard.arrays import Array
-from steelyard.errors import InvalidSamples
-from steelyard.signals.filters import butterworth
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.recording import Recording, Samples, default_gap_s
+from steelyard.robot import DriveModel
+from steelyard.signals.filters import low_pass
+from steelyard.signals.prepare import Preparation, joint_torque
+
+_PERIODS = 2.0  # of the cut-off on either side: less than 1 % of the weights lies beyond
+_LARGEST = 1e6  # SI: beyond, a number is corrupt
+_ROUNDING = 1e-6  # of a step
+
+
+class OnlineSample(NamedTuple):
+    """Motion and torque of one instant.
+
+    Attributes:
+        t: time, [s], on any clock that goes forwards
+        q: joint position, (n,) [rad or m]
+        v: joint velocity, (n,) [rad/s or m/s]
+        a: joint acceleration, (n,) [rad/s^2 or m/s^2]
+        tau: torque that the drive applies to the joint, (n,) [Nm or N]
+    """
+
+    t: float
+    q: ArrayLike
+    v: ArrayLike
+    a: ArrayLike
+    tau: ArrayLike
+
+
+class RawRow(NamedTuple):
+    """What an arm sends at one instant.
+
+    Attributes:
+        t: time, [s], on any clock
+        motion: position, then velocity and acceleration where they were commanded, (c, n), c = 1, 2 or 3
+        tau: torque that the drive applies to the joint, (n,) [Nm or N]
+    """
+
+    t: float
+    motion: Array
+    tau: Array
 
 
 @dataclass(frozen=True)
-class CausalLowPass:
-    """A Butterworth low-pass filter, forwards only; it delays slow signals by `delay_s`.
+class FixedLag:
+    """The zero-phase low-pass filter of `prepare` with central differences, `delay_s` late.
+
+    For any signals, of joints or of a wrist sensor. States are values; `step` changes none.
 
     Attributes:
-        cutoff_hz: where it passes half the power, [Hz]
-        rate_hz: samples for each second, [Hz]
+        cutoff_hz: as in `Preparation`, [Hz]; None for no filter
+        rate_hz: samples per second, [Hz]
         order: of the filter
+        shortest_lag: wait for at least so many samples, to fall in step with another filter
     """
 
-    cutoff_hz: float
+    cutoff_hz: float | None
     rate_hz: float
     order: int = 4
-    _sections: Array = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_sections", butterworth(self.cutoff_hz, self.rate_hz, self.order))
-
-    @property
-    def delay_s(self) -> float:
-        """The delay of a slow signal, [s]."""
-        b, a = signal.sos2tf(self._sections)
-        return float(signal.group_delay((b, a), w=[1e-3])[1][0] / self.rate_hz)
-
-    def init(self, x: ArrayLike) -> Array:
-        """The state of a signal that always had this value, (sections, 2, n).
-
-        Args:
-            x: first value, (n,)
-        """
-        steady = signal.sosfilt_zi(self._sections)
-        return np.asarray(steady[:, :, None] * np.asarray(x, dtype=float))
-
-    def step(self, state: Array, x: ArrayLike) -> tuple[Array, Array]:
-        """The next state and the filtered value, (n,).
-
-        Args:
-            state: as `init` or `step` gave it
-            x: next value, (n,)
-        """
-        y = np.array(x, dtype=float)
-        new = np.empty_like(state)
-        for i, (b0, b1, b2, _, a1, a2) in enumerate(self._sections):
-            out = b0 * y + state[i, 0]
-            new[i, 0] = b1 * y - a1 * out + state[i, 1]
-            new[i, 1] = b2 * y - a2 * out
-            y = out
-        return new, y
-
-
-@dataclass(frozen=True)
-class CausalDerivative:
-    """Central differences, one sample late: value, first and second derivative of the sample before.
-
-    Attributes:
-        rate_hz: samples for each second, [Hz]
-    """
-
-    rate_hz: float
+    shortest_lag: int = 1
+    _kernels: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.rate_hz > 0:
             raise InvalidSamples(f"rate_hz must be positive, got {self.rate_hz}")
+        weights = np.ones(1) if self.cutoff_hz is None else self._weights(self.cutoff_hz)
+        kernels = [
+            np.pad(weights, 1),
+            np.convolve(weights, [-0.5, 0.0, 0.5]) * self.rate_hz,
+            np.convolve(weights, [1.0, -2.0, 1.0]) * self.rate_hz**2,
+        ]
+        more = max(self.shortest_lag - len(kernels[0]) // 2, 0)
+        object.__setattr__(self, "_kernels", np.pad(np.array(kernels), ((0, 0), (more, more))))
+
+    def _weights(self, cutoff_hz: float) -> Array:
+        reach = int(np.ceil(_PERIODS * self.rate_hz / cutoff_hz))
+        pulse = np.zeros((8 * reach + 1, 1))
+        pulse[4 * reach] = 1.0
+        weights = low_pass(pulse, cutoff_hz, self.rate_hz, order=self.order)[3 * reach : 5 * reach + 1, 0]
+        moments = np.array([np.ones(2 * reach + 1), (np.arange(-reach, reach + 1) / reach) ** 2])
+        missing = np.array([1.0, 0.0]) - moments @ weights
+        return np.asarray(weights + moments.T @ np.linalg.solve(moments @ moments.T, missing))
+
+    @property
+    def lag(self) -> int:
+        """How late the answer is [samples]."""
+        return int(self._kernels.shape[1]) // 2
 
     @property
     def delay_s(self) -> float:
-        """One sample, [s]."""
-        return 1.0 / self.rate_hz
+        """How late the answer is, [s]."""
+        return self.lag / self.rate_hz
 
-    def init(self, x: ArrayLike) -> Array:
-        """The state of a signal at rest, (2, n): the two values before.
+    def init(self, n: int) -> Array:
+        """The state before the first sample of n signals, (0, n)."""
+        return np.zeros((0, n))
 
-        Args:
-            x: first value, (n,)
-        """
-        return np.tile(np.asarray(x, dtype=float), (2, 1))
-
-    def step(self, state: Array, x: ArrayLike) -> tuple[Array, tuple[Array, Array, Array]]:
-        """The next state; value, first and second derivative one sample ago, each (n,).
+    def step(self, state: Array, x: ArrayLike) -> tuple[Array, Array | None]:
+        """The next state; value, first and second derivative `lag` samples ago, (3, n), None at first.
 
         Args:
             state: as `init` or `step` gave it
             x: next value, (n,)
         """
-        new = np.asarray(x, dtype=float)
-        before, middle = state
-        first = (new - before) * (self.rate_hz / 2)
-        second = (new - 2 * middle + before) * self.rate_hz**2
-        return np.array([middle, new]), (middle, first, second)
+        length = self._kernels.shape[1]
+        new = np.concatenate([state[-length + 1 :], np.asarray(x, dtype=float)[None]])
+        return new, None if len(new) < length else self._kernels @ new
+
+
+class _PathState(NamedTuple):
+    """What a causal path remembers.
+
+    Attributes:
+        rows: the last rows [t, motion, tau], at most four, (r, 1 + (c + 1) n)
+        next_s: the next instant of the grid, [s]
+        motion: state of the filter on the motion, (k, c n)
+        tau: state of the filter on the torques, (k, n)
+        last_s: time of the last sample that was made, [s]
+    """
+
+    rows: Array
+    next_s: float
+    motion: Array
+    tau: Array
+    last_s: float
 
 
 @dataclass(frozen=True)
-class CausalMean:
-    """The mean of the last `length` samples; it delays by (length - 1) / 2 of them.
+class CausalPath:
+    """Makes samples of rows, one at a time. States are values; `step` changes none.
 
     Attributes:
-        length: number of samples
+        n: number of joints
+        rate_hz: of the samples, [Hz], at most that of the rows
+        preparation: how samples were made that the model was fitted to
+        channels: 1 for positions, 2 with commanded velocities, 3 with accelerations too
     """
 
-    length: int
+    n: int
+    rate_hz: float
+    preparation: Preparation = field(default_factory=Preparation)
+    channels: int = 1
+    _motion: FixedLag = field(init=False, repr=False, compare=False)
+    _tau: FixedLag = field(init=False, repr=False, compare=False)
+    _longest_gap_s: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.length < 1:
-            raise InvalidSamples(f"a mean needs at least one sample, got {self.length}")
+        how = self.preparation
+        if how.fourier_period_s is not None or how.mean_length > 1 or how.decimate > 1:
+            raise InvalidSamples(
+                "a stream can be filtered (cutoff_hz, torque_cutoff_hz), but not fitted with a Fourier"
+                " series, averaged or decimated"
+            )
+        cutoffs = (how.cutoff_hz, how.torque_cutoff_hz)
+        lag = max(FixedLag(cutoff, self.rate_hz, how.order).lag for cutoff in cutoffs)
+        motion, tau = (FixedLag(cutoff, self.rate_hz, how.order, shortest_lag=lag) for cutoff in cutoffs)
+        longest = default_gap_s(1 / self.rate_hz) if how.longest_gap_s is None else how.longest_gap_s
+        object.__setattr__(self, "_motion", motion)
+        object.__setattr__(self, "_tau", tau)
+        object.__setattr__(self, "_longest_gap_s", longest)
 
-    def init(self, x: ArrayLike) -> Array:
-        """The state of a signal that always had this value, (length, n).
+    @classmethod
+    def of(cls, recording: Recording, preparation: Preparation) -> CausalPath:
+        """The path of a recording's rows.
 
         Args:
-            x: first value, (n,)
+            recording: as measured
+            preparation: how samples were made that the model was fitted to
         """
-        return np.tile(np.asarray(x, dtype=float), (self.length, 1))
+        rate_hz = preparation.rate_hz or recording.rate_hz
+        if not rate_hz > 0:
+            raise InvalidRecording("the clock of the recording stands still: there is nothing to replay")
+        return cls(recording.n, rate_hz, preparation, len(preparation.motion_of(recording)))
 
-    def step(self, state: Array, x: ArrayLike) -> tuple[Array, Array]:
-        """The next state and the mean, (n,).
+    @property
+    def delay_s(self) -> float:
+        """How long after its instant a sample comes, [s]: the filters, and two rows to interpolate."""
+        return self._motion.delay_s + 2 / self.rate_hz
+
+    def init(self) -> _PathState:
+        """The state before the first row."""
+        return self._empty(-np.inf)
+
+    def step(self, state: _PathState, row: RawRow) -> tuple[_PathState, tuple[OnlineSample, ...]]:
+        """The next state and the samples that are ready, in the order of time; mostly one.
 
         Args:
             state: as `init` or `step` gave it
-            x: next value, (n,)
+            row: what the arm has sent
         """
-        new = np.vstack([state[1:], np.asarray(x, dtype=float)])
-        return new, np.asarray(new.mean(axis=0))
+        new = np.concatenate([[row.t], np.ravel(row.motion), row.tau])
+        if new.size != 1 + (self.channels + 1) * self.n:
+            raise InvalidSamples(
+                f"a row is {self.channels} x {self.n} numbers of motion and {self.n} torques,"
+                f" got {np.shape(row.motion)} and {np.shape(row.tau)}"
+            )
+        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _LARGEST:
+            return state, (self._bad(np.nan),)
+        before = state.rows[-1, 0] if len(state.rows) else -np.inf
+        if row.t <= before:
+            return state, (self._bad(state.last_s if row.t == before else state.last_s - 1.0),)
+        if len(state.rows) and row.t - before > self._longest_gap_s:
+            state = self._empty(state.last_s)
+        state = state._replace(rows=np.concatenate([state.rows[-3:], new[None]]))
+        return self._through_filters(state) if len(state.rows) == 4 else (state, ())
+
+    def _through_filters(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
+        """The state and samples after the instants of the grid between the two middle rows."""
+        start, end = state.rows[1, 0], state.rows[2, 0]
+        t = start if np.isinf(state.next_s) else state.next_s
+        motion, tau, last_s, ready = state.motion, state.tau, state.last_s, []
+        while t <= end + _ROUNDING / self.rate_hz:
+            x, torque = self._between(state.rows, t)
+            motion, moved = self._motion.step(motion, x)
+            tau, pulled = self._tau.step(tau, torque)
+            if moved is not None and pulled is not None:
+                last_s = t - self._motion.delay_s
+                ready.append(OnlineSample(last_s, *self._kinematics(moved), pulled[0]))
+            t += 1.0 / self.rate_hz
+        return _PathState(state.rows, t, motion, tau, last_s), tuple(ready)
+
+    def _between(self, rows: Array, t: float) -> tuple[Array, Array]:
+        """Motion and torque at an instant between the two middle rows of four."""
+        times = rows[:, 0]
+        weights = np.empty(4)
+        for i in range(4):
+            others = np.delete(times, i)
+            weights[i] = np.prod((t - others) / (times[i] - others))
+        share = (t - times[1]) / (times[2] - times[1])
+        cut = 1 + self.channels * self.n
+        return weights @ rows[:, 1:cut], (1 - share) * rows[1, cut:] + share * rows[2, cut:]
+
+    def _kinematics(self, moved: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration from the filtered channels and their derivatives."""
+        value, first, second = moved
+        n = self.n
+        if self.channels == 1:
+            return value, first, second
+        if self.channels == 2:
+            return value[:n], value[n:], first[n:]
+        return value[:n], value[n : 2 * n], value[2 * n :]
+
+    def _bad(self, t: float) -> OnlineSample:
+        """A sample that is counted and skipped."""
+        nothing = np.zeros(self.n)
+        return OnlineSample(t, nothing, nothing, nothing, nothing)
+
+    def _empty(self, last_s: float) -> _PathState:
+        rows = np.zeros((0, 1 + (self.channels + 1) * self.n))
+        motion, tau = self._motion.init(self.channels * self.n), self._tau.init(self.n)
+        return _PathState(rows, -np.inf, motion, tau, last_s)
 
 
-@dataclass(frozen=True)
-class CausalDecimation:
-    """Lets every k-th sample through, the first included.
+def replay(
+    source: Recording | Samples,
+    preparation: Preparation | None = None,
+    *,
+    drive: DriveModel | None = None,
+    sleep: Callable[[float], None] | None = None,
+) -> Iterator[OnlineSample]:
+    """The samples of a recording one at a time, each made from what came before it and a short time after.
 
-    Attributes:
-        every: k
+    Samples, which are prepared already, come as they are. Rows of a recording go through a `CausalPath`;
+    those that cannot be used go on as samples that an estimator counts and skips. Time is the recording's.
+
+    Args:
+        source: what was recorded
+        preparation: how samples were made that the model was fitted to; the defaults otherwise
+        drive: that makes torques of motor currents; needed where only currents were recorded
+        sleep: waits for so many seconds (`time.sleep`), so that samples come no faster than their own clock
     """
+    if isinstance(source, Samples):
+        rows = zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
+        samples: Iterator[OnlineSample] = (OnlineSample(*row) for row in rows)
+    else:
+        path = CausalPath.of(source, preparation or Preparation())
+        samples = _through(path, source, joint_torque(source, drive))
+    return samples if sleep is None else _paced(samples, sleep)
 
-    every: int
 
-    def __post_init__(self) -> None:
-        if self.every < 1:
-            raise InvalidSamples(f"decimation lets every k-th sample through, k >= 1; got {self.every}")
+def _through(path: CausalPath, recording: Recording, tau: Array) -> Iterator[OnlineSample]:
+    state = path.init()
+    motion = np.stack(path.preparation.motion_of(recording), axis=1)
+    for t, x, torque in zip(recording.t, motion, tau, strict=True):
+        state, ready = path.step(state, RawRow(float(t), x, torque))
+        yield from ready
 
-    def init(self) -> int:
-        """The state before the first sample."""
-        return 0
 
-    def step(self, state: int) -> tuple[int, bool]:
-        """The next state, and whether this sample passes.
-
-        Args:
-            state: as `init` or `step` gave it
-        """
-        return (state + 1) % self.every, state == 0
+def _paced(samples: Iterator[OnlineSample], sleep: Callable[[float], None]) -> Iterator[OnlineSample]:
+    ahead_s = None
+    for sample in samples:
+        now = time.monotonic()
+        if np.isfinite(sample.t):
+            ahead_s = sample.t - now if ahead_s is None else ahead_s
+            if (wait := sample.t - now - ahead_s) > 0:
+                sleep(wait)
+        yield sample

@@ -1,4 +1,6 @@
-"""Filters on whole recordings: they see the future, so none of them delays.
+"""Filters on whole tables of signals, of joints or of a wrist sensor: they see the future, so none delays.
+
+Every function takes columns, (N, k), and a clock or a rate.
 
 A filter F that is linear and the same for every column turns tau = Y phi + noise into
 F tau = F Y phi + F noise. F Y is Y of the filtered motion where Y changes smoothly, as that of links does,
@@ -14,7 +16,39 @@ from numpy.typing import ArrayLike
 from scipy import interpolate, signal
 
 from steelyard.arrays import Array
-from steelyard.errors import InvalidSamples
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.recording import default_gap_s
+
+
+def uniform_clock(t: ArrayLike, *, rate_hz: float | None = None, longest_gap_s: float | None = None) -> Array:
+    """Uniform times over a measured clock, (M,) [s]; the clock itself where it is uniform already.
+
+    Args:
+        t: times, strictly increasing, (N,) [s]
+        rate_hz: samples per second, [Hz]; the mean rate of the clock by default
+        longest_gap_s: a longer hole is refused, not bridged, [s]; 5 median steps or 0.05 s, whichever is
+            longer, by default
+    """
+    clock = np.asarray(t, dtype=float)
+    steps = np.diff(clock)
+    median = float(np.median(steps))
+    longest = default_gap_s(median) if longest_gap_s is None else longest_gap_s
+    if steps.max() > longest:
+        i = int(steps.argmax())
+        raise InvalidRecording(
+            f"{steps[i]:.3f} s are missing after t = {clock[i]:.3f} s (longest allowed: {longest:.3f} s);"
+            " record again, or cut it there: steelyard check FILE --between FROM,TO -o PIECE.parquet"
+            " (in Python: recording.split_at_gaps(); or allow the hole with longest_gap_s)"
+        )
+    rate = rate_hz or 1.0 / float(np.mean(steps))
+    if rate > 1.5 / median:
+        raise InvalidSamples(f"{rate:g} Hz is faster than the recording, about {1 / median:.4g} Hz")
+    count = int(np.floor((clock[-1] - clock[0]) * rate * (1 + 1e-12))) + 1
+    grid = clock[0] + np.arange(count) / rate
+    if count < 4:
+        raise InvalidSamples(f"only {count} samples at {rate:g} Hz; at least 4 are needed")
+    same = count == len(clock) and np.allclose(grid, clock, rtol=0, atol=1e-6 / rate)
+    return clock if same else grid
 
 
 def resample(t: ArrayLike, x: ArrayLike, t_new: ArrayLike, *, smooth: bool = True) -> Array:
@@ -23,7 +57,7 @@ def resample(t: ArrayLike, x: ArrayLike, t_new: ArrayLike, *, smooth: bool = Tru
     Args:
         t: times, strictly increasing, (N,) [s]
         x: signal, (N, n)
-        t_new: times wanted, inside those of t, (M,) [s]
+        t_new: requested times, inside those of t, (M,) [s]
         smooth: a cubic spline (positions) instead of straight lines (torques)
     """
     old, new = np.asarray(t, dtype=float), np.asarray(t_new, dtype=float)
@@ -31,21 +65,6 @@ def resample(t: ArrayLike, x: ArrayLike, t_new: ArrayLike, *, smooth: bool = Tru
     if len(old) < 2:
         raise InvalidSamples("a signal of one row cannot be resampled")
     return np.asarray(interpolate.make_interp_spline(old, np.asarray(x, dtype=float), k=degree)(new))
-
-
-def butterworth(cutoff_hz: float, rate_hz: float, order: int) -> Array:
-    """The sections of a low-pass Butterworth filter, (sections, 6).
-
-    Args:
-        cutoff_hz: where it passes half the power, [Hz]
-        rate_hz: samples for each second, [Hz]
-        order: of the filter
-    """
-    if not 0 < cutoff_hz < rate_hz / 2:
-        raise InvalidSamples(
-            f"the cut-off must lie between 0 and half the rate, {rate_hz / 2:g} Hz; got {cutoff_hz:g} Hz"
-        )
-    return np.asarray(signal.butter(order, cutoff_hz, fs=rate_hz, output="sos"))
 
 
 def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) -> Array:
@@ -56,11 +75,15 @@ def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) 
     Args:
         x: signal, (N, n)
         cutoff_hz: [Hz]
-        rate_hz: samples for each second, [Hz]
+        rate_hz: samples per second, [Hz]
         order: of the filter
     """
     rows = np.asarray(x, dtype=float)
-    sections = butterworth(cutoff_hz, rate_hz, order)
+    if not 0 < cutoff_hz < rate_hz / 2:
+        raise InvalidSamples(
+            f"the cut-off must lie between 0 and half the rate, {rate_hz / 2:g} Hz; got {cutoff_hz:g} Hz"
+        )
+    sections = signal.butter(order, cutoff_hz, fs=rate_hz, output="sos")
     settle = min(len(rows) - 1, int(np.ceil(3 * rate_hz / cutoff_hz)))
     return np.asarray(signal.sosfiltfilt(sections, rows, axis=0, padlen=settle))
 
@@ -70,7 +93,7 @@ def central_differences(x: ArrayLike, rate_hz: float) -> tuple[Array, Array]:
 
     Args:
         x: signal, (N, n)
-        rate_hz: samples for each second, [Hz]
+        rate_hz: samples per second, [Hz]
     """
     rows = np.asarray(x, dtype=float)
     if len(rows) < 4:
@@ -83,16 +106,23 @@ def central_differences(x: ArrayLike, rate_hz: float) -> tuple[Array, Array]:
     return first, second
 
 
-def moving_mean(x: ArrayLike, length: int) -> Array:
+def moving_mean(x: ArrayLike, length: int, *, causal: bool = False) -> Array:
     """The mean of `length` samples around each one (fewer at the two ends), (N, n).
 
     Args:
         x: signal, (N, n)
-        length: an odd number of samples
+        length: number of samples, odd unless causal
+        causal: of the last `length` samples, which delays by (length - 1) / 2 of them; before the first one
+            the signal is taken as constant
     """
+    rows = np.asarray(x, dtype=float)
+    if causal:
+        if length < 1:
+            raise InvalidSamples(f"a mean needs at least one sample, got {length}")
+        padded = np.concatenate([np.repeat(rows[:1], length - 1, axis=0), rows])
+        return np.asarray(sum(padded[k : k + len(rows)] for k in range(length)) / length)
     if length < 1 or length % 2 == 0:
         raise InvalidSamples(f"a moving mean without delay needs an odd length, got {length}")
-    rows = np.asarray(x, dtype=float)
     half = length // 2
     total = np.concatenate([np.zeros((1, *rows.shape[1:])), np.cumsum(rows, axis=0)])
     centre = np.arange(len(rows))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,8 +13,11 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
 from steelyard.recording import Recording, Samples
 from steelyard.robot import DriveModel
-from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample
+from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample, uniform_clock
 from steelyard.trajectory import FourierTrajectory
+
+DEFAULT_CUTOFF_HZ = 20.0
+"""The cut-off of the filter on the motion where none is given, [Hz]: the one default of the whole house."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Preparation:
     """
 
     rate_hz: float | None = None
-    cutoff_hz: float | None = 20.0
+    cutoff_hz: float | None = DEFAULT_CUTOFF_HZ
     torque_cutoff_hz: float | None = None
     order: int = 4
     mean_length: int = 1
@@ -60,6 +62,40 @@ class Preparation:
         if self.decimate < 1 or self.lowest_speed < 0 or self.trim_s < 0:
             raise InvalidSamples("decimate must be at least 1, lowest_speed and trim_s not negative")
 
+    def to_dict(self) -> dict[str, Any]:
+        """Every field as a plain value, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Preparation:
+        """The preparation that `to_dict` wrote down.
+
+        Args:
+            content: of the dictionary; fields that it lacks have their defaults
+        """
+        known = [item.name for item in fields(cls)]
+        if unknown := sorted(set(content) - set(known)):
+            raise InvalidSamples(f"a preparation has no '{unknown[0]}'; it has {', '.join(known)}")
+        return cls(**content)
+
+    def motion_of(self, recording: Recording) -> tuple[Array, ...]:
+        """Position, and velocity and acceleration where they are commanded, each (N, n).
+
+        Args:
+            recording: as measured
+        """
+        if self.kinematics == "measured":
+            return (recording.q,)
+        if recording.q_commanded is None:
+            raise InvalidRecording(
+                "the recording has no commanded positions; use kinematics='measured' and a model fitted to it"
+            )
+        if recording.v_commanded is None:
+            return (recording.q_commanded,)
+        if recording.a_commanded is None:
+            return recording.q_commanded, recording.v_commanded
+        return recording.q_commanded, recording.v_commanded, recording.a_commanded
+
 
 @dataclass(frozen=True)
 class _Signals:
@@ -69,7 +105,7 @@ class _Signals:
         t: time, (N,) [s]
         tau: torque, (N, n)
         motion: position, and velocity and acceleration where they were commanded, each (N, n)
-        steps: what was done, a sentence each
+        steps: what was done, one sentence each
     """
 
     t: Array
@@ -130,45 +166,6 @@ def prepare(
     )
 
 
-def split_at_gaps(recording: Recording, longest_s: float) -> tuple[Recording, ...]:
-    """The parts of a recording between its gaps; parts shorter than 4 rows are left out.
-
-    Args:
-        recording: as measured
-        longest_s: a longer step of time is a gap, [s]
-    """
-    edges = [0, *(np.flatnonzero(np.diff(recording.t) > longest_s) + 1).tolist(), len(recording)]
-    spans = [slice(i, j) for i, j in itertools.pairwise(edges) if j - i >= 4]
-    return tuple(recording.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans)
-
-
-def _select(recording: Recording, how: Preparation, drive: DriveModel | None) -> _Signals:
-    tau, origin = joint_torque(recording, drive), "measured torques"
-    if drive is not None:
-        origin = f"motor currents times {np.array2string(np.asarray(drive.gain), precision=4)} Nm/A"
-    if how.kinematics == "commanded":
-        if recording.q_commanded is None:
-            raise InvalidRecording("the recording has no commanded positions; use kinematics='measured'")
-        motion = _until_none(recording.q_commanded, recording.v_commanded, recording.a_commanded)
-    else:
-        motion = (recording.q,)
-    signals = _Signals(recording.t, tau, motion, (f"{how.kinematics} positions, {origin}",))
-    whole = np.isfinite(np.hstack([tau, *motion])).all(axis=1)
-    fresh = np.concatenate([[True], np.diff(recording.t) > 0])
-    keep = whole & fresh
-    if keep.sum() < 4:
-        raise InvalidRecording(f"only {keep.sum()} rows are whole; at least 4 are needed")
-    if keep.all():
-        return signals
-    words = f"left out {np.sum(~whole)} rows with NaN and {np.sum(whole & ~fresh)} with a repeated time"
-    return replace(signals.changed(lambda x: x[keep], words), t=recording.t[keep])
-
-
-def _until_none(*signals: Array | None) -> tuple[Array, ...]:
-    """The signals before the first one that is missing."""
-    return tuple(x for x in itertools.takewhile(lambda x: x is not None, signals) if x is not None)
-
-
 def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array:
     """The torques of a recording, (N, n) [Nm or N]: of motor currents where drives are given, else measured.
 
@@ -195,27 +192,30 @@ def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array
     return drive.torque_from_current(recording.current)
 
 
-def _uniform(signals: _Signals, how: Preparation) -> _Signals:
-    steps = np.diff(signals.t)
-    median = float(np.median(steps))
-    longest = max(5 * median, 0.05) if how.longest_gap_s is None else how.longest_gap_s
-    if steps.max() > longest:
-        i = int(steps.argmax())
-        raise InvalidRecording(
-            f"{steps[i]:.3f} s are missing after t = {signals.t[i]:.3f} s (longest allowed: {longest:.3f} s);"
-            " record again, or cut it there: steelyard check FILE --between FROM,TO -o PIECE.parquet"
-            " (in Python: split_at_gaps; or allow the hole with Preparation(longest_gap_s=...))"
-        )
-    rate_hz = how.rate_hz or 1.0 / float(np.mean(steps))
-    if rate_hz > 1.5 / median:
-        raise InvalidSamples(f"{rate_hz:g} Hz is faster than the recording, about {1 / median:.4g} Hz")
-    count = int(np.floor((signals.t[-1] - signals.t[0]) * rate_hz * (1 + 1e-12))) + 1
-    grid = signals.t[0] + np.arange(count) / rate_hz
-    if count < 4:
-        raise InvalidSamples(f"only {count} samples at {rate_hz:g} Hz; at least 4 are needed")
-    if count == len(signals.t) and np.allclose(grid, signals.t, rtol=0, atol=1e-6 / rate_hz):
+def _select(recording: Recording, how: Preparation, drive: DriveModel | None) -> _Signals:
+    tau, origin = joint_torque(recording, drive), "measured torques"
+    if drive is not None:
+        origin = f"motor currents times {np.array2string(np.asarray(drive.gain), precision=4)} Nm/A"
+    motion = how.motion_of(recording)
+    signals = _Signals(recording.t, tau, motion, (f"{how.kinematics} positions, {origin}",))
+    whole = np.isfinite(np.hstack([tau, *motion])).all(axis=1)
+    fresh = np.concatenate([[True], np.diff(recording.t) > 0])
+    keep = whole & fresh
+    if keep.sum() < 4:
+        raise InvalidRecording(f"only {keep.sum()} rows are whole; at least 4 are needed")
+    if keep.all():
         return signals
-    words = f"resampled at {rate_hz:.6g} Hz: motion by cubic splines, torques by straight lines"
+    words = f"left out {np.sum(~whole)} rows with NaN and {np.sum(whole & ~fresh)} with a repeated time"
+    return replace(signals.changed(lambda x: x[keep], words), t=recording.t[keep])
+
+
+def _uniform(signals: _Signals, how: Preparation) -> _Signals:
+    grid = uniform_clock(signals.t, rate_hz=how.rate_hz, longest_gap_s=how.longest_gap_s)
+    if grid is signals.t:
+        return signals
+    words = (
+        f"resampled at {1 / (grid[1] - grid[0]):.6g} Hz: motion by cubic splines, torques by straight lines"
+    )
     return _Signals(
         grid,
         resample(signals.t, signals.tau, grid, smooth=False),

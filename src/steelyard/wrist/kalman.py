@@ -33,7 +33,7 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.signals import CausalMean
+from steelyard.signals import moving_mean
 from steelyard.wrist.recording import WrenchRecording
 from steelyard.wrist.samples import WrenchSamples, noise_of_differences, on_uniform_clock
 
@@ -296,12 +296,7 @@ def _mean(signals: Array, quaternion: Array, length: int) -> tuple[Array, Array]
     """The causal mean of signals, (N, n), and of the orientation, (N, 3, 3)."""
     same = np.sign((quaternion[1:] * quaternion[:-1]).sum(axis=1))
     aligned = quaternion * np.concatenate([[1.0], np.cumprod(same)])[:, None]
-    mean = CausalMean(length)
-    x = np.hstack([signals, aligned])
-    state = mean.init(x[0])
-    out = np.empty_like(x)
-    for k, row in enumerate(x):
-        state, out[k] = mean.step(state, row)
+    out = moving_mean(np.hstack([signals, aligned]), length, causal=True)
     return out[:, : signals.shape[1]], Rotation.from_quat(out[:, signals.shape[1] :]).as_matrix()
 
 

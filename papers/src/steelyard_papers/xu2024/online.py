@@ -26,7 +26,7 @@ from steelyard.identification import DynamicModel
 from steelyard.identification.problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.signals.stream import OnlineSample
+from steelyard.signals import OnlineSample
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.sample import Counts, checked_row, fault_of
 

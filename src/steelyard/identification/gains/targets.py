@@ -46,7 +46,7 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.identification.gains.correlation import widening
 from steelyard.identification.gains.drive_gains import DriveGains
 from steelyard.recording import Recording
-from steelyard.signals import central_differences, low_pass, resample, split_at_gaps
+from steelyard.signals import central_differences, low_pass, resample
 
 _SLOW = 0.03  # compensation of friction turns round at slower speeds, [rad/s]
 _CELLS = 12  # pieces of the friction law in each direction, at most
@@ -202,7 +202,7 @@ def _pieces(part: Recording) -> list[_Targets]:
             f"recording '{part.source}' has less than two whole rows of targets and motion"
         )
     rows = part.rows(whole)
-    pieces = split_at_gaps(rows, max(5 / rows.rate_hz, 0.05))
+    pieces = rows.split_at_gaps()
     return [_Targets.of(piece) for piece in pieces if len(piece) >= _FEWEST_ROWS]
 
 

@@ -1,6 +1,6 @@
 """Payloads while the arm moves: `init`, `step`, `estimate`; states are values."""
 
-from steelyard.signals.stream import OnlineSample
+from steelyard.signals import OnlineSample
 from steelyard.torque.online.direct import DirectEstimator, DirectOptions
 from steelyard.torque.online.sample import Counts
 from steelyard.torque.online.state import DirectState, Episode

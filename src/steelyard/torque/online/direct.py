@@ -27,7 +27,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.payload.physical import nearest_physical
-from steelyard.signals.stream import OnlineSample
+from steelyard.signals import OnlineSample
 from steelyard.torque.online.advice import OnlineAnswer, status_of
 from steelyard.torque.online.change import change_statistic
 from steelyard.torque.online.doubt import Doubt

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.signals.stream import OnlineSample
+from steelyard.signals import OnlineSample
 
 _LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
 _SPIKE = 20.0  # standard deviations
