@@ -42,10 +42,9 @@ from steelyard.wrist import (
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.wrist.dynamic import wrench_problem
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
-from steelyard.wrist.gravity import tilted_gravity
-from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures
+from steelyard.wrist.regressor import tilted_gravity
+from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures, regression_of_ten
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 MOTIONS, SEEDS = 5, 50
@@ -256,14 +255,14 @@ def strong_noise() -> Iterator[Figure]:
         samples, drift = noisy_samples(seed, clean=False)
         rest = measured(motion(seed % MOTIONS).postures, drift, np.random.default_rng(seed))
         static = weigh_static(find_postures(WrenchRecording.of_joints(rest, arm(), SENSOR)))
-        problem = wrench_problem(samples, static)
+        regression = regression_of_ten(samples, static)
         for name in names:
             if name == "ml":
                 payload = weigh_dynamic(samples, static)
                 value = payload.unconstrained.vector
                 covered.append(np.abs(value - LOAD.vector) < 1.96 * payload.std)
             else:
-                value = ESTIMATORS[name].estimate(problem).value
+                value = ESTIMATORS[name].estimate(regression).value
             inertia[name].append(np.linalg.norm(value[4:] - LOAD.vector[4:]))
             com[name].append(np.linalg.norm(value[1:4] / value[0] - LOAD.com))
         samples, _ = noisy_samples(seed, clean=True)

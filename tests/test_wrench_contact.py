@@ -18,8 +18,7 @@ from steelyard.io.wrench import (
 )
 from steelyard.report.wrench import contact_picture
 from steelyard.wrist import WrenchPayload, WrenchSamples, WristSensor
-from steelyard.wrist.gravity import tilted_gravity
-from steelyard.wrist.regressor import features, wrench_regressor
+from steelyard.wrist.regressor import features, tilted_gravity, wrench_regressor
 
 BODY = InertialParameters.from_com(4.0, [0.01, 0.02, 0.1], np.diag([0.05, 0.06, 0.03]), "sensor")
 DRIFT = np.array([2.0, -1.0, 3.0, 0.1, 0.2, -0.1])

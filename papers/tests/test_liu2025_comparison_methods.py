@@ -16,7 +16,7 @@ from steelyard.wrist import (
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.wrist.gravity import tilted_gravity
+from steelyard.wrist.regressor import tilted_gravity
 from steelyard_papers.liu2025.comparison_methods import method_1, method_2
 from steelyard_papers.liu2025.motions import Visits
 

@@ -4,18 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import InertialParameters
-from steelyard.wrist.calibration import calibrated_wrench_covariance
-from steelyard.wrist.covariance import long_run_sum
-from steelyard.wrist.estimators import (
-    ESTIMATORS,
-    RecursiveRestricted,
-    RecursiveTotalLeastSquares,
-)
-from steelyard.wrist.estimators.ratio import augmented, propagated_noise, smallest_ratio
-from steelyard.wrist.problem import WrenchProblem
+from steelyard.wrist.dynamic import calibrated_wrench_covariance
+from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted, RecursiveTotalLeastSquares
+from steelyard.wrist.regression import WrenchRegression, long_run_sum
 from steelyard.wrist.regressor import wrench_regressor
 
 BODY = InertialParameters.from_com(8.0, [0.03, -0.05, 0.12], np.diag([0.11, 0.08, 0.06]))
@@ -38,7 +33,7 @@ def problem(rng, *, N=800, noise=1.0, motion_noise=0.0, drift=None):
     p = 10 + exact.shape[2]
     noisy_x = x + rng.multivariate_normal(np.zeros(12), Sx, N) if motion_noise else x
     e = noise * rng.multivariate_normal(np.zeros(6), SW, N)
-    return WrenchProblem(
+    return WrenchRegression(
         noisy_x, np.tile(Sx, (N, 1, 1)), exact, wrench + e, SW, np.zeros(p), np.zeros((p, p))
     )
 
@@ -106,7 +101,7 @@ def test_recursive_total_equals_batch_at_every_step(rng):
     rows = problem(rng, N=60)
     recursion = RecursiveTotalLeastSquares()
     state = recursion.init(10)
-    Z = augmented(rows)
+    Z = rows.augmented
     for k, piece in enumerate(Z):
         state = recursion.step(state, piece)
         if k in (9, 30, 59):
@@ -124,15 +119,16 @@ def test_recursive_restricted_equals_the_generalised_eigenproblem(forgetting, rn
     for k in range(len(rows)):
         state = recursion.step(state, rows.x[k], rows.x_covariance[k], rows.wrench[k])
     M, P, weights = recursion.forms(state)
-    Z, age = augmented(rows), forgetting ** np.arange(len(rows) - 1, -1, -1)
+    Z, age = rows.augmented, forgetting ** np.arange(len(rows) - 1, -1, -1)
     W = np.diag(weights)
     batch = np.einsum("n,nia,ij,njb->ab", age, Z, W, Z, optimize=True)
     np.testing.assert_allclose(M, batch, rtol=1e-6, atol=1e-6 * np.abs(batch).max())
-    noise = propagated_noise(rows, W) * age.mean()
-    np.testing.assert_allclose(P[:10, :10], noise[:10, :10], rtol=1e-9, atol=1e-12)
-    value, ratio = smallest_ratio(batch, P)
-    np.testing.assert_allclose(recursion.value(state), value, atol=2e-3)
-    assert ratio == pytest.approx(1.0, abs=0.1)
+    noise = rows.regressor_noise(W) * age.mean()
+    np.testing.assert_allclose(P[:10, :10], noise, rtol=1e-9, atol=1e-12)
+    values, vectors = eigh(P, batch)  # P v = v / mu: the last has the smallest ratio mu
+    v = vectors[:, -1]
+    np.testing.assert_allclose(recursion.value(state), -v[:-1] / v[-1], atol=2e-3)
+    assert 1 / values[-1] == pytest.approx(1.0, abs=0.1)
 
 
 def test_forgetting_follows_a_load_that_changes(rng):

@@ -9,15 +9,17 @@ from steelyard.robot import load_robot
 from steelyard.signals import central_differences, low_pass
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
-from steelyard.wrist.gravity import inclination, tilted_gravity, tilted_gravity_slope
-from steelyard.wrist.kalman import IntegratorFilter, PoseKalmanFilter
-from steelyard.wrist.problem import noise_of_rows, row_slope
+from steelyard.wrist import PoseKalmanFilter
+from steelyard.wrist.regression import WrenchRegression
 from steelyard.wrist.regressor import (
     FEATURES,
     feature_covariance,
-    feature_slope,
     features,
+    inclination,
+    tilt_columns,
+    tilted_gravity,
     wrench_regressor,
+    wrench_slope,
     wrench_tensor,
 )
 from steelyard.wrist.samples import zero_phase_gain
@@ -59,7 +61,7 @@ def test_the_wrench_is_linear_in_features_and_parameters(rng):
     x, phi = rng.normal(size=(6, 12)), rng.normal(size=10)
     assert len(FEATURES) == 12
     wrench = wrench_regressor(x) @ phi
-    np.testing.assert_allclose(wrench, x @ row_slope(phi).T, rtol=1e-12)
+    np.testing.assert_allclose(wrench, x @ wrench_slope(phi).T, rtol=1e-12)
     np.testing.assert_allclose(wrench, np.einsum("nl,lij,j->ni", x, wrench_tensor(), phi), rtol=1e-12)
     assert not wrench_tensor().flags.writeable
 
@@ -73,12 +75,14 @@ def test_a_filter_on_both_sides_changes_no_parameter(rng):
 
 def test_the_slope_of_the_features_is_their_finite_difference(rng):
     g, a, w, alpha = rng.normal(size=(4, 1, 3))
-    slope, h = feature_slope(w)[0], 1e-6
+    h = 1e-6
     for j in range(9):
         step = np.zeros(9)
         step[j] = h
         ends = [features(g, a + s * step[:3], w + s * step[3:6], alpha + s * step[6:])[0] for s in (1, -1)]
-        np.testing.assert_allclose(slope[:, j], (ends[0] - ends[1]) / (2 * h), atol=1e-8)
+        slope = (ends[0] - ends[1]) / (2 * h)
+        unit = np.outer(step, step)[None] / h**2  # an error of one signal alone
+        np.testing.assert_allclose(feature_covariance(w, unit)[0], np.outer(slope, slope), atol=1e-8)
 
 
 def test_noise_of_the_motion_becomes_noise_of_features_without_bias(rng):
@@ -107,22 +111,30 @@ def test_the_noise_that_rows_carry_is_the_expectation(rng):
         for value, vector in zip(values, vectors.T, strict=True):
             dY = np.tensordot(vector, T, axes=1)
             total += value * dY.T @ W @ dY
-    np.testing.assert_allclose(noise_of_rows(Sx, W), total, rtol=1e-9)
-    np.testing.assert_allclose(noise_of_rows(Sx, np.tile(W, (3, 1, 1))), total, rtol=1e-9)
+    nothing = np.zeros((3, 6, 0)), np.zeros((3, 6)), np.eye(6), np.zeros(10), np.zeros((10, 10))
+    rows = WrenchRegression(rng.normal(size=(3, 12)), Sx, *nothing)
+    np.testing.assert_allclose(rows.regressor_noise(W), total, rtol=1e-9)
+    np.testing.assert_allclose(rows.regressor_noise(np.tile(W, (3, 1, 1))), total, rtol=1e-9)
 
 
 @pytest.mark.parametrize("nominal", [[0, 0, -9.81], [0, 9.81, 0], [0, 0, 9.81], [3.0, -4.0, 8.0]])
-def test_tilt_there_and_back_with_its_slope(nominal):
+def test_tilt_there_and_back_with_its_slope(nominal, rng):
     nominal, angles, h = np.array(nominal, dtype=float), np.array([0.07, -0.11]), 1e-6
     g = tilted_gravity(nominal, angles)
     np.testing.assert_allclose(np.linalg.norm(g), np.linalg.norm(nominal))
     np.testing.assert_allclose(inclination(nominal, 3.0 * g), angles, atol=1e-12)
     np.testing.assert_allclose(tilted_gravity(nominal, [0, 0]), nominal, atol=1e-12)
-    slope = tilted_gravity_slope(nominal, angles)
+    phi, R = rng.normal(size=10), Rotation.random(4, random_state=1).as_matrix()
+
+    def at_rest(both):
+        u = np.einsum("nji,j->ni", R, tilted_gravity(nominal, both))
+        return wrench_regressor(np.column_stack([u, np.zeros((4, 9))])) @ phi
+
+    slope = tilt_columns(phi, R, nominal, angles)
     for k in range(2):
         step = h * np.eye(2)[k]
-        numeric = (tilted_gravity(nominal, angles + step) - tilted_gravity(nominal, angles - step)) / (2 * h)
-        np.testing.assert_allclose(slope[:, k], numeric, atol=1e-8)
+        numeric = (at_rest(angles + step) - at_rest(angles - step)) / (2 * h)
+        np.testing.assert_allclose(slope[:, :, k], numeric, atol=1e-7)
 
 
 def test_gravity_of_a_tilted_base_is_that_of_the_paper():
@@ -150,8 +162,7 @@ def test_the_pose_filter_follows_a_motion_and_tells_its_noise(rng):
     a_base = np.column_stack([-0.8 * np.sin(2 * t), -0.9 * np.cos(3 * t), 0 * t])
     rate = 1.5
     rotation = Rotation.from_rotvec(np.column_stack([0 * t, 0 * t, rate * np.sin(t)]))
-    one = IntegratorFilter(step, std, 1.0)
-    filters = PoseKalmanFilter(one, one)
+    filters = PoseKalmanFilter(step, std, std)
     for noisy in (0.0, std):
         measured = position + noisy * rng.normal(size=position.shape)
         quaternion = (rotation * Rotation.from_rotvec(noisy * rng.normal(size=(N, 3)))).as_quat()
@@ -166,6 +177,6 @@ def test_the_pose_filter_follows_a_motion_and_tells_its_noise(rng):
         assert np.abs(late).max() < 0.4
         if noisy == 0.0:
             lag = late
-    spread = np.sqrt(np.diag(one.noise_through(1)))
-    np.testing.assert_allclose((late - lag)[:, :3].std(), spread[2], rtol=0.15)
-    np.testing.assert_allclose((late - lag)[:, 3:].std(), spread[1], rtol=0.15)
+    expected = np.sqrt(np.diag(filters.noise()))
+    np.testing.assert_allclose((late - lag)[:, :3].std(), expected[0], rtol=0.15)
+    np.testing.assert_allclose((late - lag)[:, 3:].std(), expected[3], rtol=0.15)

@@ -21,7 +21,7 @@ from steelyard.wrist import (
     weigh_static,
 )
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.gravity import tilted_gravity
+from steelyard.wrist.regressor import tilted_gravity
 
 TILT = np.radians([1.8, -2.3])
 LOAD = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))

@@ -26,7 +26,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import checked_transform
 from steelyard.wrist.payload import WrenchPayload
-from steelyard.wrist.problem import row_slope
+from steelyard.wrist.regressor import wrench_slope
 from steelyard.wrist.samples import WrenchSamples
 
 ContactFrame = Literal["sensor", "tool", "base"]
@@ -233,7 +233,7 @@ def _covariance(payload: WrenchPayload, samples: WrenchSamples, x: Array) -> Arr
         guess = (payload.body.mass * _TYPICAL_RADIUS**2) ** 2
         sigma[range(4, 10), range(4, 10)] = guess
     C = payload.slope(x, samples.R_base_sensor)
-    B = row_slope(payload.body.vector)
+    B = wrench_slope(payload.body.vector)
     motion = B @ samples.feature_covariance @ B.T
     return np.asarray(samples.wrench_covariance + motion + C @ sigma @ C.transpose(0, 2, 1))
 

@@ -29,8 +29,7 @@ from steelyard.io.binary import pyarrow
 from steelyard.io.recordings import file_kind
 from steelyard.saved import replacing
 from steelyard.wrist.payload import WrenchPayload
-from steelyard.wrist.recording import WrenchRecording
-from steelyard.wrist.sensor import WristSensor
+from steelyard.wrist.recording import WrenchRecording, WristSensor
 
 _KEYS = {
     "name", "convention", "frame", "translation", "rotation_rpy_degrees", "yaw", "range", "noise",

@@ -2,12 +2,10 @@
 
 from steelyard.wrist.dynamic import weigh_dynamic
 from steelyard.wrist.kalman import PoseKalmanFilter, samples_from_pose
-from steelyard.wrist.kinematics import samples_from_imu, samples_from_joints
 from steelyard.wrist.payload import WrenchPayload, payload_at_rest
-from steelyard.wrist.recording import WrenchRecording
+from steelyard.wrist.recording import WrenchRecording, WristSensor
 from steelyard.wrist.rest import Postures, RestRule, find_postures
-from steelyard.wrist.samples import WrenchSamples
-from steelyard.wrist.sensor import WristSensor
+from steelyard.wrist.samples import WrenchSamples, samples_from_imu, samples_from_joints
 from steelyard.wrist.static import StaticWeight, weigh_static
 
 __all__ = [

@@ -5,6 +5,17 @@ covariance are a prior, so that the uncertainty of drift and tilt is in the answ
 weigh rows take drift and tilt as they are. Without one, all are estimated together. The tilt enters the
 wrench through u = R' g(U, V) - a; the columns of U and V are the derivatives there, and the problem is set
 up anew at each tilt until it stays.
+
+**How noisy the wrench really is.** Errors in variables need the ratio of two noises, and a sensor's data
+sheet tells only one part of the wrench's: cables, hysteresis and cross-talk come on top. If it is taken too
+small, total least squares blames the motion for everything, and the inertia explodes. But the noise Sx of the
+motion alone is enough for a consistent answer,
+
+    (sum Y'WY - E[dY'WdY]) theta = sum Y'W wrench          (corrected least squares, any W)
+
+and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows, axis by axis. It is
+never taken smaller than the sensor's own noise, nor larger while the noise of the motion, which is itself
+known to some ten percent only, explains the residuals.
 """
 
 from __future__ import annotations
@@ -18,18 +29,19 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload.physical import nearest_physical
-from steelyard.wrist.calibration import calibrated_wrench_covariance
-from steelyard.wrist.estimators import LeastSquares, MaximumLikelihood, WeightedLeastSquares
-from steelyard.wrist.gravity import checked_gravity, tilted_gravity, tilted_gravity_slope
+from steelyard.wrist.estimators import ESTIMATORS
 from steelyard.wrist.payload import UNKNOWNS, WrenchPayload
-from steelyard.wrist.problem import WrenchEstimator, WrenchFit, WrenchProblem
-from steelyard.wrist.regressor import wrench_regressor
+from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
+from steelyard.wrist.regressor import checked_gravity, tilt_columns, tilted_gravity, wrench_slope
 from steelyard.wrist.samples import WrenchSamples
 from steelyard.wrist.static import StaticWeight
 
 _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
 _SIGNIFICANT = 4.5
 _TILTS = 6
+_ROUNDS = 6
+_KNOWN = 1.25  # times its variance: what the noise of the motion may explain
+_LEAST = 0.02  # of the curvature must be left in every direction, else the correction is not used
 _STATIC = [0, 1, 2, 3, *range(10, 18)]  # where the twelve numbers of the static stage are among the eighteen
 
 
@@ -43,34 +55,29 @@ class _Setting:
     information: Array  # prior, (18, 18)
     prior: Array  # (18,)
     free: NDArray[np.int64]  # which of the eighteen are unknown
-    slopes: bool = False
+    drifting: bool = False  # whether the drift moves in time
 
-    def problem(self) -> WrenchProblem:
+    def regression(self) -> WrenchRegression:
         """The regression at the present tilt; the unknown tilt is what is to be added to it."""
         samples, angles = self.samples, self.value[16:]
-        x = samples.features(tilted_gravity(self.nominal, angles))
         N = len(samples)
-        by_tilt = np.einsum("nji,jk->nik", samples.R_base_sensor, tilted_gravity_slope(self.nominal, angles))
-        nothing = np.zeros((N, 9))
-        tilts = [
-            wrench_regressor(np.column_stack([by_tilt[:, :, k], nothing])) @ self.value[:10] for k in range(2)
-        ]
-        columns = np.concatenate([np.tile(np.eye(6), (N, 1, 1)), np.stack(tilts, axis=2)], axis=2)
+        tilt = tilt_columns(self.value[:10], samples.R_base_sensor, self.nominal, angles)
+        columns = np.concatenate([np.tile(np.eye(6), (N, 1, 1)), tilt], axis=2)
         chosen = self.free[self.free >= 10] - 10
         exact = [columns[:, :, chosen]]
         known = [k for k in range(6) if k not in chosen]
         wrench = samples.wrench - columns[:, :, known] @ self.value[10:][known]
-        if self.slopes:
+        if self.drifting:
             exact.append((samples.t - samples.t.mean())[:, None, None] * np.eye(6))
         prior, L = self.prior.copy(), self.information
         prior[16:] -= angles
-        more = 6 * self.slopes
+        more = 6 * self.drifting
         p = len(self.free) + more
         value, information = np.zeros(p), np.zeros((p, p))
         value[: p - more] = prior[self.free]
         information[: p - more, : p - more] = L[np.ix_(self.free, self.free)]
-        return WrenchProblem(
-            x,
+        return WrenchRegression(
+            samples.features(tilted_gravity(self.nominal, angles)),
             samples.feature_covariance,
             np.concatenate(exact, axis=2),
             wrench,
@@ -102,20 +109,20 @@ def weigh_dynamic(
 
     Args:
         samples: wrench and motion
-        static: what postures at rest told: drift, tilt, mass, centre of mass; None to estimate all at once
-        estimator: how; `MaximumLikelihood()` by default
+        static: drift, tilt, mass and centre of mass from postures at rest; None to estimate all at once
+        estimator: one of `steelyard.wrist.estimators.ESTIMATORS`; maximum likelihood by default
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; as in `static`, else upright
         tilt: whether the base may be tilted; with `static`, that stage decides
         drift_again: the zero drift has changed since the static stage: estimate it anew
     """
-    estimator = estimator or MaximumLikelihood()
+    estimator = estimator or ESTIMATORS["ml"]
     setting = _setting(samples, static, estimator, gravity_base=gravity_base, tilt=tilt, anew=drift_again)
     if 6 * len(samples) <= len(setting.free) + 6:
         raise InvalidSamples(f"{len(samples)} samples are too few for {len(setting.free)} unknowns")
     trend, trend_std = _trend(setting)
     moves = bool((np.abs(trend) > _SIGNIFICANT * trend_std).any())
-    setting = replace(setting, slopes=moves)
-    noise = calibrated_wrench_covariance(setting.problem())
+    setting = replace(setting, drifting=moves)
+    noise = calibrated_wrench_covariance(setting.regression())
     setting = replace(setting, samples=replace(samples, wrench_covariance=noise))
     setting, fit = _solve(setting, estimator)
     if setting.value[0] < 0 and setting.value[0] < -3 * np.sqrt(fit.covariance[0, 0]):
@@ -124,19 +131,6 @@ def weigh_dynamic(
             " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse)"
         )
     return _answer(setting, fit, estimator, trend=trend, trend_std=trend_std, moves=moves)
-
-
-def wrench_problem(samples: WrenchSamples, static: StaticWeight, phi: Array | None = None) -> WrenchProblem:
-    """The regression of the ten parameters alone, drift and tilt taken from the static stage.
-
-    Args:
-        samples: wrench and motion
-        static: what postures at rest told
-        phi: first guess of the ten, (10,); a point mass from the static stage by default
-    """
-    setting = _setting(samples, static, LeastSquares(), gravity_base=None, tilt=True, anew=False)
-    problem = setting.problem()
-    return replace(problem, prior_value=setting.value[:10] if phi is None else phi)
 
 
 def _setting(
@@ -154,7 +148,7 @@ def _setting(
         nominal = checked_gravity((0.0, 0.0, -9.81) if gravity_base is None else gravity_base)
         free = everything if tilt else everything[:16]
         start = _Setting(samples, nominal, value, L, value, everything[:16])
-        first, _ = start.moved(LeastSquares().estimate(start.problem()))
+        first, _ = start.moved(ESTIMATORS["ls"].estimate(start.regression()))
         return _Setting(samples, nominal, first.value, L, first.value, free)
     nominal = static.nominal_gravity if gravity_base is None else checked_gravity(gravity_base)
     value[_STATIC] = static.value
@@ -183,9 +177,47 @@ def _without_drift(L: Array) -> Array:
     return out
 
 
+def calibrated_wrench_covariance(regression: WrenchRegression) -> Array:
+    """The covariance of the wrench's errors that the residuals show, diagonal, (6, 6).
+
+    Args:
+        regression: its own wrench covariance is the least
+    """
+    theta = ESTIMATORS["wls"].estimate(regression).value
+    Y, L = regression.regressor, regression.prior_information
+    least, Sx = np.diag(regression.wrench_covariance), regression.x_covariance.mean(axis=0)
+    variance = least
+    for _ in range(_ROUNDS):
+        motion = wrench_slope(theta[:10]) @ Sx @ wrench_slope(theta[:10]).T
+        residual = regression.wrench - Y @ theta
+        before = variance
+        squares = (residual**2).mean(axis=0)
+        beyond = squares > least + _KNOWN * np.diag(motion)
+        variance = np.where(beyond, np.maximum(squares - np.diag(motion), least), least)
+        W = np.linalg.inv(np.diag(variance) + motion)
+        theta = _corrected(regression, Y, W, L, theta)
+        if np.allclose(before, variance, rtol=1e-3):
+            break
+    return np.diag(variance)
+
+
+def _corrected(regression: WrenchRegression, Y: Array, W: Array, L: Array, theta: Array) -> Array:
+    """Corrected least squares; the present value where the correction would leave too little."""
+    WY = W @ Y
+    H = np.tensordot(Y, WY, axes=([0, 1], [0, 1]))
+    left = H.copy()
+    left[:10, :10] -= regression.regressor_noise(W)
+    whole = np.linalg.cholesky(H + L + 1e-12 * np.diag(np.diag(H)))
+    share = np.linalg.eigvalsh(np.linalg.solve(whole, np.linalg.solve(whole, left + L).T))
+    if share[0] < _LEAST:
+        return theta
+    moment = np.tensordot(WY, regression.wrench, axes=([0, 1], [0, 1]))
+    return np.asarray(np.linalg.solve(left + L, moment + L @ regression.prior_value))
+
+
 def _solve(setting: _Setting, estimator: WrenchEstimator) -> tuple[_Setting, WrenchFit]:
     for _ in range(_TILTS):
-        fit = estimator.estimate(setting.problem())
+        fit = estimator.estimate(setting.regression())
         setting, change = setting.moved(fit)
         if change < 1e-7:
             break
@@ -199,7 +231,7 @@ def _trend(setting: _Setting) -> tuple[Array, Array]:
     here = replace(setting, free=free)
     if not set(drift) <= set(setting.free):
         here = replace(here, information=np.zeros((18, 18)))
-    fit = WeightedLeastSquares().estimate(replace(here, slopes=True).problem())
+    fit = ESTIMATORS["wls"].estimate(replace(here, drifting=True).regression())
     return fit.value[-6:], np.sqrt(np.diag(fit.covariance)[-6:])
 
 

@@ -23,7 +23,7 @@ at least delays both alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -35,13 +35,13 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.signals import moving_mean
 from steelyard.wrist.recording import WrenchRecording
-from steelyard.wrist.samples import WrenchSamples, noise_of_differences, on_uniform_clock
+from steelyard.wrist.samples import WrenchSamples, noise_of_differences, on_uniform_clock, wrench_noise
 
 _JERKS = 10.0 ** np.arange(-3, 7.01, 0.5)
 _LEAST_NOISE = 1e-9
 
 
-class PoseState(NamedTuple):
+class _PoseState(NamedTuple):
     """The state of the filter.
 
     Attributes:
@@ -58,7 +58,7 @@ class PoseState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class IntegratorFilter:
+class _IntegratorFilter:
     """The Kalman filter of one axis: three integrators driven by white jerk, the first one measured.
 
     Attributes:
@@ -97,11 +97,7 @@ class IntegratorFilter:
         return gain * unit / self.noise, float((ahead[0, 0] + 1.0) * self.noise**2)
 
     def gains(self, count: int) -> Array:
-        """The gains from the first sample on, when nothing is known but the position, (count, 3).
-
-        Args:
-            count: how many
-        """
+        """The gains from the first sample on, when nothing is known but the position, (count, 3)."""
         F, Q, R = self.transition, self.process, self.noise**2
         P = np.diag([R, 1.0, 100.0])
         K = np.empty((count, 3))
@@ -113,11 +109,7 @@ class IntegratorFilter:
         return K
 
     def likelihood(self, positions: Array) -> float:
-        """The logarithm of the likelihood of measured positions, steady gains assumed.
-
-        Args:
-            positions: (N, n), starting anywhere
-        """
+        """The logarithm of the likelihood of measured positions, (N, n), steady gains assumed."""
         gain, variance = self.steady()
         F = self.transition
         b, a = ss2tf(
@@ -128,11 +120,7 @@ class IntegratorFilter:
         return float(-0.5 * (late**2 / variance + np.log(variance)).sum())
 
     def noise_through(self, mean_length: int) -> Array:
-        """The covariance of (position, velocity, acceleration) behind a mean, from noise alone, (3, 3).
-
-        Args:
-            mean_length: samples of the moving mean behind the filter
-        """
+        """The covariance of (position, velocity, acceleration) behind a mean, from noise alone, (3, 3)."""
         gain, _ = self.steady()
         F = self.transition
         closed = (np.eye(3) - np.outer(gain, [1, 0, 0])) @ F
@@ -147,13 +135,10 @@ class IntegratorFilter:
         smooth = np.column_stack([np.convolve(response[:, i], window) for i in range(3)])
         return np.asarray(self.noise**2 * smooth.T @ smooth)
 
-    def tuned(self, positions: Array) -> IntegratorFilter:
-        """The filter with the jerk under which these positions are most likely.
-
-        Args:
-            positions: (N, n)
-        """
-        made = [IntegratorFilter(self.step_s, self.noise, float(jerk)) for jerk in _JERKS]
+    @classmethod
+    def tuned(cls, step_s: float, noise: float, positions: Array) -> _IntegratorFilter:
+        """The filter with the jerk under which these positions, (N, n), are most likely."""
+        made = [cls(step_s, noise, float(jerk)) for jerk in _JERKS]
         return max(made, key=lambda one: one.likelihood(positions))
 
 
@@ -162,21 +147,74 @@ class PoseKalmanFilter:
     """The causal filter on poses: `init`, `step`; the state is a value.
 
     Attributes:
-        linear: of the three positions
-        angular: of the three rotations
+        step_s: time between two samples, [s]
+        position_std: standard deviation of a measured position, [m]
+        rotation_std: standard deviation of a measured orientation, [rad]
+        position_jerk: intensity of the jerk of the position, [m^2/s^5]
+        rotation_jerk: intensity of the jerk of the orientation, [rad^2/s^5]
+        settle: after so many samples the gains stay [samples]
     """
 
-    linear: IntegratorFilter
-    angular: IntegratorFilter
+    step_s: float
+    position_std: float
+    rotation_std: float
+    position_jerk: float = 1.0
+    rotation_jerk: float = 1.0
     settle: int = 500
+    _linear: _IntegratorFilter = field(init=False, repr=False)
+    _angular: _IntegratorFilter = field(init=False, repr=False)
+    _gains: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.linear.step_s != self.angular.step_s:
-            raise InvalidSamples("both parts of the filter must have the same step")
-        object.__setattr__(self, "_linear_gains", self.linear.gains(self.settle))
-        object.__setattr__(self, "_angular_gains", self.angular.gains(self.settle))
+        linear = _IntegratorFilter(self.step_s, self.position_std, self.position_jerk)
+        angular = _IntegratorFilter(self.step_s, self.rotation_std, self.rotation_jerk)
+        object.__setattr__(self, "_linear", linear)
+        object.__setattr__(self, "_angular", angular)
+        both = np.array([linear.gains(self.settle), angular.gains(self.settle)])
+        object.__setattr__(self, "_gains", both)
 
-    def init(self, position: Array, quaternion: Array) -> PoseState:
+    @classmethod
+    def tuned(
+        cls,
+        step_s: float,
+        position: Array,
+        quaternion: Array,
+        *,
+        position_std: float | None = None,
+        rotation_std: float | None = None,
+    ) -> PoseKalmanFilter:
+        """The filter with the jerk under which a measured motion is most likely.
+
+        Args:
+            step_s: time between two samples, [s]
+            position: measured, (N, 3) [m], in the base frame
+            quaternion: R_base_sensor as (x, y, z, w), measured, (N, 4)
+            position_std: noise of the position, [m]; from its differences by default
+            rotation_std: noise of the orientation, [rad]; from its differences by default
+        """
+        R = Rotation.from_quat(quaternion)
+        turns = (R[:-1].inv() * R[1:]).as_rotvec()
+        path = np.concatenate([np.zeros((1, 3)), np.cumsum(turns, axis=0)])
+        parts = []
+        for x, std in ((position, position_std), (path, rotation_std)):
+            noise = float(np.sqrt((noise_of_differences(x) ** 2).mean())) if std is None else std
+            parts.append(_IntegratorFilter.tuned(step_s, max(noise, _LEAST_NOISE), x))
+        linear, angular = parts
+        return cls(step_s, linear.noise, angular.noise, linear.jerk, angular.jerk)
+
+    def noise(self, mean_length: int = 1) -> Array:
+        """The covariance of (acceleration, angular velocity, angular acceleration) from noise alone, (9, 9).
+
+        Args:
+            mean_length: samples of a moving mean behind the filter
+        """
+        linear, angular = (one.noise_through(mean_length) for one in (self._linear, self._angular))
+        covariance = np.zeros((9, 9))
+        covariance[:3, :3] = linear[2, 2] * np.eye(3)
+        covariance[3:, 3:] = np.kron(angular[1:, 1:], np.eye(3))
+        return covariance
+
+    def init(self, position: Array, quaternion: Array) -> _PoseState:
         """The state of a sensor at rest.
 
         Args:
@@ -185,9 +223,9 @@ class PoseKalmanFilter:
         """
         linear = np.zeros((3, 3))
         linear[0] = position
-        return PoseState(linear, np.array(quaternion, dtype=float), np.zeros((2, 3)), 0)
+        return _PoseState(linear, np.array(quaternion, dtype=float), np.zeros((2, 3)), 0)
 
-    def step(self, state: PoseState, position: Array, quaternion: Array) -> PoseState:
+    def step(self, state: _PoseState, position: Array, quaternion: Array) -> _PoseState:
         """The next state.
 
         Args:
@@ -195,18 +233,16 @@ class PoseKalmanFilter:
             position: measured, (3,) [m], in the base frame
             quaternion: R_base_sensor as (x, y, z, w), measured, (4,)
         """
-        k = min(state.k, self.settle - 1)
-        T = self.linear.step_s
-        K: Array = self._linear_gains[k]  # type: ignore[attr-defined]
-        linear = self.linear.transition @ state.linear
+        K, G = self._gains[:, min(state.k, self.settle - 1)]
+        T = self.step_s
+        linear = self._linear.transition @ state.linear
         linear = linear + K[:, None] * (position - linear[0])
-        G: Array = self._angular_gains[k]  # type: ignore[attr-defined]
         w, alpha = state.angular
         ahead = _times(state.quaternion, _exponential(T * w + T**2 / 2 * alpha))
         y = _logarithm(_times(_conjugate(ahead), quaternion))
         turned = _times(ahead, _exponential(G[0] * y))
         angular = np.array([w + T * alpha + G[1] * y, alpha + G[2] * y])
-        return PoseState(linear, turned / np.sqrt(turned @ turned), angular, state.k + 1)
+        return _PoseState(linear, turned / np.sqrt(turned @ turned), angular, state.k + 1)
 
 
 def samples_from_pose(
@@ -237,47 +273,27 @@ def samples_from_pose(
     )
     step_s = float((t[-1] - t[0]) / (len(t) - 1))
     quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
-    turns = (Rotation.from_quat(quaternion[:-1]).inv() * Rotation.from_quat(quaternion[1:])).as_rotvec()
-    path = np.concatenate([np.zeros((1, 3)), np.cumsum(turns, axis=0)])
-    noise = _pose_noise(position, path, position_std, rotation_std)
-    filters = [
-        IntegratorFilter(step_s, std, 1.0).tuned(x) for std, x in zip(noise, (position, path), strict=True)
-    ]
-    kinematics = _filtered(PoseKalmanFilter(filters[0], filters[1]), position, quaternion)
+    kalman = PoseKalmanFilter.tuned(
+        step_s, position, quaternion, position_std=position_std, rotation_std=rotation_std
+    )
+    kinematics = _filtered(kalman, position, quaternion)
     smoothed, orientation = _mean(np.hstack([kinematics[1], wrench]), kinematics[0], mean_length)
     start = max(int(settle_s / step_s), mean_length)
     if len(t) - start < 20:
         raise InvalidSamples(f"{len(t)} rows are too few: the filter needs {settle_s:g} s to settle")
-    linear, angular = (one.noise_through(mean_length) for one in filters)
-    covariance = np.zeros((9, 9))
-    covariance[:3, :3] = linear[2, 2] * np.eye(3)
-    covariance[3:, 3:] = np.kron(angular[1:, 1:], np.eye(3))
-    sensor_noise = recording.sensor.noise
-    wrench_noise = noise_of_differences(wrench) if sensor_noise is None else sensor_noise
-    wrench_noise = np.maximum(wrench_noise, 1e-5 * np.abs(wrench).max() + 1e-12)
     steps = (words, "motion from the pose by a causal Kalman filter", f"causal mean of {mean_length} samples")
     return WrenchSamples(
         t[start:],
         smoothed[start:, 9:],
-        np.diag(wrench_noise**2 / mean_length),
+        np.diag(wrench_noise(recording, wrench) ** 2 / mean_length),
         orientation[start:],
         smoothed[start:, :3],
         smoothed[start:, 3:6],
         smoothed[start:, 6:9],
-        np.tile(covariance, (len(t) - start, 1, 1)),
+        np.tile(kalman.noise(mean_length), (len(t) - start, 1, 1)),
         recording.sensor,
         (*recording.notes, *steps),
     )
-
-
-def _pose_noise(
-    position: Array, path: Array, position_std: float | None, rotation_std: float | None
-) -> tuple[float, float]:
-    if position_std is None:
-        position_std = float(np.sqrt((noise_of_differences(position) ** 2).mean()))
-    if rotation_std is None:
-        rotation_std = float(np.sqrt((noise_of_differences(path) ** 2).mean()))
-    return max(position_std, _LEAST_NOISE), max(rotation_std, _LEAST_NOISE)
 
 
 def _filtered(kalman: PoseKalmanFilter, position: Array, quaternion: Array) -> tuple[Array, Array]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, freeze
 from steelyard.inertia import InertialParameters, frame_change_matrix
-from steelyard.wrist.gravity import tilted_gravity, tilted_gravity_slope
-from steelyard.wrist.regressor import wrench_regressor
+from steelyard.wrist.regressor import tilt_columns, tilted_gravity, wrench_regressor
 from steelyard.wrist.static import StaticWeight
 
 UNKNOWNS = (
@@ -56,13 +55,10 @@ class WrenchPayload:
     made_by: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name in (
-            "drift", "inclination", "nominal_gravity", "full_covariance", "noise", "trend", "trend_std",
+        freeze(
+            self, "drift", "inclination", "nominal_gravity", "full_covariance", "noise", "trend", "trend_std",
             "T_flange_sensor",
-        ):  # fmt: skip
-            array = np.array(getattr(self, name), dtype=float)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        )  # fmt: skip
         object.__setattr__(self, "made_by", tuple(self.made_by))
 
     @property
@@ -116,16 +112,8 @@ class WrenchPayload:
             x: features of the motion under `gravity_base`, (N, 12)
             R_base_sensor: (N, 3, 3)
         """
-        by_tilt = np.einsum(
-            "nji,jk->nik", R_base_sensor, tilted_gravity_slope(self.nominal_gravity, self.inclination)
-        )
-        nothing = np.zeros((len(x), 9))
-        columns = [
-            wrench_regressor(np.column_stack([by_tilt[:, :, k], nothing])) @ self.body.vector
-            for k in range(2)
-        ]
-        identity = np.tile(np.eye(6), (len(x), 1, 1))
-        return np.concatenate([wrench_regressor(x), identity, np.stack(columns, axis=2)], axis=2)
+        tilt = tilt_columns(self.body.vector, R_base_sensor, self.nominal_gravity, self.inclination)
+        return np.concatenate([wrench_regressor(x), np.tile(np.eye(6), (len(x), 1, 1)), tilt], axis=2)
 
     def in_flange(self, flange: str = "flange") -> tuple[InertialParameters, Array]:
         """The body in the flange frame, and the covariance of its ten numbers there, (10, 10).

@@ -1,4 +1,4 @@
-"""A recording of a wrist sensor: wrench and orientation, with or without a robot.
+"""A wrist sensor and what it records: wrench and orientation, with or without a robot.
 
 At the door the wrench is brought into one frame and one convention: the sensor frame, and what the load does
 to the sensor. How it came is kept in `notes`.
@@ -7,18 +7,90 @@ to the sensor. How it came is kept in `notes`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from steelyard.arrays import Array, Mask
+from steelyard.arrays import Array, Mask, freeze
 from steelyard.errors import InvalidRecording
-from steelyard.recording import Recording
+from steelyard.inertia import checked_transform
+from steelyard.recording import Recording, WrenchConvention
 from steelyard.robot import RobotModel
-from steelyard.wrist.sensor import WristSensor
 
-_MOTION = ("position", "acceleration", "angular_velocity", "angular_acceleration")
+WrenchFrame = Literal["sensor", "base"]
+
+_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+_ALMOST = 0.999  # of the range: a reading there is not a measurement
+_FEWEST_FLAT = 20  # rows at one extreme value, the other axes moving: a sensor that has hit its end
+_MOTION = ("position", "acceleration", "angular_velocity")
+_SIGNALS = ("t", "wrench", "R_base_sensor", *_MOTION, "temperature")
+
+
+@dataclass(frozen=True, eq=False)
+class WristSensor:
+    """A force/torque sensor at the wrist.
+
+    Attributes:
+        name: of the sensor
+        convention: what the load does to the sensor, or the reverse
+        frame: 'sensor', or 'base' where the driver has rotated the wrench already
+        T_flange_sensor: the sensor in the flange frame, (4, 4)
+        yaw_known: False when the sensor may be turned about the flange's z axis by an unknown angle
+        reach: largest wrench of each axis, (6,) [N, Nm]; infinite where unknown
+        noise: standard deviation of a reading, (6,) [N, Nm]; None to estimate it from the readings
+    """
+
+    name: str = "sensor"
+    convention: WrenchConvention = "load_on_sensor"
+    frame: WrenchFrame = "sensor"
+    T_flange_sensor: Array = field(default_factory=lambda: np.eye(4))
+    yaw_known: bool = True
+    reach: Array = field(default_factory=lambda: np.full(6, np.inf))
+    noise: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.convention not in get_args(WrenchConvention):
+            raise InvalidRecording(
+                f"convention must be {' or '.join(map(repr, get_args(WrenchConvention)))},"
+                f" got '{self.convention}'"
+            )
+        if self.frame not in get_args(WrenchFrame):
+            raise InvalidRecording(f"a wrench is in frame 'sensor' or 'base', got '{self.frame}'")
+        if self.frame == "base" and not self.yaw_known:
+            raise InvalidRecording(
+                "a wrench that was rotated into the base frame has its sensor's rotation in it;"
+                " it cannot be unknown"
+            )
+        checked_transform(self.T_flange_sensor)
+        _require_six(self.reach, "reach")
+        if self.noise is not None:
+            _require_six(self.noise, "noise")
+        freeze(self, "T_flange_sensor", "reach", "noise")
+
+    def require_in_reach(self, wrench: Array) -> None:
+        """Refuses readings at the end of the sensor's range.
+
+        Args:
+            wrench: as measured, in the sensor frame, (N, 6) [N, Nm]
+        """
+        over = np.abs(wrench) >= _ALMOST * self.reach
+        if over.any():
+            axis = int(over.sum(axis=0).argmax())
+            rows = np.flatnonzero(over[:, axis])
+            raise InvalidRecording(
+                f"the sensor is saturated: {_AXES[axis]} reaches its range of {self.reach[axis]:g} in"
+                f" {len(rows)} of {len(wrench)} rows, first in row {rows[0] + 1};"
+                " take a sensor with a larger range, or move more gently"
+            )
+        axis, count = _flattest(wrench)
+        if count >= _FEWEST_FLAT:
+            raise InvalidRecording(
+                f"the sensor looks saturated: {_AXES[axis]} stays exactly at its extreme value"
+                f" {wrench[np.abs(wrench[:, axis]).argmax(), axis]:g} for {count} rows in a row while the"
+                " other axes move; take a sensor with a larger range, or move more gently"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +105,10 @@ class WrenchRecording:
         position: of the sensor's origin, (N, 3) [m], in the base frame
         acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor frame
         angular_velocity: (N, 3) [rad/s], in the sensor frame
-        angular_acceleration: (N, 3) [rad/s^2], in the sensor frame
         temperature: of the sensor, (N,) [K or degrees Celsius]
         timed: whether the rows follow each other in time; False for a table of postures
         source: where it comes from, in words
-        notes: what happened to it on the way here, a sentence each
+        notes: what happened to it on the way here, in sentences
     """
 
     t: Array
@@ -47,7 +118,6 @@ class WrenchRecording:
     position: Array | None = None
     acceleration: Array | None = None
     angular_velocity: Array | None = None
-    angular_acceleration: Array | None = None
     temperature: Array | None = None
     timed: bool = True
     source: str = ""
@@ -57,30 +127,19 @@ class WrenchRecording:
         t = np.array(self.t, dtype=float)
         if t.ndim != 1 or t.size == 0 or not np.isfinite(t).all() or (np.diff(t) < 0).any():
             raise InvalidRecording("t must be a column of finite times that do not go back")
-        self._freeze("t", t - t[0], (len(t),))
-        self._freeze("wrench", self.wrench, (len(t), 6))
-        self._freeze("R_base_sensor", self.R_base_sensor, (len(t), 3, 3))
-        for name in _MOTION:
+        object.__setattr__(self, "t", t - t[0])
+        N = len(t)
+        shapes = {"wrench": (N, 6), "R_base_sensor": (N, 3, 3), **dict.fromkeys(_MOTION, (N, 3))}
+        for name, shape in (shapes | {"temperature": (N,)}).items():
             if getattr(self, name) is not None:
-                self._freeze(name, getattr(self, name), (len(t), 3))
-        if self.temperature is not None:
-            self._freeze("temperature", self.temperature, (len(t),))
+                _require_finite(name, np.array(getattr(self, name), dtype=float), shape)
+        freeze(self, *_SIGNALS)
         R = self.R_base_sensor
         off = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
         wrong = np.flatnonzero((off > 1e-3) | (np.linalg.det(R) < 0))
         if wrong.size:
             raise InvalidRecording(f"R_base_sensor is no rotation in row {wrong[0] + 1}:\n{R[wrong[0]]}")
         object.__setattr__(self, "notes", tuple(self.notes))
-
-    def _freeze(self, name: str, values: Array, shape: tuple[int, ...]) -> None:
-        array = np.array(values, dtype=float)
-        if array.shape != shape:
-            raise InvalidRecording(f"{name} must have shape {shape}, got {array.shape}")
-        if not np.isfinite(array).all():
-            row = int(np.argwhere(~np.isfinite(array))[0][0])
-            raise InvalidRecording(f"{name} is not finite in row {row + 1}; leave such rows out")
-        array.setflags(write=False)
-        object.__setattr__(self, name, array)
 
     @classmethod
     def of_measured(
@@ -159,13 +218,6 @@ class WrenchRecording:
     def __len__(self) -> int:
         return len(self.t)
 
-    @property
-    def rate_hz(self) -> float:
-        """Rows for each second, from the median step, [Hz]; 0 where time stands."""
-        steps = np.diff(self.t)
-        moving = steps[steps > 0]
-        return float(1.0 / np.median(moving)) if moving.size else 0.0
-
     def rows(self, which: slice | Mask, note: str = "") -> WrenchRecording:
         """Some of the rows; their clock starts at 0 again.
 
@@ -175,13 +227,7 @@ class WrenchRecording:
         """
         if np.size(self.t[which]) == 0:
             raise InvalidRecording("no rows are left")
-        names = [
-            "t",
-            "wrench",
-            "R_base_sensor",
-            *(n for n in (*_MOTION, "temperature") if getattr(self, n) is not None),
-        ]
-        cut = {name: getattr(self, name)[which] for name in names}
+        cut = {name: signal[which] for name in _SIGNALS if (signal := getattr(self, name)) is not None}
         return replace(self, **cut, notes=(*self.notes, note) if note else self.notes)
 
     def turned(self, yaw: float) -> WrenchRecording:
@@ -202,3 +248,32 @@ class WrenchRecording:
         return replace(
             self, R_base_sensor=self.R_base_sensor @ change, sensor=sensor, notes=(*self.notes, note), **moved
         )
+
+
+def _require_finite(name: str, array: Array, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise InvalidRecording(f"{name} must have shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise InvalidRecording(f"{name} is not finite in row {row + 1}; leave such rows out")
+
+
+def _flattest(wrench: Array) -> tuple[int, int]:
+    """The axis with the longest run of rows at its extreme while all other axes move, and how long."""
+    best = (0, 0)
+    moving = np.diff(wrench, axis=0) != 0
+    for axis in range(6):
+        extreme = np.abs(wrench[:, axis]).max()
+        others = moving[:, np.arange(6) != axis].all(axis=1)
+        held = (np.abs(wrench[:, axis]) == extreme)[1:] & ~moving[:, axis] & others
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], held.astype(int), [0]])))
+        longest = int((edges[1::2] - edges[::2]).max(initial=0))
+        if longest > best[1]:
+            best = (axis, longest)
+    return best
+
+
+def _require_six(values: object, name: str) -> None:
+    array = np.array(values, dtype=float)
+    if array.shape != (6,) or np.isnan(array).any() or (array <= 0).any():
+        raise InvalidRecording(f"{name} of a wrist sensor is six positive numbers [N, Nm], got {array}")

@@ -18,6 +18,17 @@ Two things follow. A linear filter that acts alike on the features and on the wr
 And errors of the motion enter linearly: with a covariance Sx of the features, the error of the model wrench
 is B Sx B' with B = T phi, the same matrix at every sample; only w enters as a product, with the slope dQ =
 -(w dw' + dw w') and the mean error -E[dw dw'], which is taken off.
+
+Where things fall depends on how the base stands. An arm that stands upright has gravity_base = (0, 0, -g).
+Tilted by U about x and V about y (liu2025 eq. (6)),
+
+    gravity_base = g (cos U sin V, -sin U, -cos U cos V)                               liu2025 eq. (10)
+
+and back, with the signs that the paper lost in eq. (19),
+
+    U = arcsin(-y / g),   V = arctan2(x, -z).
+
+For an arm on a wall or a ceiling the same two angles are taken in the frame whose -z is its nominal gravity.
 """
 
 from __future__ import annotations
@@ -25,8 +36,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
+from steelyard.errors import InvalidRobot
 from steelyard.inertia import InertialParameters
 
 FEATURES = ("ux", "uy", "uz", "bx", "by", "bz", "Qxx", "Qxy", "Qyy", "Qxz", "Qyz", "Qzz")
@@ -58,20 +71,6 @@ def features(
     return np.column_stack([gravity_sensor - acceleration, -angular_acceleration, products])
 
 
-def feature_slope(angular_velocity: Array) -> Array:
-    """The derivative of the features by (acceleration, angular velocity, angular acceleration), (N, 12, 9).
-
-    Args:
-        angular_velocity: (N, 3) [rad/s], in the sensor frame
-    """
-    slope = np.zeros((len(angular_velocity), 12, 9))
-    slope[:, :3, :3] = slope[:, 3:6, 6:9] = -np.eye(3)
-    for row, (i, j) in enumerate(_PAIRS):
-        slope[:, 6 + row, 3 + j] -= angular_velocity[:, i]
-        slope[:, 6 + row, 3 + i] -= angular_velocity[:, j]
-    return slope
-
-
 def feature_covariance(angular_velocity: Array, covariance: Array) -> Array:
     """The covariance of the errors of the features, (N, 12, 12).
 
@@ -79,7 +78,7 @@ def feature_covariance(angular_velocity: Array, covariance: Array) -> Array:
         angular_velocity: (N, 3) [rad/s], in the sensor frame
         covariance: of (acceleration, angular velocity, angular acceleration), (N, 9, 9)
     """
-    slope = feature_slope(angular_velocity)
+    slope = _feature_slope(angular_velocity)
     return np.asarray(slope @ covariance @ slope.transpose(0, 2, 1))
 
 
@@ -90,6 +89,15 @@ def wrench_regressor(x: Array) -> Array:
         x: features, (N, 12)
     """
     return np.tensordot(x, wrench_tensor(), axes=(1, 0))
+
+
+def wrench_slope(phi: Array) -> Array:
+    """The derivative B of a wrench by the features, (6, 12).
+
+    Args:
+        phi: ten inertial parameters, (10,)
+    """
+    return np.asarray((wrench_tensor() @ phi).T)
 
 
 @cache
@@ -104,6 +112,64 @@ def wrench_tensor() -> Array:
     return T
 
 
+def tilted_gravity(nominal: Array, angles: ArrayLike) -> Array:
+    """Where things fall when the base is tilted, (3,) [m/s^2], in the base frame.
+
+    Args:
+        nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
+        angles: U and V, (2,) [rad]
+    """
+    U, V = np.asarray(angles, dtype=float)
+    direction = [np.cos(U) * np.sin(V), -np.sin(U), -np.cos(U) * np.cos(V)]
+    return np.asarray(_upright(nominal) @ direction * np.linalg.norm(nominal))
+
+
+def tilt_columns(phi: Array, R_base_sensor: Array, nominal: Array, angles: ArrayLike) -> Array:
+    """The derivative of the wrench of a load by the angles U and V of the base, (N, 6, 2).
+
+    Args:
+        phi: ten inertial parameters, (10,)
+        R_base_sensor: orientation of the sensor, (N, 3, 3)
+        nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
+        angles: U and V, (2,) [rad]
+    """
+    slope = R_base_sensor.transpose(0, 2, 1) @ _tilted_gravity_slope(nominal, angles)
+    return np.asarray(wrench_slope(phi)[:, :3] @ slope)
+
+
+def inclination(nominal: Array, gravity_base: Array) -> Array:
+    """The angles U and V of a gravity vector of any length, (2,) [rad].
+
+    Args:
+        nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
+        gravity_base: gravity as it is, (3,), in the base frame
+    """
+    x, y, z = _upright(nominal).T @ gravity_base / np.linalg.norm(gravity_base)
+    return np.array([np.arcsin(np.clip(-y, -1.0, 1.0)), np.arctan2(x, -z)])
+
+
+def checked_gravity(gravity_base: ArrayLike) -> Array:
+    """A gravity vector, or a refusal, (3,) [m/s^2].
+
+    Args:
+        gravity_base: where things fall, (3,) [m/s^2], in the base frame
+    """
+    g = np.array(gravity_base, dtype=float)
+    if g.shape != (3,) or not np.isfinite(g).all() or not np.linalg.norm(g) > 0:
+        raise InvalidRobot(f"gravity_base must be three finite numbers, not all zero [m/s^2], got {g}")
+    return g
+
+
+def _feature_slope(angular_velocity: Array) -> Array:
+    """The derivative of the features by acceleration, angular velocity, angular acceleration, (N, 12, 9)."""
+    slope = np.zeros((len(angular_velocity), 12, 9))
+    slope[:, :3, :3] = slope[:, 3:6, 6:9] = -np.eye(3)
+    for row, (i, j) in enumerate(_PAIRS):
+        slope[:, 6 + row, 3 + j] -= angular_velocity[:, i]
+        slope[:, 6 + row, 3 + i] -= angular_velocity[:, j]
+    return slope
+
+
 def _wrench(body: InertialParameters, x: Array) -> Array:
     u, b = x[:3], x[3:6]
     Q = np.zeros((3, 3))
@@ -112,3 +178,22 @@ def _wrench(body: InertialParameters, x: Array) -> Array:
     force = body.mass * u + np.cross(b, h) + (Q - np.trace(Q) * np.eye(3)) @ h
     gyroscopic = [QI[1, 2] - QI[2, 1], QI[2, 0] - QI[0, 2], QI[0, 1] - QI[1, 0]]
     return np.concatenate([force, np.cross(h, u) + body.inertia @ b + gyroscopic])
+
+
+def _tilted_gravity_slope(nominal: Array, angles: ArrayLike) -> Array:
+    """The derivative of the tilted gravity by U and V, (3, 2) [m/s^2], in the base frame."""
+    U, V = np.asarray(angles, dtype=float)
+    by_U = [-np.sin(U) * np.sin(V), -np.cos(U), np.sin(U) * np.cos(V)]
+    by_V = [np.cos(U) * np.cos(V), 0.0, np.cos(U) * np.sin(V)]
+    return np.asarray(_upright(nominal) @ np.column_stack([by_U, by_V]) * np.linalg.norm(nominal))
+
+
+def _upright(nominal: Array) -> Array:
+    """The frame with -z along the nominal gravity, in the base, (3, 3); the identity for an upright arm."""
+    up = -np.asarray(nominal, dtype=float) / np.linalg.norm(nominal)
+    z = np.array([0.0, 0.0, 1.0])
+    axis, cosine = np.cross(z, up), up[2]
+    if cosine < -1 + 1e-12:
+        return np.diag([1.0, -1.0, -1.0])
+    S = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return np.asarray(np.eye(3) + S + S @ S / (1 + cosine))

@@ -1,16 +1,27 @@
-"""Postures at rest, found in a recording that moves in between.
+"""Postures at rest: found in a recording, told apart, checked against the stated sign and frame.
 
-A row is at rest when the sensor turns more slowly than `RestRule.speed` (and its origin, where it is known,
-moves more slowly than `RestRule.linear_speed`) over a short window around it. Runs of such rows that last
-long enough, less a little at both ends where the arm still rings, become postures: the mean wrench with the
-variance of that mean, the residuals' correlation in time counted. A run in which the sensor creeps, or in
-which the wrench scatters far more than in the other runs (somebody leans on the load), is left out, and
+**Rest.** A row is at rest when the sensor turns more slowly than `RestRule.speed` (and its origin, where it
+is known, moves more slowly than `RestRule.linear_speed`) over a short window around it. Runs of such rows
+that last long enough, less a little at both ends where the arm still rings, become postures: the mean wrench
+with the variance of that mean, the residuals' correlation in time counted. A run in which the sensor creeps,
+or in which the wrench scatters far more than in the other runs (somebody leans on the load), is left out, and
 noted.
+
+**Different enough?** The forces at rest are m g_s + f0, g_s the direction of gravity in the sensor frame.
+Weight and drift come apart when the directions, with a 1 beside each, span four dimensions: D = [g_s 1],
+(N, 4). The smallest singular value of D / sqrt(N) says how well (0.5 for directions all over the sphere, 0
+for all in a plane); the direction d to add is the one with the largest gain d' (D'D)^-1 d.
+
+**What they are said to be?** With kappa = m g_base (liu2025 eq. (13)) the forces f = R' kappa + f0 have six
+unknowns in all. A wrong sign turns kappa against gravity, so the mass is negative. A wrong frame or an
+inverted rotation leaves residuals of the size of the weight; where another reading of the same numbers fits
+several times better, the message names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,10 +30,26 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording
-from steelyard.wrist.covariance import long_run_sum
 from steelyard.wrist.recording import WrenchRecording
+from steelyard.wrist.regression import long_run_sum
 
 _RESTLESS = 6.0  # times the median scatter of all runs
+_SAME = np.radians(1.0)
+_TOO_ALIKE = 0.1
+_POOR = 0.05  # of the weight: a residual that no sensor at rest has
+_UPRIGHT = 0.9  # cosine between the weight of another reading and gravity
+_BETTER = 5.0  # times smaller: another reading of the numbers is the right one
+_READINGS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
+    "were already rotated into the base frame: say frame = 'base'": (
+        lambda f, R: (np.einsum("nji,nj->ni", R, f), R)
+    ),
+    "were measured in the sensor frame and not rotated: say frame = 'sensor'": (
+        lambda f, R: (np.einsum("nij,nj->ni", R, f), R)
+    ),
+    "fit an orientation that is the inverse of the stated one: turn the rotation round": (
+        lambda f, R: (f, R.transpose(0, 2, 1))
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +84,7 @@ class Postures:
         R_base_sensor: orientation of the sensor, (N, 3, 3)
         rows: how many rows each rest has, (N,)
         timed: whether `t` is time, and not a number in a table
-        notes: what was left out, a sentence each
+        notes: what was left out, in sentences
     """
 
     t: Array
@@ -88,6 +115,88 @@ class Postures:
             notes=(*self.notes, note) if note else self.notes,
         )
 
+    def distinct(self, gravity_base: Array) -> Postures:
+        """Those with different gravity directions; of two alike the longer rest stays.
+
+        Args:
+            gravity_base: (3,) [m/s^2], in the base frame
+        """
+        directions = self._directions(gravity_base)
+        keep = np.zeros(len(self), dtype=bool)
+        for k in np.argsort(-self.rows, kind="stable"):
+            keep[k] = not (directions[keep] @ directions[k] > np.cos(_SAME)).any()
+        if keep.all():
+            return self
+        return self.take(
+            keep, f"left out {np.sum(~keep)} postures with the same gravity direction as another"
+        )
+
+    def variety(self, gravity_base: Array) -> float:
+        """How well weight and drift come apart: the smallest singular value, 0 for not at all.
+
+        Args:
+            gravity_base: (3,) [m/s^2], in the base frame
+        """
+        D = _beside_one(self._directions(gravity_base))
+        return float(np.linalg.svd(D / np.sqrt(len(D)), compute_uv=False)[-1]) if len(D) >= 4 else 0.0
+
+    def advice(self, gravity_base: Array) -> str:
+        """What is wrong with the choice of postures and which to add, a sentence; empty when it is good.
+
+        Args:
+            gravity_base: (3,) [m/s^2], in the base frame
+        """
+        variety = self.variety(gravity_base)
+        if variety >= _TOO_ALIKE:
+            return ""
+        D = _beside_one(self._directions(gravity_base))
+        information = D.T @ D + 1e-9 * np.eye(4)
+        best, gain = np.zeros(3), -np.inf
+        for corner in itertools.product((-1, 0, 1), repeat=3):
+            if any(corner):
+                d = np.array(corner) / np.linalg.norm(corner)
+                row = np.append(d, 1.0)
+                value = float(row @ np.linalg.solve(information, row))
+                if value > gain * (1 + 1e-9):
+                    best, gain = d, value
+        return (
+            f"the postures are too alike (spread {variety:.2f}, 0.3 is good): add one in which gravity points"
+            f" along ({best[0]:.1f}, {best[1]:.1f}, {best[2]:.1f}) of the sensor frame"
+        )
+
+    def require_plausible(self, gravity_base: Array) -> None:
+        """Refuses forces that contradict the stated sign or frame, where the data can tell.
+
+        Args:
+            gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
+        """
+        if len(self) < 3:
+            return
+        force, R = self.wrench[:, :3], self.R_base_sensor
+        size = float(np.linalg.norm(gravity_base))
+        kappa, residual = _force_fit(force, R)
+        weight = float(np.linalg.norm(kappa))
+        if residual > _POOR * weight and len(self) > 3:
+            for words, reading in _READINGS.items():
+                other, other_residual = _force_fit(*reading(force, R))
+                upright = abs(other @ gravity_base) > _UPRIGHT * np.linalg.norm(other) * size
+                if _BETTER * other_residual < residual and upright:
+                    raise InvalidRecording(
+                        f"the forces do not fit the stated frame (residual {residual:.3g} N); they {words}"
+                        f" (residual {other_residual:.3g} N)"
+                    )
+        along = float(kappa @ gravity_base / size)
+        if along < -0.5 * weight and weight > 3 * residual:
+            raise InvalidRecording(
+                f"the load weighs {along / size:.3f} kg: the wrench has the other sign than stated; say"
+                " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse), or, for an arm"
+                " that hangs from the ceiling, give its gravity"
+            )
+
+    def _directions(self, gravity_base: Array) -> Array:
+        unit = gravity_base / np.linalg.norm(gravity_base)
+        return np.asarray(np.einsum("nji,j->ni", self.R_base_sensor, unit))
+
 
 def find_postures(recording: WrenchRecording, rule: RestRule | None = None) -> Postures:
     """The postures at rest in a recording; every row of a table of postures is one.
@@ -107,7 +216,7 @@ def find_postures(recording: WrenchRecording, rule: RestRule | None = None) -> P
             np.ones(N, dtype=np.int64),
             timed=False,
         )
-    runs = rest_runs(recording, rule)
+    runs = _rest_runs(recording, rule)
     creeping = np.array([_turn(recording.R_base_sensor[run]) > rule.largest_turn for run in runs])
     scatter = np.array([_scatter(recording.wrench[run]) for run in runs])
     restless = (scatter > _RESTLESS * np.median(scatter, axis=0)).any(axis=1)
@@ -123,13 +232,8 @@ def find_postures(recording: WrenchRecording, rule: RestRule | None = None) -> P
     return _postures(recording, [run for run, kept in zip(runs, keep, strict=True) if kept], notes)
 
 
-def rest_runs(recording: WrenchRecording, rule: RestRule) -> list[slice]:
-    """The rows of each rest, in the order of time.
-
-    Args:
-        recording: continuous
-        rule: when the sensor is at rest
-    """
+def _rest_runs(recording: WrenchRecording, rule: RestRule) -> list[slice]:
+    """The rows of each rest, in the order of time."""
     turning, moving = _speeds(recording, rule.window_s)
     still = (turning < rule.speed) & (moving < rule.linear_speed)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
@@ -173,8 +277,8 @@ def _turn(R: Array) -> float:
 
 def _scatter(wrench: Array) -> Array:
     """The scatter of force and torque in a run, (2,)."""
-    spread = wrench.var(axis=0)
-    return np.sqrt([spread[:3].mean() + 1e-300, spread[3:].mean() + 1e-300])
+    variance = wrench.var(axis=0)
+    return np.sqrt([variance[:3].mean() + 1e-300, variance[3:].mean() + 1e-300])
 
 
 def _postures(recording: WrenchRecording, runs: list[slice], notes: list[str]) -> Postures:
@@ -197,3 +301,17 @@ def _variances_of_means(parts: list[Array]) -> Array:
     alone = sum(len(part) * part.var(axis=0) for part in parts)
     inflation = np.maximum(together / np.maximum(alone, 1e-300), 1.0)
     return np.array([part.var(axis=0, ddof=1) * inflation / len(part) for part in parts])
+
+
+def _beside_one(directions: Array) -> Array:
+    return np.column_stack([directions, np.ones(len(directions))])
+
+
+def _force_fit(force: Array, R_base_sensor: Array) -> tuple[Array, float]:
+    """The weight kappa of the forces at rest, (3,) [N], and the root mean square of the residuals, [N]."""
+    N = len(force)
+    B = np.concatenate([R_base_sensor.transpose(0, 2, 1), np.tile(np.eye(3), (N, 1, 1))], axis=2)
+    rows = B.reshape(-1, 6)
+    value = np.linalg.lstsq(rows, force.ravel(), rcond=1e-9)[0]
+    freedom = max(3 * N - 6, 1)
+    return value[:3], float(np.sqrt(((force.ravel() - rows @ value) ** 2).sum() / freedom))

@@ -1,4 +1,14 @@
-"""Wrench and motion of a sensor, ready to fit: uniform, finite, differentiated, with the noise of all."""
+"""Wrench and motion of a sensor, ready to fit: uniform, finite, differentiated, with the noise of all.
+
+How the sensor moves comes from joints and the robot model, or from an inertial unit beside the sensor (or
+from its pose, one sample at a time: `kalman`). Both use zero-phase low-pass filters and central differences,
+and send the wrench through the same filter; a linear filter that acts alike on both sides of wrench = Y phi
+changes nothing in phi. The noise is known: an encoder's (or the unit's) noise of variance s^2 becomes s^2
+times the sum of the squared impulse response of filter and differences, and goes through the Jacobian into
+acceleration, angular velocity and angular acceleration of the sensor,
+
+    a = J_v qdd + ...,   w = J_w qd,   alpha = J_w qdd + ...
+"""
 
 from __future__ import annotations
 
@@ -6,16 +16,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.signals import low_pass, resample
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel
+from steelyard.signals import central_differences, low_pass, resample
+from steelyard.wrist.recording import WrenchRecording, WristSensor
 from steelyard.wrist.regressor import feature_covariance, features
-from steelyard.wrist.sensor import WristSensor
 
 _LONGEST_GAP_S = 0.05
 _GAP_STEPS = 5
 _KEPT_SHARE, _KEPT_VARIANCE = 0.96, 0.793
+_EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter sees too little
+_ROWS_PER_CUTOFF = 4.0  # rows that are kept for each period of the cut-off
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +47,7 @@ class WrenchSamples:
         angular_acceleration: (N, 3) [rad/s^2], in the sensor frame
         covariance: of the noise of (acceleration, angular velocity, angular acceleration), (N, 9, 9)
         sensor: what is known about the sensor
-        made_by: how it was made, a sentence a step
+        made_by: how it was made, a sentence for each step
     """
 
     t: Array
@@ -53,24 +68,15 @@ class WrenchSamples:
             "acceleration": (N, 3), "angular_velocity": (N, 3), "angular_acceleration": (N, 3),
             "covariance": (N, 9, 9),
         }  # fmt: skip
+        freeze(self, *shapes)
         for name, shape in shapes.items():
-            array = np.array(getattr(self, name), dtype=float)
+            array = getattr(self, name)
             if array.shape != shape or N == 0 or not np.isfinite(array).all():
                 raise InvalidSamples(f"{name} must be {shape} finite numbers, got shape {array.shape}")
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
         object.__setattr__(self, "made_by", tuple(self.made_by))
 
     def __len__(self) -> int:
         return len(self.t)
-
-    def gravity_sensor(self, gravity_base: Array) -> Array:
-        """Gravity in the sensor frame, (N, 3) [m/s^2].
-
-        Args:
-            gravity_base: (3,) [m/s^2], in the base frame
-        """
-        return np.asarray(np.einsum("nji,j->ni", self.R_base_sensor, gravity_base))
 
     def features(self, gravity_base: Array) -> Array:
         """The twelve features of the motion, (N, 12).
@@ -79,7 +85,7 @@ class WrenchSamples:
             gravity_base: (3,) [m/s^2], in the base frame
         """
         return features(
-            self.gravity_sensor(gravity_base),
+            np.einsum("nji,j->ni", self.R_base_sensor, gravity_base),
             self.acceleration,
             self.angular_velocity,
             self.angular_acceleration,
@@ -90,6 +96,101 @@ class WrenchSamples:
     def feature_covariance(self) -> Array:
         """Of the errors of the features, (N, 12, 12)."""
         return feature_covariance(self.angular_velocity, self.covariance)
+
+
+def samples_from_joints(
+    robot: RobotModel,
+    recording: Recording,
+    sensor: WristSensor | None = None,
+    *,
+    cutoff_hz: float | None = 20.0,
+    position_std: ArrayLike | None = None,
+    decimate: bool = True,
+) -> WrenchSamples:
+    """The motion of the sensor from joint positions, and its wrench, ready to fit.
+
+    Args:
+        robot: the arm
+        recording: with joint positions and a wrench
+        sensor: where it sits; at the flange by default
+        cutoff_hz: of the zero-phase low-pass on positions and wrench, [Hz]; None for none
+        position_std: noise of the joint positions, () or (n,) [rad or m]; from their differences by default
+        decimate: keep only as many rows as the filter leaves independent
+    """
+    measured = WrenchRecording.of_joints(recording, robot, sensor)
+    whole = np.isfinite(np.hstack([recording.q, recording.wrench])).all(axis=1)  # type: ignore[list-item]
+    t, (q, wrench), words = on_uniform_clock(measured.t, [recording.q[whole], measured.wrench])
+    std = noise_of_differences(q) if position_std is None else _checked_std(position_std, robot.n)
+    zero_phase = _ZeroPhase.on(t, cutoff_hz)
+    smooth = zero_phase(q)
+    v, a = central_differences(smooth, zero_phase.rate_hz)
+    keep = zero_phase.kept(len(t), decimate=decimate)
+    q, v, a = smooth[keep], v[keep], a[keep]
+    made = f"motion from joints, noise {np.array2string(std, precision=2)} rad or m"
+    return WrenchSamples(
+        t[keep],
+        zero_phase(wrench)[keep],
+        np.diag(wrench_noise(measured, wrench) ** 2 * zero_phase.gains[0]),
+        *_sensor_motion(robot, q, v, a, measured.sensor.T_flange_sensor),
+        _joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
+        measured.sensor,
+        (*measured.notes, words, made, *zero_phase.steps(t, keep)),
+    )
+
+
+def samples_from_imu(
+    recording: WrenchRecording,
+    *,
+    cutoff_hz: float | None = 20.0,
+    acceleration_std: float | None = None,
+    velocity_std: float | None = None,
+    decimate: bool = True,
+) -> WrenchSamples:
+    """The motion of the sensor from an inertial unit, and its wrench, ready to fit.
+
+    Args:
+        recording: with acceleration (gravity removed) and angular velocity
+        cutoff_hz: of the zero-phase low-pass on every signal, [Hz]; None for none
+        acceleration_std: noise of the acceleration, [m/s^2]; from its differences by default
+        velocity_std: noise of the angular velocity, [rad/s]; from its differences by default
+        decimate: keep only as many rows as the filter leaves independent
+    """
+    if recording.acceleration is None or recording.angular_velocity is None:
+        raise InvalidRecording(
+            "the recording has no acceleration and angular velocity of the sensor; name their columns,"
+            " or take the motion from joints or from the pose"
+        )
+    t, (R, acceleration, velocity, wrench), words = on_uniform_clock(
+        recording.t,
+        [
+            recording.R_base_sensor.reshape(-1, 9),
+            recording.acceleration,
+            recording.angular_velocity,
+            recording.wrench,
+        ],
+    )
+    zero_phase = _ZeroPhase.on(t, cutoff_hz)
+    stds = [
+        noise_of_differences(x) if std is None else np.full(3, std)
+        for x, std in ((acceleration, acceleration_std), (velocity, velocity_std))
+    ]
+    acceleration, velocity = zero_phase(acceleration), zero_phase(velocity)
+    keep = zero_phase.kept(len(t), decimate=decimate)
+    value, slope, _ = zero_phase.gains
+    variance = np.concatenate([stds[0] ** 2 * value, stds[1] ** 2 * value, stds[1] ** 2 * slope])
+    U, _, Vt = np.linalg.svd(R.reshape(-1, 3, 3)[keep])
+    return WrenchSamples(
+        t[keep],
+        zero_phase(wrench)[keep],
+        np.diag(wrench_noise(recording, wrench) ** 2 * value),
+        U @ Vt,
+        acceleration[keep],
+        velocity[keep],
+        central_differences(velocity, zero_phase.rate_hz)[0][keep],
+        np.tile(np.diag(variance), (len(U), 1, 1)),
+        recording.sensor,
+        (*recording.notes, words, "motion from an inertial unit", *zero_phase.steps(t, keep)),
+    )
 
 
 def on_uniform_clock(t: Array, signals: Sequence[Array]) -> tuple[Array, list[Array], str]:
@@ -153,3 +254,95 @@ def zero_phase_gain(cutoff_hz: float | None, rate_hz: float) -> tuple[float, flo
     first = (h[2:] - h[:-2]) * rate_hz / 2
     second = (h[2:] - 2 * h[1:-1] + h[:-2]) * rate_hz**2
     return float((h**2).sum()), float((first**2).sum()), float((second**2).sum())
+
+
+def wrench_noise(recording: WrenchRecording, wrench: Array) -> Array:
+    """The standard deviation of a reading, (6,) [N, Nm]: as stated for the sensor, or from differences.
+
+    Args:
+        recording: of the sensor
+        wrench: its readings on a uniform clock, (N, 6) [N, Nm]
+    """
+    if recording.sensor.noise is not None:
+        return recording.sensor.noise
+    return np.asarray(np.maximum(noise_of_differences(wrench), 1e-5 * np.abs(wrench).max() + 1e-12))
+
+
+@dataclass(frozen=True)
+class _ZeroPhase:
+    """A zero-phase low-pass filter, or none."""
+
+    cutoff_hz: float | None
+    rate_hz: float
+
+    @classmethod
+    def on(cls, t: Array, cutoff_hz: float | None) -> _ZeroPhase:
+        return cls(cutoff_hz, float((len(t) - 1) / (t[-1] - t[0])))
+
+    def __call__(self, x: Array) -> Array:
+        return x if self.cutoff_hz is None else low_pass(x, self.cutoff_hz, self.rate_hz)
+
+    @property
+    def gains(self) -> tuple[float, float, float]:
+        return zero_phase_gain(self.cutoff_hz, self.rate_hz)
+
+    def kept(self, count: int, *, decimate: bool) -> slice:
+        """The rows that stay: without the ends, and no more than the filter leaves independent."""
+        if self.cutoff_hz is None:
+            return slice(2, count - 2, 1)
+        edge = int(np.ceil(_EDGE_PERIODS * self.rate_hz / self.cutoff_hz))
+        every = max(1, int(self.rate_hz / (_ROWS_PER_CUTOFF * self.cutoff_hz))) if decimate else 1
+        if count - 2 * edge < 20 * every:
+            raise InvalidSamples(
+                f"{count} rows at {self.rate_hz:g} Hz are too few for a low-pass at {self.cutoff_hz:g} Hz;"
+                " raise cutoff_hz"
+            )
+        return slice(edge, count - edge, every)
+
+    def steps(self, t: Array, keep: slice) -> list[str]:
+        """What it did, in sentences."""
+        cut = f"every {keep.step}. row kept, {t[keep.start]:.2g} s left out at both ends"
+        if self.cutoff_hz is None:
+            return [cut]
+        return [f"zero-phase low-pass at {self.cutoff_hz:g} Hz on motion and wrench", cut]
+
+
+def _sensor_motion(
+    robot: RobotModel, q: Array, v: Array, a: Array, T_flange_sensor: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Orientation, acceleration, angular velocity and acceleration of the sensor."""
+    R, p = T_flange_sensor[:3, :3], T_flange_sensor[:3, 3]
+    flange = robot.frame_motion(q, v, a)
+    w, alpha = flange.angular_velocity, flange.angular_acceleration
+    origin = flange.linear_acceleration + np.cross(alpha, p) + np.cross(w, np.cross(w, p))
+    orientation = robot.forward_kinematics(q)[:, :3, :3] @ R
+    return orientation, origin @ R, w @ R, alpha @ R
+
+
+def _joint_noise(
+    robot: RobotModel, q: Array, std: Array, gains: tuple[float, float, float], T_flange_sensor: Array
+) -> Array:
+    """The covariance of (acceleration, angular velocity, angular acceleration) of the sensor, (N, 9, 9)."""
+    R, p = T_flange_sensor[:3, :3], T_flange_sensor[:3, 3]
+    N, n = q.shape
+    linear, angular = np.empty((N, 3, n)), np.empty((N, 3, n))
+    for j in range(n):
+        unit = np.tile(np.eye(n)[j], (N, 1))
+        column = robot.frame_motion(q, unit, np.zeros((N, n)))
+        angular[:, :, j] = column.angular_velocity @ R
+        linear[:, :, j] = (column.linear_velocity + np.cross(column.angular_velocity, p)) @ R
+    by_acceleration = np.concatenate([linear, np.zeros((N, 3, n)), angular], axis=1) * (
+        std * np.sqrt(gains[2])
+    )
+    by_velocity = np.zeros((N, 9, n))
+    by_velocity[:, 3:6] = angular * (std * np.sqrt(gains[1]))
+    return np.asarray(
+        by_acceleration @ by_acceleration.transpose(0, 2, 1) + by_velocity @ by_velocity.transpose(0, 2, 1)
+    )
+
+
+def _checked_std(std: ArrayLike, n: int) -> Array:
+    array = np.array(std, dtype=float)
+    if array.shape not in ((), (n,)) or not np.isfinite(array).all() or (array < 0).any():
+        raise InvalidSamples(f"position_std must be one or {n} numbers, not negative, got {array}")
+    return np.broadcast_to(array, (n,))

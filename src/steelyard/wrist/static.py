@@ -4,46 +4,50 @@ At rest the features of the motion are u = R' g alone (`regressor`), so the wren
 
     f = m R' g(U, V) + f0,      tau = h x R' g(U, V) + tau0                   liu2025 eq. (10)-(12)
 
-with twelve unknowns theta = (m, h, f0, tau0, U, V). liu2025 makes this linear with kappa = m g_base and
-with the *measured* force in the torque equation, eq. (13)-(18), and solves by least squares or by total
-least squares, (26)-(28), which suspects the rotations and the identity of the same errors as the forces.
-Here (`method='restricted'`) the columns that are known exactly stay exact: the forces in the torque
-equation are the modelled ones, and every error is an error of a measured wrench, with its variance. That is
-the maximum likelihood, solved by Gauss-Newton steps from the linear solution; the covariance is (J' S^-1
-J)^-1.
+with twelve unknowns theta = (m, h, f0, tau0, U, V), and maybe the angle by which the sensor is turned about
+the flange axis. Every error is an error of a measured wrench, with its variance; rotations are exact. That is
+the maximum likelihood, solved by Gauss-Newton steps; the covariance is (J' S^-1 J)^-1. The steps start from
+linear least squares, liu2025 eq. (13)-(18), with kappa = m g_base and the *measured* force in the torque
+equation (f^ the matrix of the cross product with it),
+
+    [f; tau] = [R' 1 0 0; 0 0 -f^ 1] (kappa, f0, c, iota),   iota = tau0 - c x f0.
 
 The variance of a posture's wrench is that of its mean, plus what differs from posture to posture
 (hysteresis, cross-talk, cables), chosen for force and for torque so that the residuals have the size that
-they should have. A drift that moves in time is tried as six slopes; where they are significant they are
-kept and told.
+they should have. A drift that moves in time is tried as six trends; where they are significant they are kept
+and reported.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+from scipy.spatial.transform import Rotation
 from scipy.special import stdtrit
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
-from steelyard.wrist.advice import advise, without_duplicates
-from steelyard.wrist.doubts import require_plausible
-from steelyard.wrist.gravity import checked_gravity, tilted_gravity
+from steelyard.wrist.regressor import (
+    checked_gravity,
+    inclination,
+    tilt_columns,
+    tilted_gravity,
+    wrench_regressor,
+    wrench_slope,
+)
 from steelyard.wrist.rest import Postures, RestRule
-from steelyard.wrist.static_linear import LinearMethod, solve_linear, spread_of_linear
-from steelyard.wrist.static_model import StaticModel
-
-StaticMethod = Literal["restricted", "ls", "tls"]
 
 STATIC_NAMES = ("m", "mx", "my", "mz", "fx0", "fy0", "fz0", "tx0", "ty0", "tz0", "U", "V")
 """The order of the twelve numbers of the static stage."""
 
-_SIGNIFICANT = 4.5  # standard deviations of one of six slopes before a moving drift is believed
+_SIGNIFICANT = 4.5  # standard deviations of one of six trends before a moving drift is believed
 _ROUNDS = 30
+_STEPS = 50
+_RELATIVE_RANK = 1e-8
+_YAWS = 72
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +129,6 @@ class StaticWeight:
 def weigh_static(
     postures: Postures,
     *,
-    method: StaticMethod = "restricted",
     gravity_base: ArrayLike = (0.0, 0.0, -9.81),
     tilt: bool = True,
     yaw_axis: ArrayLike | None = None,
@@ -134,31 +137,43 @@ def weigh_static(
 
     Args:
         postures: at rest; those with the same gravity direction are left out
-        method: 'restricted', or the linear least squares 'ls' and total least squares 'tls' of liu2025
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
         tilt: whether the base may be tilted
         yaw_axis: axis about which the sensor may be turned, (3,), in the sensor frame; None when it may not
     """
     nominal = checked_gravity(gravity_base)
-    if method not in ("restricted", "ls", "tls"):
-        raise InvalidRecording(f"method must be 'restricted', 'ls' or 'tls', got '{method}'")
-    chosen = without_duplicates(postures, nominal)
+    chosen = postures.distinct(nominal)
     if len(chosen) < 3:
         raise InvalidRecording(
             f"only {len(chosen)} different postures at rest; at least 3 are needed, 6 or more are good."
-            f" {_how_long(postures)}{advise(chosen, nominal)}"
+            f" {_how_long(postures)}{chosen.advice(nominal)}"
         )
-    model = StaticModel(chosen, nominal, tilt=tilt, yaw_axis=yaw_axis)
+    model = _Model(chosen, nominal, tilt=tilt, yaw_axis=yaw_axis)
     if yaw_axis is None:
-        require_plausible(chosen, nominal)
-    if method != "restricted":
-        return _linear(model, method)
-    fit = _fit(model)
-    moving = _moving_fit(model)
-    use_moving = moving is not None and moving.z_of_slopes > _SIGNIFICANT
-    best = moving if use_moving and moving is not None else fit
-    told = fit if moving is None else moving
-    return _answer(model, best, told, has_trend=moving is not None, moves=use_moving)
+        chosen.require_plausible(nominal)
+    best = _fit(model)
+    trend = trend_std = np.full(6, np.nan)
+    moves = False
+    if postures.timed and 6 * len(chosen) - model.p - 6 >= 6:
+        moving = _fit(replace(model, drifting=True))
+        trend, trend_std = moving.value[-6:], np.sqrt(np.diag(moving.covariance)[-6:])
+        moves = bool(np.abs(trend / trend_std).max() > _SIGNIFICANT)
+        best = moving if moves else best
+    value, covariance = model.twelve(best)
+    yaw, yaw_std = model.yaw(best)
+    return StaticWeight(
+        value,
+        covariance,
+        nominal,
+        chosen,
+        best.residual,
+        best.freedom,
+        trend,
+        trend_std,
+        yaw,
+        yaw_std,
+        _status(model, covariance, trend, moves=moves),
+    )
 
 
 def _how_long(postures: Postures) -> str:
@@ -170,83 +185,9 @@ def _how_long(postures: Postures) -> str:
     return f"A rest counts when the arm stands still for {lasts:.2g} s or longer: stop for 2 s each time. "
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """A solution of the static problem."""
-
-    value: Array
-    covariance: Array
-    residual: Array
-    freedom: int
-
-    @property
-    def z_of_slopes(self) -> float:
-        """The largest slope in standard deviations."""
-        return float(np.abs(self.value[-6:] / np.sqrt(np.diag(self.covariance)[-6:])).max())
-
-
-def _fit(model: StaticModel) -> _Fit:
-    """Value and variance in turns."""
-    extra = np.zeros(2)
-    for _ in range(_ROUNDS):
-        variance = model.postures.variance + np.repeat(extra, 3) + 1e-24
-        value, covariance = model.solve(variance)
-        residual = model.residual(value)
-        before, extra = extra, _extra_variance(model, residual)
-        if np.allclose(before, extra, rtol=1e-3, atol=1e-20):
-            break
-    return _Fit(value, covariance, residual, model.freedom)
-
-
-def _extra_variance(model: StaticModel, residual: Array) -> Array:
-    """What force and torque differ from posture to posture beyond their scatter at rest, (2,)."""
-    share = model.freedom / (6 * len(model.postures))
-    extra = np.zeros(2)
-    for k, axes in enumerate((slice(0, 3), slice(3, 6))):
-        squares, within = residual[:, axes] ** 2, model.postures.variance[:, axes]
-        wanted = max(share * squares.size, 1.0)
-        high = float(squares.sum() / wanted)
-
-        def excess(
-            s: float, squares: Array = squares, within: Array = within, wanted: float = wanted
-        ) -> float:
-            return float((squares / (within + s + 1e-300)).sum() - wanted)
-
-        extra[k] = 0.0 if high == 0.0 or excess(0.0) <= 0 else brentq(excess, 0.0, 2 * high, rtol=1e-6)
-    return extra
-
-
-def _moving_fit(model: StaticModel) -> _Fit | None:
-    """The fit with a drift that moves in time; None where the postures cannot tell."""
-    if not model.postures.timed or 6 * len(model.postures) - model.p - 6 < 6:
-        return None
-    return _fit(replace(model, slopes=True))
-
-
-def _answer(model: StaticModel, best: _Fit, told: _Fit, *, has_trend: bool, moves: bool) -> StaticWeight:
-    value, covariance = model.twelve(best.value, best.covariance)
-    trend, trend_std = np.full(6, np.nan), np.full(6, np.nan)
-    if has_trend:
-        trend, trend_std = told.value[-6:], np.sqrt(np.diag(told.covariance)[-6:])
-    yaw, yaw_std = model.yaw(best.value, best.covariance)
-    return StaticWeight(
-        value,
-        covariance,
-        model.nominal,
-        model.postures,
-        best.residual,
-        best.freedom,
-        trend,
-        trend_std,
-        yaw,
-        yaw_std,
-        _status(model, covariance, trend, moves=moves),
-    )
-
-
-def _status(model: StaticModel, covariance: Array, trend: Array, *, moves: bool) -> str:
+def _status(model: _Model, covariance: Array, trend: Array, *, moves: bool) -> str:
     N = len(model.postures)
-    words = advise(model.postures, model.nominal)
+    words = model.postures.advice(model.nominal)
     if not np.isfinite(np.diag(covariance)).all():
         unknown = ", ".join(np.array(STATIC_NAMES)[~np.isfinite(np.diag(covariance))])
         return f"{N} postures say nothing about {unknown}. {words}"
@@ -259,14 +200,174 @@ def _status(model: StaticModel, covariance: Array, trend: Array, *, moves: bool)
     return words or f"{N} postures, well spread; all twelve numbers are determined"
 
 
-def _linear(model: StaticModel, method: LinearMethod) -> StaticWeight:
-    value = solve_linear(model.postures.wrench, model.postures.R_base_sensor, model.nominal, method)
-    residual = model.residual(value[: model.p] if model.tilt else np.delete(value, [10, 11]))
-    variance = model.postures.variance + np.repeat(_extra_variance(model, residual), 3)
-    covariance = spread_of_linear(model.postures, model.nominal, method, variance)
-    nothing = np.full(6, np.nan)
-    words = f"{len(model.postures)} postures by {method}, for comparison"
-    return StaticWeight(
-        value, covariance, model.nominal, model.postures, residual, model.freedom, nothing, nothing, 0.0, 0.0,
-        words,
-    )  # fmt: skip
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A solution of the static stage."""
+
+    value: Array
+    covariance: Array
+    residual: Array
+    freedom: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Postures and what is unknown about them: (m, h, f0, tau0), U, V, yaw, six trends of the drift."""
+
+    postures: Postures
+    nominal: Array
+    tilt: bool = True
+    yaw_axis: ArrayLike | None = None
+    drifting: bool = False
+
+    @property
+    def p(self) -> int:
+        """Number of unknowns."""
+        return 10 + 2 * self.tilt + (self.yaw_axis is not None) + 6 * self.drifting
+
+    def design(self, value: Array) -> tuple[Array, Array]:
+        """The modelled wrenches, (N, 6), and their derivative by the unknowns, (N, 6, p)."""
+        angles = value[10:12] if self.tilt else np.zeros(2)
+        R = self._turned(self._yaw_of(value))
+        u = np.einsum("nji,j->ni", R, tilted_gravity(self.nominal, angles))
+        body = np.concatenate([value[:4], np.zeros(6)])
+        N = len(u)
+        at_rest = wrench_regressor(np.column_stack([u, np.zeros((N, 9))]))
+        columns = [at_rest[:, :, :4], np.tile(np.eye(6), (N, 1, 1))]
+        if self.tilt:
+            columns.append(tilt_columns(body, R, self.nominal, angles))
+        if self.yaw_axis is not None:
+            turning = -np.cross(np.asarray(self.yaw_axis, dtype=float), u)
+            columns.append((turning @ wrench_slope(body)[:, :3].T)[:, :, None])
+        if self.drifting:
+            t = self.postures.t - self.postures.t.mean()
+            columns.append(t[:, None, None] * np.eye(6))
+        J = np.concatenate(columns, axis=2)
+        linear = value.copy()
+        linear[10 : self.p - 6 * self.drifting] = 0.0
+        return J @ linear, J
+
+    def solve(self, variance: Array) -> tuple[Array, Array]:
+        """The unknowns and their covariance for given variances; infinite where nothing is known."""
+        value = self._start()
+        weights = 1.0 / np.sqrt(variance).ravel()
+        for _ in range(_STEPS):
+            predicted, J = self.design(value)
+            residual = (self.postures.wrench - predicted).ravel() * weights
+            step, covariance = _weighted_solution(J.reshape(-1, self.p) * weights[:, None], residual)
+            value = value + step
+            finite = np.isfinite(np.diag(covariance))
+            if (np.abs(step[finite]) <= 1e-6 * np.sqrt(np.diag(covariance)[finite]) + 1e-13).all():
+                break
+        return value, covariance
+
+    def twelve(self, fit: _Fit) -> tuple[Array, Array]:
+        """The twelve numbers and their covariance; a base that may not tilt has no error."""
+        if self.tilt:
+            return fit.value[:12], fit.covariance[:12, :12]
+        full = np.zeros((12, 12))
+        full[:10, :10] = fit.covariance[:10, :10]
+        return np.append(fit.value[:10], [0.0, 0.0]), full
+
+    def yaw(self, fit: _Fit) -> tuple[float, float]:
+        """The yaw and its standard deviation, [rad]; 0 where it is known."""
+        if self.yaw_axis is None:
+            return 0.0, 0.0
+        k = 10 + 2 * self.tilt
+        return self._yaw_of(fit.value), float(np.sqrt(fit.covariance[k, k]))
+
+    def _yaw_of(self, value: Array) -> float:
+        if self.yaw_axis is None:
+            return 0.0
+        return float((value[10 + 2 * self.tilt] + np.pi) % (2 * np.pi) - np.pi)
+
+    def _turned(self, yaw: float) -> Array:
+        """The orientations with the sensor turned about its yaw axis, (N, 3, 3)."""
+        if self.yaw_axis is None:
+            return self.postures.R_base_sensor
+        axis = np.asarray(self.yaw_axis, dtype=float)
+        turn = Rotation.from_rotvec(yaw * axis / np.linalg.norm(axis)).as_matrix()
+        return np.asarray(self.postures.R_base_sensor @ turn)
+
+    def _start(self) -> Array:
+        """The linear solution, with the best of many yaws."""
+        wrench, k = self.postures.wrench, 10 + 2 * self.tilt
+        yaws = [0.0] if self.yaw_axis is None else np.linspace(-np.pi, np.pi, _YAWS, endpoint=False)
+        best, least = np.zeros(self.p), np.inf
+        for yaw in yaws:
+            value = np.zeros(self.p)
+            twelve = _linear_solution(wrench, self._turned(float(yaw)), self.nominal)
+            value[:k] = twelve[:k]
+            if self.yaw_axis is not None:
+                value[k] = yaw
+            residual = wrench - self.design(value)[0]
+            cost = float((residual[:, :3] ** 2).sum()) + float(np.abs(twelve[10:]).sum()) * 1e-9
+            if cost < least:
+                best, least = value, cost
+        return best
+
+
+def _fit(model: _Model) -> _Fit:
+    """Value and variance in turns."""
+    freedom = 6 * len(model.postures) - model.p
+    within, extra = model.postures.variance, np.zeros(2)
+    for _ in range(_ROUNDS):
+        value, covariance = model.solve(within + np.repeat(extra, 3) + 1e-24)
+        residual = model.postures.wrench - model.design(value)[0]
+        before, extra = extra, extra_variance(residual, within, freedom)
+        if np.allclose(before, extra, rtol=1e-3, atol=1e-20):
+            break
+    return _Fit(value, covariance, residual, freedom)
+
+
+def extra_variance(residual: Array, within: Array, freedom: int) -> Array:
+    """What force and torque differ from posture to posture beyond their scatter at rest, (2,) [N^2, Nm^2].
+
+    Args:
+        residual: of each posture, (N, 6) [N, Nm]
+        within: variance of its mean, (N, 6)
+        freedom: equations less unknowns
+    """
+    extra = np.zeros(2)
+    for k, axes in enumerate((slice(0, 3), slice(3, 6))):
+        squares, scatter = residual[:, axes] ** 2, within[:, axes]
+        wanted = max(freedom / residual.size * squares.size, 1.0)
+        high = float(squares.sum() / wanted)
+        if high > 0.0 and _excess(0.0, squares, scatter, wanted) > 0:
+            extra[k] = brentq(_excess, 0.0, 2 * high, args=(squares, scatter, wanted), rtol=1e-6)
+    return extra
+
+
+def _excess(s: float, squares: Array, scatter: Array, wanted: float) -> float:
+    """How much larger residuals are than a variance of s beyond their scatter allows."""
+    return float((squares / (scatter + s + 1e-300)).sum() - wanted)
+
+
+def _weighted_solution(J: Array, residual: Array) -> tuple[Array, Array]:
+    """The least-squares step and its covariance, columns scaled; infinite on the diagonal where unknown."""
+    length = np.linalg.norm(J, axis=0)
+    scale = np.where(length > 0, length, 1.0)
+    U, s, Vt = np.linalg.svd(J / scale, full_matrices=False)
+    known = s > _RELATIVE_RANK * s[0]
+    half = Vt[known].T / s[known] / scale[:, None]
+    covariance = half @ half.T
+    unknown = (np.abs(Vt[~known]) > 1e-6).any(axis=0) | (length == 0)
+    covariance[unknown, unknown] = np.inf
+    return half @ (U[:, known].T @ residual), covariance
+
+
+def _linear_solution(wrench: Array, R_base_sensor: Array, nominal: Array) -> Array:
+    """The twelve numbers by linear least squares, (12,)."""
+    N = len(wrench)
+    B = np.zeros((N, 6, 12))
+    B[:, :3, :3] = R_base_sensor.transpose(0, 2, 1)
+    B[:, :3, 3:6] = B[:, 3:, 9:] = np.eye(3)
+    fx, fy, fz = wrench[:, :3].T
+    B[:, 3, 7], B[:, 3, 8] = fz, -fy
+    B[:, 4, 6], B[:, 4, 8] = -fz, fx
+    B[:, 5, 6], B[:, 5, 7] = fy, -fx
+    psi = np.linalg.lstsq(B.reshape(-1, 12), wrench.ravel(), rcond=1e-12)[0]
+    kappa, f0, com, iota = psi.reshape(4, 3)
+    mass = np.linalg.norm(kappa) / np.linalg.norm(nominal)
+    drift = np.concatenate([f0, iota + np.cross(com, f0)])
+    return np.concatenate([[mass], mass * com, drift, inclination(nominal, np.asarray(kappa))])

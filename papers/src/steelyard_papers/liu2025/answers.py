@@ -18,9 +18,9 @@ from steelyard.wrist import (
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.wrist.dynamic import wrench_problem
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures
+from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures, regression_of_ten
+from steelyard_papers.liu2025.static import weigh_linear
 from steelyard_papers.liu2025.world import LOAD, SENSOR, UPRIGHT, World, measured, zero_drift
 from steelyard_papers.sharing import Progress
 
@@ -70,7 +70,7 @@ def answers_of(world: World, seed: int) -> Answers:
     drift = zero_drift(rng)
     at_rest = WrenchRecording.of_joints(measured(robot, world.rest, drift, rng), robot, SENSOR)
     postures = find_postures(at_rest)
-    static, static_tls = weigh_static(postures), weigh_static(postures, method="tls")
+    static, static_tls = weigh_static(postures), weigh_linear(postures)
     moving = measured(robot, world.excitation, drift, rng)
     causal = samples_from_pose(WrenchRecording.of_joints(moving, robot, SENSOR))
     payloads = {
@@ -143,12 +143,12 @@ def strong_noise(
         rng = np.random.default_rng(5000 + seed)
         recording = measured(world.robot, world.excitation, answer.drift, rng, step=_COARSE)
         samples = samples_from_joints(world.robot, recording, SENSOR, cutoff_hz=None)
-        problem = wrench_problem(samples, answer.static)
+        regression = regression_of_ten(samples, answer.static)
         for name in STRONG:
             if name == "ml":
                 value = weigh_dynamic(samples, answer.static).unconstrained.vector
             else:
-                value = ESTIMATORS[name].estimate(problem).value[:10]
+                value = ESTIMATORS[name].estimate(regression).value[:10]
             inertia = float(np.linalg.norm(value[4:] - LOAD.vector[4:]))
             errors[name].append((inertia, float(np.linalg.norm(value[1:4] / value[0] - LOAD.com))))
         progress((seed + 1) / len(answers))

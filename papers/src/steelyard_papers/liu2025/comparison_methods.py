@@ -7,12 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.wrist.dynamic import weigh_dynamic
-from steelyard.wrist.estimators import RecursiveTotalLeastSquares
-from steelyard.wrist.payload import WrenchPayload, payload_at_rest
-from steelyard.wrist.rest import Postures
-from steelyard.wrist.samples import WrenchSamples
-from steelyard.wrist.static import StaticWeight, weigh_static
+from steelyard.wrist import (
+    Postures,
+    StaticWeight,
+    WrenchPayload,
+    WrenchSamples,
+    payload_at_rest,
+    weigh_dynamic,
+)
+from steelyard.wrist.estimators import ESTIMATORS
+from steelyard.wrist.regression import WrenchRegression
+from steelyard_papers.liu2025.static import weigh_linear
 
 
 def method_1(postures: Postures, *, gravity_base: Array) -> WrenchPayload:
@@ -22,7 +27,7 @@ def method_1(postures: Postures, *, gravity_base: Array) -> WrenchPayload:
         postures: at rest, or with `moving_postures` rows of a motion that is taken for rest
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
     """
-    return payload_at_rest(weigh_static(postures, method="tls", gravity_base=gravity_base))
+    return payload_at_rest(weigh_linear(postures, gravity_base=gravity_base))
 
 
 def method_2(samples: WrenchSamples, static: StaticWeight) -> WrenchPayload:
@@ -35,7 +40,25 @@ def method_2(samples: WrenchSamples, static: StaticWeight) -> WrenchPayload:
     value = static.value.copy()
     value[10:] = 0.0
     upright = replace(static, value=value)
-    return weigh_dynamic(samples, upright, estimator=RecursiveTotalLeastSquares())
+    return weigh_dynamic(samples, upright, estimator=ESTIMATORS["rtls"])
+
+
+def regression_of_ten(samples: WrenchSamples, static: StaticWeight) -> WrenchRegression:
+    """The regression of the ten parameters alone, drift and tilt taken from the static stage.
+
+    Args:
+        samples: wrench and motion
+        static: a static stage; its point mass is the first guess
+    """
+    return WrenchRegression(
+        samples.features(static.gravity_base),
+        samples.feature_covariance,
+        np.zeros((len(samples), 6, 0)),
+        samples.wrench - static.drift,
+        samples.wrench_covariance,
+        np.concatenate([static.value[:4], np.zeros(6)]),
+        np.zeros((10, 10)),
+    )
 
 
 def moving_postures(samples: WrenchSamples, every: int = 1) -> Postures:

@@ -18,7 +18,7 @@ from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.simulation import SensorModel, SimulationOptions, Trajectory, Truth, simulate
 from steelyard.wrist import WristSensor
-from steelyard.wrist.gravity import tilted_gravity
+from steelyard.wrist.regressor import tilted_gravity
 from steelyard_papers.liu2025.motions import FromRest, Motions, Visits
 from steelyard_papers.sharing import Progress
 

@@ -1,36 +1,19 @@
-"""Estimators of the dynamic stage: one file each, one interface (`steelyard.wrist.problem`)."""
+"""Estimators of the dynamic stage, by name: all solve a `steelyard.wrist.regression.WrenchRegression`."""
 
-from steelyard.wrist.estimators.least_squares import LeastSquares
-from steelyard.wrist.estimators.likelihood import MaximumLikelihood
-from steelyard.wrist.estimators.recursive_restricted import (
-    RecursiveRestricted,
-    RecursiveRestrictedTotalLeastSquares,
-)
-from steelyard.wrist.estimators.recursive_total import RecursiveTotalLeastSquares
-from steelyard.wrist.estimators.restricted import RestrictedTotalLeastSquares
-from steelyard.wrist.estimators.total import TotalLeastSquares
-from steelyard.wrist.estimators.weighted import WeightedLeastSquares
-from steelyard.wrist.problem import WrenchEstimator
+from steelyard.wrist.estimators.batch import LEAST_SQUARES, RESTRICTED, TOTAL, WEIGHTED
+from steelyard.wrist.estimators.likelihood import MAXIMUM_LIKELIHOOD
+from steelyard.wrist.estimators.recursive import RecursiveRestricted, RecursiveTotalLeastSquares
+from steelyard.wrist.regression import WrenchEstimator
 
-__all__ = [
-    "ESTIMATORS",
-    "LeastSquares",
-    "MaximumLikelihood",
-    "RecursiveRestricted",
-    "RecursiveRestrictedTotalLeastSquares",
-    "RecursiveTotalLeastSquares",
-    "RestrictedTotalLeastSquares",
-    "TotalLeastSquares",
-    "WeightedLeastSquares",
-]
+__all__ = ["ESTIMATORS", "RecursiveRestricted", "RecursiveTotalLeastSquares", "WrenchEstimator"]
 
 ESTIMATORS: dict[str, WrenchEstimator] = {
-    "ls": LeastSquares(),
-    "wls": WeightedLeastSquares(),
-    "tls": TotalLeastSquares(),
-    "rtls": RecursiveTotalLeastSquares(),
-    "restricted": RestrictedTotalLeastSquares(),
-    "rrtls": RecursiveRestrictedTotalLeastSquares(),
-    "ml": MaximumLikelihood(),
+    "ls": LEAST_SQUARES,
+    "wls": WEIGHTED,
+    "tls": TOTAL,
+    "rtls": RecursiveTotalLeastSquares.estimator(),
+    "restricted": RESTRICTED,
+    "rrtls": RecursiveRestricted.estimator(),
+    "ml": MAXIMUM_LIKELIHOOD,
 }
 """Every estimator by the name that the command line knows."""

@@ -1,6 +1,12 @@
-"""Recursive restricted total least squares (Rhode 2014; liu2025 eq. (31)-(35), signs and order mended).
+"""Estimators that take one sample at a time: `init`, `step`, `value`; the state is a value.
 
-With Z_k = [Y_k wrench_k] and N_k the covariance that the sensors' noise adds to Z_k'Z_k,
+**Total least squares** (Kubus, Kroeger, Wahl 2008): the triangular factor of Z = [Y wrench], row by row. The
+factor R of all rows (with forgetting, sqrt(lambda) R above the new rows) has the right singular vectors of
+the rows themselves, so after every step the smallest one gives the total least squares solution of the rows
+so far: at every step recursive equals batch.
+
+**Restricted total least squares** (Rhode 2014; liu2025 eq. (31)-(35), signs and order mended). With Z_k and
+N_k the covariance that the sensors' noise adds to Z_k'Z_k,
 
     M_k = lambda M_{k-1} + Z_k' Z_k,     P_k = lambda P_{k-1} + N_k
     v_k = M_k^-1 P_k v_{k-1},  scaled so that its last entry is -1
@@ -27,14 +33,69 @@ from scipy.linalg.lapack import dposv
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.wrist.estimators.ratio import fit_of_value
-from steelyard.wrist.problem import WrenchFit, WrenchProblem
+from steelyard.wrist.estimators.batch import fit_of_ratio
+from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist.regressor import wrench_tensor
 
 _FIRST_INFORMATION = 1e-9
 
 
-class RestrictedState(NamedTuple):
+@dataclass(frozen=True)
+class RecursiveTotalLeastSquares:
+    """Total least squares one sample at a time; the state is the triangular factor.
+
+    Attributes:
+        forgetting: weight of a sample after the next one came, 0 < lambda <= 1
+    """
+
+    forgetting: float = 1.0
+
+    def init(self, p: int) -> Array:
+        """The state before the first sample, (p + 1, p + 1).
+
+        Args:
+            p: number of unknowns
+        """
+        return np.zeros((p + 1, p + 1))
+
+    def step(self, state: Array, rows: Array) -> Array:
+        """The next state.
+
+        Args:
+            state: as `init` or `step` gave it
+            rows: [Y wrench] of a sample, (6, p + 1)
+        """
+        return np.asarray(np.linalg.qr(np.vstack([np.sqrt(self.forgetting) * state, rows]), mode="r"))
+
+    def value(self, state: Array) -> Array:
+        """The unknowns that the rows so far give, (p,).
+
+        Args:
+            state: as `init` or `step` gave it
+        """
+        v = np.linalg.svd(state)[2][-1]
+        return np.asarray(-v[:-1] / v[-1])
+
+    @classmethod
+    def estimator(cls, forgetting: float = 1.0) -> WrenchEstimator:
+        """The recursion over a whole regression, with the interface of the batch estimators.
+
+        Args:
+            forgetting: weight of a sample after the next one came, 0 < lambda <= 1
+        """
+        recursion = cls(forgetting)
+
+        def estimate(regression: WrenchRegression) -> WrenchFit:
+            state = recursion.init(regression.p)
+            for rows in regression.augmented:
+                state = recursion.step(state, rows)
+            mu = np.linalg.svd(state, compute_uv=False)[-1] ** 2 / (6 * len(regression))
+            return fit_of_ratio(regression, recursion.value(state), np.eye(6), noise="identity", mu=mu)
+
+        return WrenchEstimator("recursive TLS", uses_prior=False, estimate=estimate)
+
+
+class _RestrictedState(NamedTuple):
     """What all samples so far leave behind.
 
     Attributes:
@@ -89,7 +150,7 @@ class RecursiveRestricted:
         """Number of unknowns."""
         return 10 + self.e
 
-    def init(self, value: Array, information: Array | None = None) -> RestrictedState:
+    def init(self, value: Array, information: Array | None = None) -> _RestrictedState:
         """The state before the first sample.
 
         Args:
@@ -103,16 +164,16 @@ class RecursiveRestricted:
         M[-1, -1] += _FIRST_INFORMATION
         P[-1, -1] = 0.0 if information is None else np.linalg.matrix_rank(information)
         nothing = np.zeros((2, p + 1, p + 1))
-        return RestrictedState(nothing, nothing.copy(), M, P, 0.0, np.append(value, -1.0))
+        return _RestrictedState(nothing, nothing.copy(), M, P, 0.0, np.append(value, -1.0))
 
     def step(
         self,
-        state: RestrictedState,
+        state: _RestrictedState,
         x: Array,
         x_covariance: Array,
         wrench: Array,
         exact: Array | None = None,
-    ) -> RestrictedState:
+    ) -> _RestrictedState:
         """The next state.
 
         Args:
@@ -137,9 +198,9 @@ class RecursiveRestricted:
         prior_M, prior_P = faded * state.prior_M, faded * state.prior_P
         count = faded * state.samples + 1.0
         v = _iterated(M, P, prior_M, prior_P, 3.0 * count, state.v)
-        return RestrictedState(M, P, prior_M, prior_P, count, v)
+        return _RestrictedState(M, P, prior_M, prior_P, count, v)
 
-    def value(self, state: RestrictedState) -> Array:
+    def value(self, state: _RestrictedState) -> Array:
         """The unknowns, (p,).
 
         Args:
@@ -147,7 +208,7 @@ class RecursiveRestricted:
         """
         return state.v[:-1]
 
-    def forms(self, state: RestrictedState) -> tuple[Array, Array, Array]:
+    def forms(self, state: _RestrictedState) -> tuple[Array, Array, Array]:
         """The two forms M and P with the present weights, (p + 1, p + 1) each, and W of a row, (6,).
 
         Args:
@@ -158,36 +219,27 @@ class RecursiveRestricted:
         P = state.prior_P + np.tensordot(weight, state.P, axes=1)
         return M, P, np.repeat(weight, 3) * self._scale**2
 
-
-@dataclass(frozen=True)
-class RecursiveRestrictedTotalLeastSquares:
-    """The recursion over a whole problem, with the interface of the batch estimators.
-
-    Attributes:
-        name: for tables
-        uses_prior: it starts from the static stage
-        forgetting: weight of a sample after the next one came, 0 < lambda <= 1
-    """
-
-    name: str = "recursive restricted TLS"
-    uses_prior: bool = True
-    forgetting: float = 1.0
-
-    def estimate(self, problem: WrenchProblem) -> WrenchFit:
-        """The unknowns after all samples, with their covariance.
+    @classmethod
+    def estimator(cls, forgetting: float = 1.0) -> WrenchEstimator:
+        """The recursion over a whole regression, started from its prior.
 
         Args:
-            problem: rows and noise
+            forgetting: weight of a sample after the next one came, 0 < lambda <= 1
         """
-        std = np.sqrt(np.diag(problem.wrench_covariance))
-        recursion = RecursiveRestricted(std, self.forgetting, problem.p - 10)
-        state = recursion.init(problem.prior_value, problem.prior_information if problem.has_prior else None)
-        for k in range(len(problem)):
-            exact = problem.exact[k] if recursion.e else None
-            state = recursion.step(state, problem.x[k], problem.x_covariance[k], problem.wrench[k], exact)
-        M, P, weights = recursion.forms(state)
-        mu = float(state.v @ M @ state.v / (state.v @ P @ state.v))
-        return fit_of_value(problem, recursion.value(state), np.diag(weights), noise="propagated", mu=mu)
+
+        def estimate(regression: WrenchRegression) -> WrenchFit:
+            std, L = np.sqrt(np.diag(regression.wrench_covariance)), regression.prior_information
+            recursion = cls(std, forgetting, regression.p - 10)
+            state = recursion.init(regression.prior_value, L if L.any() else None)
+            for k in range(len(regression)):
+                x, Sx, wrench = regression.x[k], regression.x_covariance[k], regression.wrench[k]
+                state = recursion.step(state, x, Sx, wrench, regression.exact[k] if recursion.e else None)
+            M, P, weights = recursion.forms(state)
+            mu = float(state.v @ M @ state.v / (state.v @ P @ state.v))
+            W = np.diag(weights)
+            return fit_of_ratio(regression, recursion.value(state), W, noise="propagated", mu=mu)
+
+        return WrenchEstimator("recursive restricted TLS", uses_prior=True, estimate=estimate)
 
 
 def _iterated(M: Array, P: Array, prior_M: Array, prior_P: Array, rows: float, v: Array) -> Array:
