@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from steelyard.excitation import Liu2025, Sector, evaluate, liu2025_orientations
+from steelyard.errors import InfeasibleDesign
+from steelyard.excitation import DesignLimits, Liu2025, Sector, evaluate, liu2025_orientations
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
+from steelyard_papers.liu2025.postures import postures_for
 
 
 def wrist_motion() -> FourierTrajectory:
@@ -28,6 +30,19 @@ def test_algorithm_1_as_printed_adds_postures_again_and_ours_does_not():
     gravity = ours[:, 2]
     assert len(np.unique(np.round(gravity, 9), axis=0)) == len(ours)
     assert len(ours) < 4 + 9
+
+
+def test_orientations_are_reached_in_their_order_or_refused():
+    arm = load_robot("kr60ha")
+    q = arm.home + np.random.default_rng(5).uniform(-0.4, 0.4, size=(3, 6)) * [0, 0, 0, 1, 1, 1]
+    wanted = arm.forward_kinematics(q)[:, :3, :3]
+    found = postures_for(arm, wanted, limits=DesignLimits(arm.limits), joints=[3, 4, 5])
+    np.testing.assert_allclose(found.R_base_flange, wanted, atol=1e-5)
+    with pytest.raises(InfeasibleDesign, match=r"orientation 1 of 1: kr60ha cannot bring its flange there"):
+        postures_for(arm, np.diag([1.0, -1.0, -1.0])[None], joints=[5])
+    high = DesignLimits(arm.limits, height=(9.0, 10.0))
+    with pytest.raises(InfeasibleDesign, match=r"posture 1 breaks a limit: lowest height .* is missed by"):
+        postures_for(arm, arm.forward_kinematics(arm.home)[None, :3, :3], limits=high)
 
 
 def test_a_point_mass_in_the_wrist_centre_cannot_be_seen_without_weight():

@@ -31,7 +31,9 @@ def test_tests_that_are_named_exist(page):
     assert named <= TESTS, f"{page.name} names {sorted(named - TESTS)}"
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=["README", *NAMES])
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "papers/README.md", *PAGES], ids=["README", "papers", *NAMES]
+)
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -146,40 +146,6 @@ def choose_greedily(rows: Array, count: int) -> NDArray[np.intp]:
     return np.array(chosen, dtype=np.intp)
 
 
-def postures_for(
-    robot: RobotModel,
-    R_base_flange: ArrayLike,
-    *,
-    limits: DesignLimits | None = None,
-    joints: Sequence[int] | None = None,
-    position: ArrayLike | None = None,
-) -> PostureSet:
-    """Joint positions for orientations of the flange, in their order.
-
-    Args:
-        robot: the arm
-        R_base_flange: orientations, (N, 3, 3)
-        limits: to keep; those of the robot by default
-        joints: that may move, from 0; all by default
-        position: of the flange, (3,) [m], in the base frame; any by default
-    """
-    R = np.asarray(R_base_flange, dtype=float)
-    bounds = limits or DesignLimits.of(robot)
-    q: list[Array] = []
-    for k, target in enumerate(R):
-        near = robot.home if not q else q[-1]
-        try:
-            q.append(
-                inverse_kinematics(
-                    robot, target, position=position, joints=joints, near=near, limits=bounds.joints
-                )
-            )
-        except InfeasibleDesign as error:
-            raise InfeasibleDesign(f"orientation {k + 1} of {len(R)}: {error}") from error
-    _require_inside(robot, bounds, np.array(q))
-    return _posture_set(robot, np.array(q), wrench_rows(R))
-
-
 def static_postures(
     robot: RobotModel,
     count: int,
@@ -307,16 +273,6 @@ def _posture_set(robot: RobotModel, q: Array, rows: Array) -> PostureSet:
 def _inside(robot: RobotModel, limits: DesignLimits, q: Array) -> NDArray[np.bool_]:
     margins = posture_margins(robot, limits, q)
     return np.all([m.values >= -1e-6 for m in margins], axis=0) if margins else np.ones(len(q), dtype=bool)
-
-
-def _require_inside(robot: RobotModel, limits: DesignLimits, q: Array) -> None:
-    for margin in posture_margins(robot, limits, q):
-        k = int(margin.values.argmin())
-        if margin.values[k] < -1e-6:
-            raise InfeasibleDesign(
-                f"posture {k + 1} breaks a limit: {margin.limit} is missed"
-                f" by {-margin.values[k]:.4g} {margin.unit}"
-            )
 
 
 def _require_count(count: int) -> None:

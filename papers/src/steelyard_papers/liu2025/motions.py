@@ -23,11 +23,11 @@ from steelyard.excitation import (
     design,
     evaluate,
     liu2025_orientations,
-    postures_for,
     static_postures,
 )
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.trajectory import FourierTrajectory
+from steelyard_papers.liu2025.postures import postures_for
 
 HALF_ANGLE = np.radians(60.0)
 WRIST = (3, 4, 5)
