@@ -33,13 +33,8 @@ _OWN = "steelyard"  # under which name a file holds what is known beside the num
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
-def read_parquet(path: Path, requested: Requested) -> Recording:
-    """The recording in a Parquet file.
-
-    Args:
-        path: the file
-        requested: what the caller says about it
-    """
+def _read_parquet(path: Path, requested: Requested) -> Recording:
+    """The recording in a Parquet file."""
     layout = _parquet_layout(path, requested)
     with _opened(path) as file:
         table = file.read(columns=list(layout.names))
@@ -59,13 +54,8 @@ def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[P
     return layout, (layout.gather(columns) for columns in _batches(path, layout))
 
 
-def write_parquet(recording: Recording, path: Path) -> None:
-    """Write a Parquet file that holds every field of the recording.
-
-    Args:
-        recording: what is written
-        path: the file; it is replaced whole or not at all
-    """
+def _write_parquet(recording: Recording, path: Path) -> None:
+    """Writes a Parquet file that holds every field of the recording, whole or not at all."""
     pq = pyarrow("parquet")
     import pyarrow as pa
 
@@ -81,13 +71,8 @@ def write_parquet(recording: Recording, path: Path) -> None:
         pq.write_table(table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
 
 
-def read_npz(path: Path, requested: Requested) -> Recording:
-    """The recording in an archive.
-
-    Args:
-        path: the file
-        requested: what the caller says about it
-    """
+def _read_npz(path: Path, requested: Requested) -> Recording:
+    """The recording in an archive."""
     place = str(path)
     arrays = _arrays(path)
     own = arrays.pop(_OWN, None)
@@ -100,13 +85,8 @@ def read_npz(path: Path, requested: Requested) -> Recording:
     return layout.recording(layout.gather(columns), place)
 
 
-def write_npz(recording: Recording, path: Path) -> None:
-    """Write an archive that holds every field of the recording.
-
-    Args:
-        recording: what is written
-        path: the file; it is replaced whole or not at all
-    """
+def _write_npz(recording: Recording, path: Path) -> None:
+    """Writes an archive that holds every field of the recording, whole or not at all."""
     piece = piece_of(recording)
     names = {
         channel: ("t",) if channel == "t" else tuple(f"{channel}[{k}]" for k in range(values.shape[1]))
@@ -227,3 +207,10 @@ def _require_one_length(columns: dict[str, Array], place: str) -> None:
             )
     if rows[first] == 0:
         raise UnreadableFile(f"{place}: the arrays have no rows; nothing was recorded")
+
+
+READERS = {"parquet": _read_parquet, "npz": _read_npz}
+"""What reads a recording from a path, with what is requested, by the kind of file."""
+
+WRITERS = {".parquet": _write_parquet, ".npz": _write_npz}
+"""What writes a recording to a path, by how its name ends."""

@@ -24,15 +24,14 @@ from typing import Literal
 import numpy as np
 
 from steelyard.errors import InvalidRecording, UnreadableFile
-from steelyard.io.binary import parquet_pieces, read_npz, read_parquet, write_npz, write_parquet
+from steelyard.io.binary import READERS, WRITERS, parquet_pieces
 from steelyard.io.columns import Requested
 from steelyard.io.layout import Layout, Piece, piece_of
 from steelyard.io.rosbag import read_bag
 from steelyard.io.tables import read_table
 from steelyard.recording import Recording, WrenchConvention
 
-_READERS = {"parquet": read_parquet, "npz": read_npz, "text": read_table, "bag": read_bag}
-_WRITERS = {".parquet": write_parquet, ".npz": write_npz}
+_READERS = {**READERS, "text": read_table, "bag": read_bag}
 FileKind = Literal["parquet", "npz", "text", "bag"]
 _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".parquet": "parquet",
@@ -96,11 +95,11 @@ def write_recording(recording: Recording, path: str | Path) -> None:
         path: the file, made or replaced
     """
     path = Path(path)
-    writer = _WRITERS.get(path.suffix.lower())
+    writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise UnreadableFile(
             f"{path}: a recording is not written to '{path.suffix}' files, which would lose names, frames"
-            f" and notes; known are {', '.join(_WRITERS)}"
+            f" and notes; known are {', '.join(WRITERS)}"
         )
     writer(recording, path)
 

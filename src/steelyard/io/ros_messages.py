@@ -143,6 +143,31 @@ class Bag:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", {c.topic: c.msgtype for c in self.reader.connections})
 
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path) -> Iterator[Bag]:
+        """The open bag; whatever its damaged bytes make the reader say becomes one line of ours.
+
+        Args:
+            path: a folder with metadata.yaml, a .db3 or a .mcap file
+        """
+        try:
+            from rosbags.rosbag2 import Reader
+            from rosbags.typesys import Stores, get_typestore
+        except ImportError as error:
+            raise MissingExtra("rosbags", "io") from error
+        try:
+            with Reader(path) as reader:
+                yield cls(str(path), reader, get_typestore(Stores.LATEST))
+        except (SteelyardError, GeneratorExit, KeyboardInterrupt):
+            raise
+        except Exception as error:  # damaged bytes: the reader fails with whatever its parsers meet first
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise UnreadableFile(
+                f"{path}: the bag is damaged or was not finished by its recorder ({reason});"
+                " copy it again, or repair it where ROS is (ros2 bag reindex, mcap recover)"
+            ) from error
+
     def topics(self, kind: str) -> list[str]:
         """Names of the topics with one kind of message, as 'sensor_msgs/msg/JointState'."""
         return sorted(topic for topic, own in self.kinds.items() if own == kind)
@@ -209,31 +234,6 @@ class Bag:
     def _require_messages(self, topic: str, count: int) -> None:
         if count == 0:
             raise UnreadableFile(f"{self.place}: {topic} has no messages; nothing was recorded on it")
-
-
-@contextmanager
-def opened_bag(path: Path) -> Iterator[Bag]:
-    """The open bag; whatever its damaged bytes make the reader say becomes one line of ours.
-
-    Args:
-        path: a folder with metadata.yaml, a .db3 or a .mcap file
-    """
-    try:
-        from rosbags.rosbag2 import Reader
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise MissingExtra("rosbags", "io") from error
-    try:
-        with Reader(path) as reader:
-            yield Bag(str(path), reader, get_typestore(Stores.LATEST))
-    except (SteelyardError, GeneratorExit, KeyboardInterrupt):
-        raise
-    except Exception as error:  # damaged bytes: the reader fails with whatever its parsers meet first
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UnreadableFile(
-            f"{path}: the bag is damaged or was not finished by its recorder ({reason});"
-            " copy it again, or repair it where ROS is (ros2 bag reindex, mcap recover)"
-        ) from error
 
 
 def _nanoseconds(message: Any) -> int:

@@ -39,7 +39,6 @@ from steelyard.io.ros_messages import (
     JointStates,
     Stamps,
     Wrenches,
-    opened_bag,
 )
 from steelyard.recording import Recording
 
@@ -80,7 +79,7 @@ def read_bag(path: Path, requested: Requested) -> Recording:
     """
     place = str(path)
     choice = _choice(requested, place)
-    with opened_bag(path) as bag:
+    with Bag.opened(path) as bag:
         topic, notes = _topic(bag, JOINT_STATE, choice.topic, "q")
         states = bag.joint_states(topic)
         if bag.announced(topic) != len(states):
