@@ -77,40 +77,219 @@ def read_bag(path: Path, requested: Requested) -> Recording:
         path: a folder with metadata.yaml, a .db3 or a .mcap file
         requested: what the caller says about it
     """
-    place = str(path)
-    choice = _choice(requested, place)
-    with Bag.opened(path) as bag:
-        topic, notes = _topic(bag, JOINT_STATE, choice.topic, "q")
-        states = bag.joint_states(topic)
-        if bag.announced(topic) != len(states):
-            said, found = bag.announced(topic), len(states)
-            notes.append(f"incomplete: the bag says that {topic} has {said} messages, but {found} are there")
-        wrenches = _wrenches(bag, choice, requested, notes)
-        descriptions = [_first_text(bag, name) for name in bag.topics(TEXT) if "robot_description" in name]
-    joints, rows = _joints(states, requested.joint_names, place, notes)
-    by_receipt = states.stamps.missing(rows) or (wrenches is not None and wrenches.stamps.missing())
-    if by_receipt:
-        notes.append("stamps are zero: time is when the recorder got the messages, delays included")
-    rows, clock_ns = _clock(states.stamps, rows, topic, place=place, by_receipt=by_receipt, notes=notes)
-    signals = _signals(states, joints, rows, choice, place=place, notes=notes)
-    if "tau" in signals or "current" in signals:
-        _require_usable_effort(states, choice.effort or "", descriptions, place, notes)
-    facts: dict[str, Any] = {}
-    if wrenches is not None:
-        signals["wrench"] = _nearest(wrenches, clock_ns, place, by_receipt=by_receipt, notes=notes)
-        facts = _wrench_facts(wrenches, joints, requested, place, notes)
-    t = (clock_ns - clock_ns[0]) / 1e9
-    facts |= {
-        **signals,
-        "joint_names": joints,
-        "source": path.name,
-        "epoch_s": clock_ns[0] / 1e9,
-        "notes": notes,
-    }
-    try:
-        return Recording(t=t, **facts)
-    except InvalidRecording as error:
-        raise UnreadableFile(f"{place}: {error}") from error
+    return _Reader(path, requested).recording()
+
+
+class _Reader:
+    """Reads one bag; what it decides goes into the notes."""
+
+    def __init__(self, path: Path, requested: Requested) -> None:
+        self.path, self.place, self.requested = path, str(path), requested
+        self.choice = _choice(requested, self.place)
+        self.notes: list[str] = []
+
+    def refusal(self, words: str) -> UnreadableFile:
+        return UnreadableFile(f"{self.place}: {words}")
+
+    def recording(self) -> Recording:
+        with Bag.opened(self.path) as bag:
+            topic = self.topic(bag, JOINT_STATE, self.choice.topic, "q")
+            states = bag.joint_states(topic)
+            if (said := bag.announced(topic)) != (found := len(states)):
+                self.notes.append(
+                    f"incomplete: the bag says that {topic} has {said} messages, but {found} are there"
+                )
+            wrenches = self.wrenches(bag)
+            described = [name for name in bag.topics(TEXT) if "robot_description" in name]
+            descriptions = [_first_text(bag, name) for name in described]
+        joints, rows = self.joints(states)
+        by_receipt = states.stamps.missing(rows) or (wrenches is not None and wrenches.stamps.missing())
+        if by_receipt:
+            self.notes.append("stamps are zero: time is when the recorder got the messages, delays included")
+        rows, clock_ns = self.clock(states.stamps, rows, states.topic, by_receipt=by_receipt)
+        facts: dict[str, Any] = {**self.signals(states, joints, rows)}
+        if "tau" in facts or "current" in facts:
+            self.require_usable_effort(states, descriptions)
+        if wrenches is not None:
+            facts["wrench"] = self.nearest(wrenches, clock_ns, by_receipt=by_receipt)
+            facts |= self.wrench_facts(wrenches, joints)
+        facts |= {"joint_names": joints, "source": self.path.name, "epoch_s": clock_ns[0] / 1e9}
+        try:
+            return Recording(t=(clock_ns - clock_ns[0]) / 1e9, notes=self.notes, **facts)
+        except InvalidRecording as error:
+            raise self.refusal(str(error)) from error
+
+    def topic(self, bag: Bag, kind: str, wanted: str | None, channel: str) -> str:
+        """The topic to read; a note where it was not named."""
+        there = bag.topics(kind)
+        short = kind.rsplit("/", 1)[-1]
+        held = ", ".join(f"{topic} ({own})" for topic, own in sorted(bag.kinds.items())) or "nothing"
+        if wanted is not None:
+            if bag.kinds.get(wanted) != kind:
+                raise UnknownName(f"{self.place}: there is no {short} topic '{wanted}'; the bag holds {held}")
+            return wanted
+        if not there:
+            raise self.refusal(f"no topic holds {kind}; the bag holds {held}")
+        if len(there) > 1:
+            raise self.refusal(
+                f"{len(there)} topics hold {short}: {', '.join(there)};"
+                f" choose with columns={{'{channel}': '{there[0]}'}} (--column {channel}={there[0]})"
+            )
+        self.notes.append(f"{channel} is from {there[0]}, the only {short} topic")
+        return there[0]
+
+    def wrenches(self, bag: Bag) -> Wrenches | None:
+        asked = self.requested.wrench_frame is not None or self.requested.wrench_convention is not None
+        if self.choice.wrench == "" or (self.choice.wrench is None and not asked):
+            there = bag.topics(WRENCH)
+            self.notes += [f"not read: the wrench on {', '.join(there)}"] if there else []
+            return None
+        if self.requested.wrench_convention is None:
+            raise self.refusal(
+                "a WrenchStamped does not say who pushes whom; give wrench_convention"
+                " ('load_on_sensor' or 'sensor_on_load')"
+            )
+        return bag.wrenches(self.topic(bag, WRENCH, self.choice.wrench, "wrench"))
+
+    def joints(self, states: JointStates) -> tuple[tuple[str, ...], Integers]:
+        """The joints in their order, and the numbers of the messages that have them all."""
+        wanted = self.requested.joint_names
+        sets = states.sets()
+        there = "; ".join(f"{', '.join(names)} ({count} messages)" for names, count in sets.items())
+        if any(len(set(names)) < len(names) or not names for names in states.orders):
+            raise self.refusal(f"messages of {states.topic} name a joint twice or none: {there}")
+        if not wanted and len(sets) > 1:
+            raise self.refusal(
+                f"the messages of {states.topic} are about different joints: {there};"
+                " say which, in the order of the arm, with joint_names"
+            )
+        joints = tuple(wanted) or states.orders[0]
+        complete = np.array([set(joints) <= set(names) for names in states.orders])
+        rows = np.flatnonzero(complete[states.which])
+        if not rows.size:
+            raise self.refusal(
+                f"no message of {states.topic} has all of {', '.join(joints)}; there are {there}"
+            )
+        left = len(states) - len(rows)
+        self.notes += [f"left out {left} messages of {states.topic} about other joints"] if left else []
+        self.notes += [] if wanted else [f"joints are in the order of the messages: {', '.join(joints)}"]
+        return joints, rows
+
+    def clock(
+        self, stamps: Stamps, rows: Integers, topic: str, *, by_receipt: bool
+    ) -> tuple[Integers, Integers]:
+        """The messages in the order of time, and their times, (N,) [ns]."""
+        if by_receipt:
+            return rows, stamps.received[rows]
+        named = stamps.header[rows] != 0
+        if not named.all():
+            self.notes.append(f"left out {np.sum(~named)} messages of {topic} with a stamp of zero")
+            rows = rows[named]
+        ns = stamps.header[rows]
+        late = int((np.maximum.accumulate(ns) - ns).max())
+        if late > _LATE_NS:
+            raise self.refusal(
+                f"the stamps of {topic} go back by {late / 1e9:.3f} s; a clock was set,"
+                " or two publishers differ; split the bag there"
+            )
+        if late:
+            self.notes.append(
+                f"messages of {topic} came up to {late / 1e6:.3g} ms late, after others; sorted"
+            )
+        order = np.argsort(ns, kind="stable")
+        return rows[order], ns[order]
+
+    def signals(self, states: JointStates, joints: Sequence[str], rows: Integers) -> dict[str, Array]:
+        choice = self.choice
+        q = states.column("position", joints, rows)
+        v = states.column("velocity", joints, rows) if choice.velocity else None
+        effort = states.column("effort", joints, rows)
+        if q is None:
+            raise self.refusal(f"{states.topic} has no positions; another topic may have them")
+        if v is None or np.isnan(v).all(axis=0).any():
+            missing = f"{states.topic} has no velocity of each joint"
+            self.notes.append(missing if choice.velocity else "velocity is not read")
+        if effort is None and choice.effort:
+            raise self.refusal(f"{states.topic} has no effort; nothing can be read as {choice.effort}")
+        if effort is not None and choice.effort is None:
+            raise self.refusal(
+                f"{states.topic} has an effort, and drivers fill it with a torque or with a current; say"
+                " columns={'tau': 'effort'} for a torque [Nm], {'current': 'effort'} for a motor current [A],"
+                " or {'tau': []} to leave it out (--column tau=effort, current=effort, tau=)"
+            )
+        signals = {"q": q}
+        if v is not None and not np.isnan(v).all(axis=0).any():
+            signals["v"] = v
+        if effort is not None and choice.effort:
+            signals[choice.effort] = effort
+            self.notes.append(f"{choice.effort} is the effort of {states.topic} as the caller says")
+        return signals
+
+    def require_usable_effort(self, states: JointStates, descriptions: Sequence[str]) -> None:
+        """Refuses the effort of a UR as a torque, and as a current where the bag shows that it is none."""
+        if _GRAVITY_LESS in states.topic:
+            raise self.refusal(
+                f"{states.topic} cannot serve as {self.choice.effort}: {REFUSED[_GRAVITY_LESS]}"
+            )
+        if not any(_is_ur(names) for names in states.orders):
+            return
+        if self.choice.effort == "tau":
+            raise self.refusal(
+                "these are the joints of a Universal Robots arm, whose effort is never its torque: it is"
+                f" {_GRAVITY_LESS} (the controller has taken off gravity with the payload it believes in)"
+                " or, with use_currents_as_efforts:=true, the motor current; record that and read it with"
+                " columns={'current': 'effort'} (--column current=effort)"
+            )
+        switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
+        if switches and switches != {"true"}:
+            raise self.refusal(
+                "its robot_description says that use_currents_as_efforts is off: the effort is"
+                f" {_GRAVITY_LESS}, and {REFUSED[_GRAVITY_LESS]}; record with use_currents_as_efforts:=true"
+            )
+        if not switches:
+            self.notes.append(
+                "the effort of a UR is a current only with use_currents_as_efforts:=true or an old driver;"
+                " the bag does not show which"
+            )
+
+    def nearest(self, wrenches: Wrenches, clock_ns: Integers, *, by_receipt: bool) -> Array:
+        """For each row the wrench nearest in time, (N, 6); NaN farther than one and a half of its steps."""
+        every = np.arange(len(wrenches.values))
+        order, when = self.clock(wrenches.stamps, every, wrenches.topic, by_receipt=by_receipt)
+        after = np.searchsorted(when, clock_ns).clip(max=len(when) - 1)
+        before = (after - 1).clip(min=0)
+        nearer_after = np.abs(when[after] - clock_ns) < np.abs(when[before] - clock_ns)
+        index = np.where(nearer_after, after, before)
+        apart = np.abs(when[index] - clock_ns)
+        steps = np.diff(when)
+        reach = 1.5 * np.median(steps[steps > 0]) if (steps > 0).any() else 0.0
+        values = wrenches.values[order][index]
+        values[apart > reach] = np.nan
+        lost = int((apart > reach).sum())
+        self.notes.append(
+            f"each row has the wrench of {wrenches.topic} nearest in time"
+            f" ({np.median(apart) / 1e6:.3g} ms away in the median)"
+            + (f"; {lost} rows have none within {reach / 1e6:.3g} ms" if lost else "")
+        )
+        return values
+
+    def wrench_facts(self, wrenches: Wrenches, joints: Sequence[str]) -> dict[str, Any]:
+        named = sorted(wrenches.frames)
+        frame = self.requested.wrench_frame or (named[0] if len(named) == 1 else "")
+        if not frame:
+            raise self.refusal(
+                f"the headers of {wrenches.topic} name {len(named)} frames"
+                f" ({', '.join(map(repr, named))}) instead of one; give wrench_frame"
+            )
+        if named != [frame]:
+            self.notes.append(
+                f"the wrench's frame is {frame} as the caller says; its headers say {', '.join(named)}"
+            )
+        if _is_ur(joints):
+            self.notes.append(
+                f"if the wrench is the UR driver's own, it is actual_TCP_force: {REFUSED['actual_TCP_force']}"
+            )
+        return {"wrench_frame": frame, "wrench_convention": self.requested.wrench_convention}
 
 
 def _choice(requested: Requested, place: str) -> _Choice:
@@ -144,201 +323,8 @@ def _one_word(name: str, wanted: str | Sequence[str], place: str) -> str:
     return words[0] if words else ""
 
 
-def _topic(bag: Bag, kind: str, wanted: str | None, channel: str) -> tuple[str, list[str]]:
-    """The topic to read, and a note where it was not named."""
-    there = bag.topics(kind)
-    short = kind.rsplit("/", 1)[-1]
-    if wanted is not None:
-        if bag.kinds.get(wanted) != kind:
-            held = ", ".join(f"{topic} ({own})" for topic, own in sorted(bag.kinds.items())) or "nothing"
-            raise UnknownName(f"{bag.place}: there is no {short} topic '{wanted}'; the bag holds {held}")
-        return wanted, []
-    if not there:
-        held = ", ".join(f"{topic} ({own})" for topic, own in sorted(bag.kinds.items())) or "nothing"
-        raise UnreadableFile(f"{bag.place}: no topic holds {kind}; the bag holds {held}")
-    if len(there) > 1:
-        raise UnreadableFile(
-            f"{bag.place}: {len(there)} topics hold {short}: {', '.join(there)};"
-            f" choose with columns={{'{channel}': '{there[0]}'}} (--column {channel}={there[0]})"
-        )
-    return there[0], [f"{channel} is from {there[0]}, the only {short} topic"]
-
-
-def _wrenches(bag: Bag, choice: _Choice, requested: Requested, notes: list[str]) -> Wrenches | None:
-    asked = requested.wrench_frame is not None or requested.wrench_convention is not None
-    if choice.wrench == "" or (choice.wrench is None and not asked):
-        there = bag.topics(WRENCH)
-        notes += [f"not read: the wrench on {', '.join(there)}"] if there else []
-        return None
-    if requested.wrench_convention is None:
-        raise UnreadableFile(
-            f"{bag.place}: a WrenchStamped does not say who pushes whom; give wrench_convention"
-            " ('load_on_sensor' or 'sensor_on_load')"
-        )
-    topic, more = _topic(bag, WRENCH, choice.wrench, "wrench")
-    notes += more
-    return bag.wrenches(topic)
-
-
-def _wrench_facts(
-    wrenches: Wrenches, joints: Sequence[str], requested: Requested, place: str, notes: list[str]
-) -> dict[str, Any]:
-    named = sorted(wrenches.frames)
-    frame = requested.wrench_frame or (named[0] if len(named) == 1 else "")
-    if not frame:
-        raise UnreadableFile(
-            f"{place}: the headers of {wrenches.topic} name {len(named)} frames"
-            f" ({', '.join(map(repr, named))}) instead of one; give wrench_frame"
-        )
-    if named != [frame]:
-        notes.append(f"the wrench's frame is {frame} as the caller says; its headers say {', '.join(named)}")
-    if _is_ur(joints):
-        notes.append(
-            f"if the wrench is the UR driver's own, it is actual_TCP_force: {REFUSED['actual_TCP_force']}"
-        )
-    return {"wrench_frame": frame, "wrench_convention": requested.wrench_convention}
-
-
-def _joints(
-    states: JointStates, wanted: Sequence[str], place: str, notes: list[str]
-) -> tuple[tuple[str, ...], Integers]:
-    """The joints in their order, and the numbers of the messages that have them all."""
-    sets = states.sets()
-    there = "; ".join(f"{', '.join(names)} ({count} messages)" for names, count in sets.items())
-    if any(len(set(names)) < len(names) or not names for names in states.orders):
-        raise UnreadableFile(f"{place}: messages of {states.topic} name a joint twice or none: {there}")
-    if not wanted and len(sets) > 1:
-        raise UnreadableFile(
-            f"{place}: the messages of {states.topic} are about different joints: {there};"
-            " say which, in the order of the arm, with joint_names"
-        )
-    joints = tuple(wanted) or states.orders[0]
-    complete = np.array([set(joints) <= set(names) for names in states.orders])
-    rows = np.flatnonzero(complete[states.which])
-    if not rows.size:
-        raise UnreadableFile(
-            f"{place}: no message of {states.topic} has all of {', '.join(joints)}; there are {there}"
-        )
-    left = len(states) - len(rows)
-    notes += [f"left out {left} messages of {states.topic} about other joints"] if left else []
-    notes += [] if wanted else [f"joints are in the order of the messages: {', '.join(joints)}"]
-    return joints, rows
-
-
-def _clock(
-    stamps: Stamps, rows: Integers, topic: str, *, place: str, by_receipt: bool, notes: list[str]
-) -> tuple[Integers, Integers]:
-    """The messages in the order of time, and their times, (N,) [ns]."""
-    if by_receipt:
-        return rows, stamps.received[rows]
-    named = stamps.header[rows] != 0
-    if not named.all():
-        notes.append(f"left out {np.sum(~named)} messages of {topic} with a stamp of zero")
-        rows = rows[named]
-    ns = stamps.header[rows]
-    late = int((np.maximum.accumulate(ns) - ns).max())
-    if late > _LATE_NS:
-        raise UnreadableFile(
-            f"{place}: the stamps of {topic} go back by {late / 1e9:.3f} s; a clock was set,"
-            " or two publishers differ; split the bag there"
-        )
-    if late:
-        notes.append(f"messages of {topic} came up to {late / 1e6:.3g} ms late, after others; sorted")
-    order = np.argsort(ns, kind="stable")
-    return rows[order], ns[order]
-
-
-def _signals(
-    states: JointStates,
-    joints: Sequence[str],
-    rows: Integers,
-    choice: _Choice,
-    *,
-    place: str,
-    notes: list[str],
-) -> dict[str, Array]:
-    q = states.column("position", joints, rows)
-    v = states.column("velocity", joints, rows) if choice.velocity else None
-    effort = states.column("effort", joints, rows)
-    if q is None:
-        raise UnreadableFile(f"{place}: {states.topic} has no positions; another topic may have them")
-    if v is None or np.isnan(v).all(axis=0).any():
-        notes.append(
-            "velocity is not read" if not choice.velocity else f"{states.topic} has no velocity of each joint"
-        )
-    if effort is None and choice.effort:
-        raise UnreadableFile(f"{place}: {states.topic} has no effort; nothing can be read as {choice.effort}")
-    if effort is not None and choice.effort is None:
-        raise UnreadableFile(
-            f"{place}: {states.topic} has an effort, and drivers fill it with a torque or with a current; say"
-            " columns={'tau': 'effort'} for a torque [Nm], {'current': 'effort'} for a motor current [A], or"
-            " {'tau': []} to leave it out (--column tau=effort, current=effort, tau=)"
-        )
-    signals = {"q": q}
-    if v is not None and not np.isnan(v).all(axis=0).any():
-        signals["v"] = v
-    if effort is not None and choice.effort:
-        signals[choice.effort] = effort
-        notes.append(f"{choice.effort} is the effort of {states.topic} as the caller says")
-    return signals
-
-
-def _require_usable_effort(
-    states: JointStates, effort: str, descriptions: Sequence[str], place: str, notes: list[str]
-) -> None:
-    """Refuses the effort of a UR as a torque, and as a current where the bag shows that it is none."""
-    if _GRAVITY_LESS in states.topic:
-        raise UnreadableFile(f"{place}: {states.topic} cannot serve as {effort}: {REFUSED[_GRAVITY_LESS]}")
-    if not any(_is_ur(names) for names in states.orders):
-        return
-    if effort == "tau":
-        raise UnreadableFile(
-            f"{place}: these are the joints of a Universal Robots arm, whose effort is never its torque:"
-            f" it is {_GRAVITY_LESS} (the controller has taken off gravity with the payload it believes in)"
-            " or, with use_currents_as_efforts:=true, the motor current; record that and read it with"
-            " columns={'current': 'effort'} (--column current=effort)"
-        )
-    switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
-    if switches and switches != {"true"}:
-        raise UnreadableFile(
-            f"{place}: its robot_description says that use_currents_as_efforts is off: the effort is"
-            f" {_GRAVITY_LESS}, and {REFUSED[_GRAVITY_LESS]}; record with use_currents_as_efforts:=true"
-        )
-    if not switches:
-        notes.append(
-            "the effort of a UR is a current only with use_currents_as_efforts:=true or an old driver;"
-            " the bag does not show which"
-        )
-
-
 def _is_ur(names: Sequence[str]) -> bool:
     return all(any(name.endswith(joint) for name in names) for joint in _UR_JOINTS)
-
-
-def _nearest(
-    wrenches: Wrenches, clock_ns: Integers, place: str, *, by_receipt: bool, notes: list[str]
-) -> Array:
-    """For each row the wrench nearest in time, (N, 6); NaN farther than one and a half of its steps."""
-    every = np.arange(len(wrenches.values))
-    order, when = _clock(
-        wrenches.stamps, every, wrenches.topic, place=place, by_receipt=by_receipt, notes=notes
-    )
-    after = np.searchsorted(when, clock_ns).clip(max=len(when) - 1)
-    before = (after - 1).clip(min=0)
-    nearer_after = np.abs(when[after] - clock_ns) < np.abs(when[before] - clock_ns)
-    index = np.where(nearer_after, after, before)
-    apart = np.abs(when[index] - clock_ns)
-    steps = np.diff(when)
-    reach = 1.5 * np.median(steps[steps > 0]) if (steps > 0).any() else 0.0
-    values = wrenches.values[order][index]
-    values[apart > reach] = np.nan
-    lost = int((apart > reach).sum())
-    notes.append(
-        f"each row has the wrench of {wrenches.topic} nearest in time"
-        f" ({np.median(apart) / 1e6:.3g} ms away in the median)"
-        + (f"; {lost} rows have none within {reach / 1e6:.3g} ms" if lost else "")
-    )
-    return values
 
 
 def _first_text(bag: Bag, topic: str) -> str:
