@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
-from steelyard.signals import central_differences, low_pass
+from steelyard.signals import central_differences, low_pass, noise_gains
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard.wrist import PoseKalmanFilter
@@ -22,7 +22,6 @@ from steelyard.wrist.regressor import (
     wrench_slope,
     wrench_tensor,
 )
-from steelyard.wrist.samples import zero_phase_gain
 
 
 def test_the_regressor_is_what_point_masses_do(rng):
@@ -149,10 +148,10 @@ def test_the_noise_gain_of_filter_and_differences_is_that_of_noise(rng):
     noise = rng.normal(size=(200_000, 1))
     smooth = low_pass(noise, cutoff, rate)
     first, second = central_differences(smooth, rate)
-    gains = zero_phase_gain(cutoff, rate)
+    gains = noise_gains(cutoff, rate)
     np.testing.assert_allclose([smooth.var(), first.var(), second.var()], gains, rtol=0.03)
     first, second = central_differences(noise, rate)
-    np.testing.assert_allclose([1.0, first.var(), second.var()], zero_phase_gain(None, rate), rtol=0.02)
+    np.testing.assert_allclose([1.0, first.var(), second.var()], noise_gains(None, rate), rtol=0.02)
 
 
 def test_the_pose_filter_follows_a_motion_and_tells_its_noise(rng):

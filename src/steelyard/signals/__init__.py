@@ -5,7 +5,15 @@ the filters below take any columns with a clock, of joints or of a wrist sensor.
 """
 
 from steelyard.signals.causal import CausalPath, FixedLag, OnlineSample, RawRow, replay
-from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample, uniform_clock
+from steelyard.signals.filters import (
+    central_differences,
+    low_pass,
+    moving_mean,
+    noise_gains,
+    noise_of_differences,
+    resample,
+    uniform_clock,
+)
 from steelyard.signals.prepare import DEFAULT_CUTOFF_HZ, Preparation, joint_torque, prepare
 
 __all__ = [
@@ -19,6 +27,8 @@ __all__ = [
     "joint_torque",
     "low_pass",
     "moving_mean",
+    "noise_gains",
+    "noise_of_differences",
     "prepare",
     "replay",
     "resample",

@@ -19,6 +19,8 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import default_gap_s
 
+_KEPT_SHARE, _KEPT_VARIANCE = 0.96, 0.793
+
 
 def uniform_clock(t: ArrayLike, *, rate_hz: float | None = None, longest_gap_s: float | None = None) -> Array:
     """Uniform times over a measured clock, (M,) [s]; the clock itself where it is uniform already.
@@ -129,3 +131,36 @@ def moving_mean(x: ArrayLike, length: int, *, causal: bool = False) -> Array:
     low, high = np.maximum(centre - half, 0), np.minimum(centre + half + 1, len(rows))
     count = (high - low).reshape(-1, *([1] * (rows.ndim - 1)))
     return np.asarray((total[high] - total[low]) / count)
+
+
+def noise_of_differences(x: Array) -> Array:
+    """The standard deviation of white noise on a smooth signal, from its fourth differences, (n,).
+
+    The largest 4 % are left out, because a motion may jump (friction where a joint turns round); of normal
+    noise the others have 0.793 of its variance.
+
+    Args:
+        x: signal, (N, n)
+    """
+    squares = np.sort(np.diff(x, 4, axis=0) ** 2, axis=0)
+    kept = squares[: max(1, int(np.ceil(_KEPT_SHARE * len(squares))))]
+    return np.asarray(np.sqrt(kept.mean(axis=0) / _KEPT_VARIANCE / 70.0))
+
+
+def noise_gains(cutoff_hz: float | None, rate_hz: float) -> tuple[float, float, float]:
+    """What the zero-phase low-pass makes of white noise of unit variance: of value, slope, and curvature.
+
+    The variances of the filtered signal and of its first two derivatives by central differences.
+
+    Args:
+        cutoff_hz: of the filter, [Hz]; None for no filter
+        rate_hz: samples per second, [Hz]
+    """
+    half = 8 if cutoff_hz is None else int(np.ceil(8 * rate_hz / cutoff_hz)) + 8
+    h = np.zeros((2 * half + 1, 1))
+    h[half] = 1.0
+    if cutoff_hz is not None:
+        h = low_pass(h, cutoff_hz, rate_hz)
+    first = (h[2:] - h[:-2]) * rate_hz / 2
+    second = (h[2:] - 2 * h[1:-1] + h[:-2]) * rate_hz**2
+    return float((h**2).sum()), float((first**2).sum()), float((second**2).sum())

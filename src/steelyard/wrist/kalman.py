@@ -33,9 +33,9 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.signals import moving_mean
+from steelyard.signals import moving_mean, noise_of_differences
 from steelyard.wrist.recording import WrenchRecording
-from steelyard.wrist.samples import WrenchSamples, noise_of_differences, on_uniform_clock, wrench_noise
+from steelyard.wrist.samples import WrenchSamples, on_uniform_clock
 
 _JERKS = 10.0 ** np.arange(-3, 7.01, 0.5)
 _LEAST_NOISE = 1e-9
@@ -285,7 +285,7 @@ def samples_from_pose(
     return WrenchSamples(
         t[start:],
         smoothed[start:, 9:],
-        np.diag(wrench_noise(recording, wrench) ** 2 / mean_length),
+        np.diag(recording.wrench_std(wrench) ** 2 / mean_length),
         orientation[start:],
         smoothed[start:, :3],
         smoothed[start:, 3:6],

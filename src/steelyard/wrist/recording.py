@@ -18,6 +18,7 @@ from steelyard.errors import InvalidRecording
 from steelyard.inertia import checked_transform
 from steelyard.recording import Recording, WrenchConvention
 from steelyard.robot import RobotModel
+from steelyard.signals import noise_of_differences
 
 WrenchFrame = Literal["sensor", "base"]
 
@@ -217,6 +218,17 @@ class WrenchRecording:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def wrench_std(self, wrench: Array) -> Array:
+        """Standard deviation of a reading, (6,) [N, Nm]: as stated for the sensor, else from differences.
+
+        Args:
+            wrench: readings on a uniform clock, (N, 6) [N, Nm]
+        """
+        if self.sensor.noise is not None:
+            return self.sensor.noise
+        least = 1e-5 * np.abs(wrench).max() + 1e-12
+        return np.asarray(np.maximum(noise_of_differences(wrench), least))
 
     def rows(self, which: slice | Mask, note: str = "") -> WrenchRecording:
         """Some of the rows; their clock starts at 0 again.

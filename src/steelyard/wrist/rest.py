@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array, Mask
@@ -193,6 +194,22 @@ class Postures:
                 " that hangs from the ceiling, give its gravity"
             )
 
+    def extra_variance(self, residual: Array, freedom: int) -> Array:
+        """What force and torque differ from posture to posture beyond `variance`, (2,) [N^2, Nm^2].
+
+        Args:
+            residual: of each posture in a fit, (N, 6) [N, Nm]
+            freedom: equations less unknowns of the fit
+        """
+        extra = np.zeros(2)
+        for k, axes in enumerate((slice(0, 3), slice(3, 6))):
+            squares, within = residual[:, axes] ** 2, self.variance[:, axes]
+            expected = max(freedom / residual.size * squares.size, 1.0)
+            high = float(squares.sum() / expected)
+            if high > 0.0 and _excess(0.0, squares, within, expected) > 0:
+                extra[k] = brentq(_excess, 0.0, 2 * high, args=(squares, within, expected), rtol=1e-6)
+        return extra
+
     def _directions(self, gravity_base: Array) -> Array:
         unit = gravity_base / np.linalg.norm(gravity_base)
         return np.asarray(np.einsum("nji,j->ni", self.R_base_sensor, unit))
@@ -301,6 +318,11 @@ def _variances_of_means(parts: list[Array]) -> Array:
     alone = sum(len(part) * part.var(axis=0) for part in parts)
     inflation = np.maximum(together / np.maximum(alone, 1e-300), 1.0)
     return np.array([part.var(axis=0, ddof=1) * inflation / len(part) for part in parts])
+
+
+def _excess(extra: float, squares: Array, within: Array, expected: float) -> float:
+    """How much larger residuals are than their variance, with something extra, allows."""
+    return float((squares / (within + extra + 1e-300)).sum() - expected)
 
 
 def _beside_one(directions: Array) -> Array:

@@ -22,13 +22,19 @@ from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
-from steelyard.signals import central_differences, low_pass, resample
+from steelyard.signals import (
+    DEFAULT_CUTOFF_HZ,
+    central_differences,
+    low_pass,
+    noise_gains,
+    noise_of_differences,
+    resample,
+    uniform_clock,
+)
 from steelyard.wrist.recording import WrenchRecording, WristSensor
 from steelyard.wrist.regressor import feature_covariance, features
 
-_LONGEST_GAP_S = 0.05
-_GAP_STEPS = 5
-_KEPT_SHARE, _KEPT_VARIANCE = 0.96, 0.793
+_FEWEST_ROWS = 9
 _EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter sees too little
 _ROWS_PER_CUTOFF = 4.0  # rows that are kept for each period of the cut-off
 
@@ -103,7 +109,7 @@ def samples_from_joints(
     recording: Recording,
     sensor: WristSensor | None = None,
     *,
-    cutoff_hz: float | None = 20.0,
+    cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
     position_std: ArrayLike | None = None,
     decimate: bool = True,
 ) -> WrenchSamples:
@@ -130,7 +136,7 @@ def samples_from_joints(
     return WrenchSamples(
         t[keep],
         zero_phase(wrench)[keep],
-        np.diag(wrench_noise(measured, wrench) ** 2 * zero_phase.gains[0]),
+        np.diag(measured.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
         *_sensor_motion(robot, q, v, a, measured.sensor.T_flange_sensor),
         _joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
         measured.sensor,
@@ -141,7 +147,7 @@ def samples_from_joints(
 def samples_from_imu(
     recording: WrenchRecording,
     *,
-    cutoff_hz: float | None = 20.0,
+    cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
     acceleration_std: float | None = None,
     velocity_std: float | None = None,
     decimate: bool = True,
@@ -182,7 +188,7 @@ def samples_from_imu(
     return WrenchSamples(
         t[keep],
         zero_phase(wrench)[keep],
-        np.diag(wrench_noise(recording, wrench) ** 2 * value),
+        np.diag(recording.wrench_std(wrench) ** 2 * value),
         U @ Vt,
         acceleration[keep],
         velocity[keep],
@@ -198,74 +204,17 @@ def on_uniform_clock(t: Array, signals: Sequence[Array]) -> tuple[Array, list[Ar
 
     Args:
         t: times, (N,) [s]
-        signals: each (N, ...); the first is smooth
+        signals: each (N, n); the first is smooth
     """
     fresh = np.concatenate([[True], np.diff(t) > 0])
-    t, rows = t[fresh], [np.asarray(x)[fresh] for x in signals]
-    steps = np.diff(t)
-    if len(steps) < 8:
+    t, columns = t[fresh], [x[fresh] for x in signals]
+    if len(t) < _FEWEST_ROWS:
         raise InvalidSamples(f"only {len(t)} rows with different times; a motion needs more")
-    median = float(np.median(steps))
-    longest = max(_GAP_STEPS * median, _LONGEST_GAP_S)
-    if steps.max() > longest:
-        i = int(steps.argmax())
-        raise InvalidRecording(
-            f"{steps[i]:.3f} s are missing after t = {t[i]:.3f} s (longest allowed: {longest:.3f} s);"
-            " split the recording there"
-        )
-    if np.ptp(steps) < 1e-3 * median:
-        return t, rows, "uniform clock"
-    grid = np.linspace(t[0], t[-1], len(t))
-    moved = [resample(t, rows[0], grid)]
-    for x in rows[1:]:
-        flat = resample(t, x.reshape(len(t), -1), grid, smooth=False)
-        moved.append(flat.reshape(x.shape))
+    grid = uniform_clock(t)
+    if np.array_equal(grid, t):
+        return t, columns, "uniform clock"
+    moved = [resample(t, x, grid, smooth=k == 0) for k, x in enumerate(columns)]
     return grid, moved, f"resampled at {1 / (grid[1] - grid[0]):.6g} Hz"
-
-
-def noise_of_differences(x: Array) -> Array:
-    """The standard deviation of white noise on a smooth signal, from its fourth differences, (n,).
-
-    The largest 4 % are left out, because a motion may jump (friction where a joint turns round); of normal
-    noise the others have 0.793 of its variance.
-
-    Args:
-        x: signal, (N, n)
-    """
-    squares = np.sort(np.diff(x, 4, axis=0) ** 2, axis=0)
-    kept = squares[: max(1, int(np.ceil(_KEPT_SHARE * len(squares))))]
-    return np.asarray(np.sqrt(kept.mean(axis=0) / _KEPT_VARIANCE / 70.0))
-
-
-def zero_phase_gain(cutoff_hz: float | None, rate_hz: float) -> tuple[float, float, float]:
-    """What the zero-phase low-pass makes of white noise of unit variance: of value, slope, and curvature.
-
-    The variances of the filtered signal and of its first two derivatives by central differences.
-
-    Args:
-        cutoff_hz: of the filter, [Hz]; None for no filter
-        rate_hz: samples for each second, [Hz]
-    """
-    half = 8 if cutoff_hz is None else int(np.ceil(8 * rate_hz / cutoff_hz)) + 8
-    h = np.zeros((2 * half + 1, 1))
-    h[half] = 1.0
-    if cutoff_hz is not None:
-        h = low_pass(h, cutoff_hz, rate_hz)
-    first = (h[2:] - h[:-2]) * rate_hz / 2
-    second = (h[2:] - 2 * h[1:-1] + h[:-2]) * rate_hz**2
-    return float((h**2).sum()), float((first**2).sum()), float((second**2).sum())
-
-
-def wrench_noise(recording: WrenchRecording, wrench: Array) -> Array:
-    """The standard deviation of a reading, (6,) [N, Nm]: as stated for the sensor, or from differences.
-
-    Args:
-        recording: of the sensor
-        wrench: its readings on a uniform clock, (N, 6) [N, Nm]
-    """
-    if recording.sensor.noise is not None:
-        return recording.sensor.noise
-    return np.asarray(np.maximum(noise_of_differences(wrench), 1e-5 * np.abs(wrench).max() + 1e-12))
 
 
 @dataclass(frozen=True)
@@ -284,7 +233,7 @@ class _ZeroPhase:
 
     @property
     def gains(self) -> tuple[float, float, float]:
-        return zero_phase_gain(self.cutoff_hz, self.rate_hz)
+        return noise_gains(self.cutoff_hz, self.rate_hz)
 
     def kept(self, count: int, *, decimate: bool) -> slice:
         """The rows that stay: without the ends, and no more than the filter leaves independent."""

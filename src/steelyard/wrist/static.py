@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 from scipy.special import stdtrit
 
@@ -314,33 +313,10 @@ def _fit(model: _Model) -> _Fit:
     for _ in range(_ROUNDS):
         value, covariance = model.solve(within + np.repeat(extra, 3) + 1e-24)
         residual = model.postures.wrench - model.design(value)[0]
-        before, extra = extra, extra_variance(residual, within, freedom)
+        before, extra = extra, model.postures.extra_variance(residual, freedom)
         if np.allclose(before, extra, rtol=1e-3, atol=1e-20):
             break
     return _Fit(value, covariance, residual, freedom)
-
-
-def extra_variance(residual: Array, within: Array, freedom: int) -> Array:
-    """What force and torque differ from posture to posture beyond their scatter at rest, (2,) [N^2, Nm^2].
-
-    Args:
-        residual: of each posture, (N, 6) [N, Nm]
-        within: variance of its mean, (N, 6)
-        freedom: equations less unknowns
-    """
-    extra = np.zeros(2)
-    for k, axes in enumerate((slice(0, 3), slice(3, 6))):
-        squares, scatter = residual[:, axes] ** 2, within[:, axes]
-        wanted = max(freedom / residual.size * squares.size, 1.0)
-        high = float(squares.sum() / wanted)
-        if high > 0.0 and _excess(0.0, squares, scatter, wanted) > 0:
-            extra[k] = brentq(_excess, 0.0, 2 * high, args=(squares, scatter, wanted), rtol=1e-6)
-    return extra
-
-
-def _excess(s: float, squares: Array, scatter: Array, wanted: float) -> float:
-    """How much larger residuals are than a variance of s beyond their scatter allows."""
-    return float((squares / (scatter + s + 1e-300)).sum() - wanted)
 
 
 def _weighted_solution(J: Array, residual: Array) -> tuple[Array, Array]:

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array
 from steelyard.wrist import Postures, StaticWeight
 from steelyard.wrist.regressor import checked_gravity, inclination, tilted_gravity, wrench_regressor
-from steelyard.wrist.static import extra_variance
 
 LinearMethod = Literal["ls", "tls"]
 
@@ -42,7 +41,7 @@ def weigh_linear(
     Y = wrench_regressor(np.column_stack([u, np.zeros((len(u), 9))]))[:, :, :4]
     residual = chosen.wrench - Y @ value[:4] - value[4:10]
     freedom = 6 * len(chosen) - 12
-    variance = chosen.variance + np.repeat(extra_variance(residual, chosen.variance, freedom), 3)
+    variance = chosen.variance + np.repeat(chosen.extra_variance(residual, freedom), 3)
     covariance = _covariance(chosen, nominal, method, variance)
     nothing = np.full(6, np.nan)
     words = f"{len(chosen)} postures by {method}, for comparison"
