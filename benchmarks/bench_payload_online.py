@@ -25,10 +25,10 @@ from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.torque.online import (
-    DirectEstimator,
-    DirectOptions,
-    DirectState,
+    OnlineEstimator,
+    OnlineOptions,
     OnlineSample,
+    OnlineState,
 )
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
@@ -91,9 +91,9 @@ def stream(case: Case, seed: int) -> Iterator[OnlineSample]:
         yield OnlineSample(t, q, v, a, tau)
 
 
-def direct_run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray, DirectState]:
+def direct_run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray, OnlineState]:
     """Errors and standard deviations of the ten numbers at the times asked for, each (4, 10)."""
-    estimator = DirectEstimator(case.model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    estimator = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
     state, errors, stds = estimator.init(), [], []
     stops = {round(until_s * RATE_HZ) for until_s in TIMES_S}
     for i, sample in enumerate(stream(case, seed), start=1):
@@ -167,9 +167,9 @@ def empty_arm(case: Case, seed: int, memory_s: np.ndarray) -> DynamicModel:
 
 def slow_run(
     case: Case, model: DynamicModel, seed: int, memory_s: np.ndarray
-) -> tuple[np.ndarray, DirectState]:
+) -> tuple[np.ndarray, OnlineState]:
     """Which of the ten lie in their 95 % intervals after 10 s with slow noise, and the state."""
-    estimator = DirectEstimator(model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    estimator = OnlineEstimator(model, "commanded", options=OnlineOptions(lowest_speed=0.0))
     state = estimator.init()
     noisy = case.tau + slow_noise(2 * seed + 1, memory_s)
     for t, (q, v, a), tau in zip(case.t, case.motion, noisy, strict=True):
@@ -203,7 +203,7 @@ def correlated(case: Case, seeds: int = 100) -> Iterator[Figure]:
 
 def step_times(case: Case, periods: int = 4) -> Iterator[Figure]:
     """Time of a step on the processor (neighbours on the machine do not count), and on the wall."""
-    estimator = DirectEstimator(case.model, "commanded")
+    estimator = OnlineEstimator(case.model, "commanded")
     state, seconds, wall = estimator.init(), [], []
     for k in range(periods):
         for sample in stream(case, k):
@@ -274,7 +274,7 @@ def pick_and_place() -> Iterator[Figure]:
     parts = [None, TABLE_VII, InertialParameters.from_com(1.2, [0.02, 0.01, 0.05], 2e-3 * np.eye(3))]
     arm = simulated_arm(parts)
     masses = [0.0 if part is None else part.mass for part in parts]
-    estimator = DirectEstimator(arm.model, "commanded")
+    estimator = OnlineEstimator(arm.model, "commanded")
     delays, errors, wrong = [], [], 0
     for seed, change_at in enumerate(range(62, 1250, 125), start=FRESH):
         delay, error, false = one_day(arm, estimator, masses, seed, change_at)
@@ -301,7 +301,7 @@ def pick_and_place() -> Iterator[Figure]:
 
 
 def one_day(
-    arm: Arm, estimator: DirectEstimator, masses: list[float], seed: int, change_at: int
+    arm: Arm, estimator: OnlineEstimator, masses: list[float], seed: int, change_at: int
 ) -> tuple[list[float], list[float], int]:
     """Delays of detection, relative errors of the 3.5 kg part 3 s after it was taken, false changes."""
     which = [0, 1, 2, 1]

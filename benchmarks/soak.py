@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from bench_payload_online import RATE_HZ, TABLE_VII, TABLE_VIII, Case, published_case
 
-from steelyard.torque.online import DirectEstimator, DirectOptions, DirectState, OnlineSample
+from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineSample, OnlineState
 
 REPORTS = 20
 
@@ -34,7 +34,7 @@ def megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def healthy(state: DirectState) -> bool:
+def healthy(state: OnlineState) -> bool:
     arrays = (state.R, state.base, state.safe, state.x, state.information, state.pull, state.memory)
     arrays = (*arrays, *state.spread[:5])
     return all(np.isfinite(array).all() for array in arrays)
@@ -43,8 +43,8 @@ def healthy(state: DirectState) -> bool:
 def soak(steps: int) -> int:
     """The number of things that went wrong."""
     case = published_case()
-    wrong, options = 0, DirectOptions(forgetting_s=30.0)
-    estimator = DirectEstimator(case.model, "commanded", options=options)
+    wrong, options = 0, OnlineOptions(forgetting_s=30.0)
+    estimator = OnlineEstimator(case.model, "commanded", options=options)
     state, began, first = estimator.init(), time.perf_counter(), 0.0
     every = max(steps // REPORTS, 1)
     for i, sample in enumerate(itertools.islice(endless(case), steps), start=1):

@@ -12,7 +12,7 @@ from steelyard import InertialParameters, identify, load_robot, load_trajectory,
 from steelyard.recording import Samples
 from steelyard.signals import replay
 from steelyard.simulation import SimulationOptions
-from steelyard.torque.online import DirectEstimator, DirectState
+from steelyard.torque.online import OnlineEstimator, OnlineState
 
 robot, motion = load_robot("ur10"), load_trajectory("xu2024")
 part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))
@@ -29,7 +29,7 @@ signals = {
 }
 stream = Samples(**signals, rate_hz=empty.rate_hz, joint_names=empty.joint_names, kinematics="measured")
 
-estimator = DirectEstimator(model, "measured")
+estimator = OnlineEstimator(model, "measured")
 state, told = estimator.init(), 0
 for k, sample in enumerate(replay(stream)):
     state = estimator.step(state, sample)
@@ -47,6 +47,6 @@ print(f"\nAt the end: {payload.status}.")
 
 # A state is plain data: save it, go on tomorrow or on another machine.
 text = json.dumps(state.to_dict())
-resumed = estimator.estimate(DirectState.from_dict(json.loads(text)), physical=False)
+resumed = estimator.estimate(OnlineState.from_dict(json.loads(text)), physical=False)
 same = "the same" if resumed.body.mass == payload.body.mass else "another"
 print(f"The state is {len(text) / 1e3:.0f} kB of JSON; resumed, it gives {same} mass.")

@@ -19,7 +19,7 @@ from steelyard import (
     weigh,
 )
 from steelyard.io.export import arm_for_export, export_arm, export_payload
-from steelyard.io.models import load_payload, save_model, save_payload
+from steelyard.payload import Payload
 from steelyard.report.html import write_page
 from steelyard.report.payload_page import payload_page
 from steelyard.simulation import SimulationOptions
@@ -33,9 +33,9 @@ samples = prepare(recording)
 payload = weigh(model, samples)
 
 # Files to keep: the model and the payload, with their covariances.
-save_model(model, "model.json")
-save_payload(payload, "payload.json")
-payload = load_payload("payload.json")
+model.save("model.json")
+payload.save("payload.json")
+payload = Payload.load("payload.json")
 
 print("For a UR controller (the program line only):")
 text = export_payload(payload, to="ur")

@@ -12,7 +12,6 @@ from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, Unr
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
-from steelyard.io.models import save_model, save_payload
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import prepare
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
@@ -40,8 +39,8 @@ def folder(tmp_path_factory, tiny):
     robot = RobotModel.from_urdf_text(tiny["revolute"]).with_drive(drive)
     load = InertialParameters.from_com(2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange)
     model = identify(robot, prepare(run(robot, 1, speed=2.0)))
-    save_model(model, path / "model.json")
-    save_payload(weigh(model, prepare(run(robot, 2, load=load, speed=2.0))), path / "payload.json")
+    model.save(path / "model.json")
+    weigh(model, prepare(run(robot, 2, load=load, speed=2.0))).save(path / "payload.json")
     write_recording(run(robot, 3, load=load), path / "free.npz")
     write_recording(run(robot, 3, load=load, pushes=(PUSH,)), path / "pushed.npz")
     return path

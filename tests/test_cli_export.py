@@ -12,18 +12,18 @@ from steelyard.cli.output import complain
 from steelyard.errors import SteelyardError
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.io.models import save_model, save_payload
 from steelyard.io.wrench import write_wrench_payload
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
 from steelyard.trajectory import load_trajectory
+from steelyard.verdict import Verdict
 from steelyard.wrist.payload import WrenchPayload
 
 app = typer.Typer()
 app.command(name="export")(export.command)
 app.command(name="other")(complain)  # so that the verb keeps its name
-GOOD = "all ten parameters were excited, and a real body can have them"
+GOOD = Verdict("all ten parameters were excited, and a real body can have them")
 INERTIA = np.diag([0.02, 0.015, 0.012])
 BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], INERTIA)
 SPREAD = np.diag([0.01, *[1e-3] * 9]) ** 2
@@ -38,7 +38,7 @@ def sensed(T):
     full[:10, :10] = SPREAD
     drift, two, six = [4.0, -2.0, 6.0, 0.2, -0.3, 0.1], np.zeros(2), np.zeros(6)
     return WrenchPayload(
-        body, body, drift, two, [0, 0, -9.81], full, six, six, six, T_flange_sensor=T, status=GOOD
+        body, body, drift, two, [0, 0, -9.81], full, six, six, six, T_flange_sensor=T, status=GOOD.sentence
     )
 
 
@@ -46,8 +46,8 @@ def sensed(T):
 def folder(tmp_path_factory):
     """A good payload, a doubtful one, one of a wrist sensor, and a model of a UR10."""
     path = tmp_path_factory.mktemp("export")
-    save_payload(Payload(BODY, BODY, SPREAD, np.ones(6), GOOD), path / "good.json")
-    save_payload(Payload(BODY, BODY, 400 * SPREAD, np.ones(6), GOOD), path / "doubtful.json")
+    Payload(BODY, BODY, SPREAD, np.ones(6), GOOD).save(path / "good.json")
+    Payload(BODY, BODY, 400 * SPREAD, np.ones(6), GOOD).save(path / "doubtful.json")
     T = np.eye(4)
     T[2, 3] = 0.04
     write_wrench_payload(sensed(T), path / "sensor.json")
@@ -55,7 +55,7 @@ def folder(tmp_path_factory):
     q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.02))
     tau = robot.torque(q, v, a) + 0.05 * np.random.default_rng(3).normal(size=q.shape)
     samples = Samples(q, v, a, tau, 50.0, robot.joint_names, "measured", made_by=("made up",))
-    save_model(identify(robot, samples), path / "model.json")
+    identify(robot, samples).save(path / "model.json")
     (path / "drives.json").write_text('{"steelyard": "drives"}')
     (path / "list.json").write_text("[1, 2]")
     (path / "words.json").write_text("no JSON")

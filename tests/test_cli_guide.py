@@ -13,8 +13,8 @@ pytest.importorskip("mujoco")
 from steelyard.cli.guide import command
 from steelyard.errors import SteelyardError
 from steelyard.inertia import InertialParameters
-from steelyard.io.models import save_payload
 from steelyard.payload import Payload
+from steelyard.verdict import Verdict
 
 SMALL = ("--sides", "0.02,0.02", "--speed", "0.1")
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("guide")
     for name, frame in (("payload.json", "flange"), ("foreign.json", "tool0")):
         body = InertialParameters.from_com(3.0, [0.01, 0.02, 0.05], np.diag([0.01, 0.012, 0.008]), frame)
-        save_payload(Payload(body, body, 1e-4 * np.eye(10), np.ones(6), "all ten were excited"), path / name)
+        Payload(body, body, 1e-4 * np.eye(10), np.ones(6), Verdict("all ten were excited")).save(path / name)
     return path
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from conftest import steelyard
+from steelyard.identification import DynamicModel
 from steelyard.io import read_recording, write_recording
-from steelyard.io.models import load_model
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.trajectory import load_trajectory
@@ -32,7 +32,7 @@ def test_words_model_picture_and_urdf(folder):
     assert done.returncode == 0, done.stderr
     for words in ("Friction law: smooth", "c  ", "predicted", "fitted", "Real bodies", "Model: model.json"):
         assert words in done.stdout
-    model = load_model(folder / "model.json")
+    model = DynamicModel.load(folder / "model.json")
     assert len(model.basis) == 13
     assert RobotModel.from_urdf(folder / "arm.urdf").n == 2
     assert (folder / "arm.png").read_bytes().startswith(b"\x89PNG")
@@ -106,11 +106,11 @@ def test_an_arm_on_a_wall_needs_its_gravity(folder):
     words = ("identify", "ur10", "wall.parquet", "-o", "wall.json", "--friction", "linear")
     upright = steelyard(*words, cwd=folder)
     assert upright.returncode == 1, upright.stderr
-    assert "do not trust this: " in upright.stdout
+    assert "do not use this: " in upright.stdout
     mounted = steelyard(*words, "--gravity", "0,9.81,0", cwd=folder)
     assert mounted.returncode == 0, mounted.stdout + mounted.stderr
-    assert "do not trust" not in mounted.stdout
-    np.testing.assert_allclose(load_model(folder / "wall.json").robot.gravity_base, [0, 9.81, 0])
+    assert "do not use" not in mounted.stdout
+    np.testing.assert_allclose(DynamicModel.load(folder / "wall.json").robot.gravity_base, [0, 9.81, 0])
     weak = re.search(
         r"(\d+) of \d+ parameters are weak \(std above 30 %\): (.*) and (\d+) more\.", mounted.stdout
     )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from conftest import steelyard
-from steelyard.io.models import load_payload
+from steelyard.payload import Payload
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_payload_as_words_file_and_picture(folder):
     )
     assert done.returncode == 0, done.stderr
     assert "mass" in done.stdout
-    payload = load_payload(folder / "payload.json")
+    payload = Payload.load(folder / "payload.json")
     assert payload.body.mass == pytest.approx(2.5, abs=3 * payload.std[0])
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
 

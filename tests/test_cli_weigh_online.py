@@ -14,12 +14,12 @@ from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
-from steelyard.io.models import load_payload, save_model
+from steelyard.payload import Payload
 from steelyard.recording import Recording
 from steelyard.report.online import online_picture
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
-from steelyard.torque.online import DirectState
+from steelyard.torque.online import OnlineState
 from steelyard.torque.online.curve import CurvePoint, convergence_times
 from steelyard.trajectory import FourierTrajectory
 
@@ -45,16 +45,12 @@ def folder(tmp_path_factory):
     how = Preparation(cutoff_hz=10.0, trim_s=0.3)
     empty = [prepare(run_of(robot, seed, 1 + seed), how) for seed in (0, 1)]
     model = identify(robot, empty)
-    save_model(model, path / "model.json")
+    model.save(path / "model.json")
     currents = [run_of(robot, seed, 1 + seed, robot.drive.gain) for seed in (0, 1)]
-    save_model(
-        identify(robot, [prepare(part, how, drive=robot.drive) for part in currents]),
-        path / "of_currents.json",
-    )
-    save_model(
-        replace(model, estimate=replace(model.estimate, value=1.01 * model.estimate.value)),
-        path / "other.json",
-    )
+    of_currents = identify(robot, [prepare(part, how, drive=robot.drive) for part in currents])
+    of_currents.save(path / "of_currents.json")
+    other = replace(model, estimate=replace(model.estimate, value=1.01 * model.estimate.value))
+    other.save(path / "other.json")
     loaded = run_of(robot.with_payload(LOAD), 2, 3)
     write_recording(loaded, path / "loaded.parquet")
     write_recording(run_of(robot.with_payload(LOAD), 2, 3, robot.drive.gain), path / "currents.parquet")
@@ -98,7 +94,7 @@ def test_words_files_and_picture(folder, capsys):
     assert "says nothing about the mass yet" in lines[0]
     assert "Converged: the mass is known to" in out
     assert "The mass is known to 2 % since " in out
-    payload = load_payload(folder / "payload.json")
+    payload = Payload.load(folder / "payload.json")
     assert payload.body.mass == pytest.approx(3.5, abs=3 * payload.std[0])
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
 
@@ -122,7 +118,7 @@ def test_json_has_the_curve_and_when_it_converged(facts):
 def test_a_dropped_part_is_history(folder, capsys):
     wishes = {"picture": folder / "dropped.png", "save_state": folder / "dropped.json"}
     _, words = weighed(folder, "dropped.parquet", capsys, **wishes)
-    state = DirectState.from_dict(json.loads((folder / "dropped.json").read_text()))
+    state = OnlineState.from_dict(json.loads((folder / "dropped.json").read_text()))
     (episode,) = state.history
     assert episode.end_s == pytest.approx(6.0, abs=0.5)
     assert episode.vector[0] == pytest.approx(3.5, abs=4 * np.sqrt(episode.covariance[0, 0]))

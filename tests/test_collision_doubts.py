@@ -23,6 +23,7 @@ from steelyard.payload import Payload
 from steelyard.recording import Recording, Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 NOISE = 0.05
 
@@ -63,7 +64,7 @@ def model(robot):
 def load(robot):
     body = InertialParameters.from_com(2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange)
     covariance = np.diag([0.3**2] * 4 + [0.05**2] * 6)
-    return Payload(body, body, covariance, np.ones(3), "all ten parameters were excited")
+    return Payload(body, body, covariance, np.ones(3), Verdict("all ten parameters were excited"))
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +77,9 @@ def detector(model):
 
 
 def test_a_payload_that_says_not_to_trust_it_is_refused(model, load):
-    with pytest.raises(InvalidInertia, match="weighed badly: do not trust this: no; weigh it again"):
-        arm_dynamics(model, replace(load, status="do not trust this: no"))
+    touched = Verdict(doubts=(Doubt(DoubtKind.CONTRADICTS_MODEL, "touched"),))
+    with pytest.raises(InvalidInertia, match="weighed badly: touched; weigh it again"):
+        arm_dynamics(model, replace(load, verdict=touched))
     negative = InertialParameters.from_vector(-load.body.vector, load.body.frame)
     with pytest.raises(InvalidInertia, match="no body can be this payload"):
         arm_dynamics(model, replace(load, body=negative))

@@ -11,6 +11,7 @@ from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import load_robot
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 BODY = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], np.diag([0.02, 0.03, 0.04]))
 
@@ -18,7 +19,7 @@ BODY = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], np.diag([0.02, 0.03,
 def payload(body=BODY, unknown=()):
     variance = np.full(10, 1e-4)
     variance[[PARAMETER_NAMES.index(name) for name in unknown]] = np.inf
-    return Payload(body, body, np.diag(variance), np.ones(6), "all ten parameters were excited")
+    return Payload(body, body, np.diag(variance), np.ones(6), Verdict("all ten parameters were excited"))
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +63,9 @@ def test_a_payload_that_is_no_body_is_refused(ur10):
 
 
 def test_a_payload_that_says_not_to_trust_it_is_refused(ur10):
-    strange = replace(payload(), status="do not trust this: the loaded torques contradict the empty arm")
-    with pytest.raises(InvalidInertia, match="weighed badly: do not trust this: the loaded torques contra"):
+    doubt = Doubt(DoubtKind.CONTRADICTS_MODEL, "the loaded torques contradict the empty arm")
+    strange = replace(payload(), verdict=Verdict(doubts=(doubt,)))
+    with pytest.raises(InvalidInertia, match="weighed badly: the loaded torques contradict"):
         loaded_robot(ur10, strange)
     assert Compensator(ur10, strange.body).body == BODY
 

@@ -12,6 +12,7 @@ from steelyard.identification.problem import Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.trajectory import load_trajectory
+from steelyard.verdict import DoubtKind
 
 NOISE = np.array([1.31, 2.52, 1.14, 0.39, 0.28, 0.33])
 """Torque residuals of a UR10, xu2024 Table VIII, [Nm]."""
@@ -165,8 +166,9 @@ def test_a_joint_that_never_moves_is_bad_news_not_a_number(robot):
 @pytest.mark.parametrize("gravity", [[0.0, 9.81, 0.0], [4.9, 0.0, -8.5]])
 def test_gravity_from_elsewhere_is_doubted(robot, gravity):
     samples = made(robot.with_gravity(gravity))
-    status = identify(robot, samples).estimate.status
-    assert "do not trust this: " in status
+    verdict = identify(robot, samples).verdict
+    assert [doubt.kind for doubt in verdict.blocking] == [DoubtKind.UNEXPLAINED_TORQUE]
+    status = verdict.sentence
     assert "% of the torque of shoulder_pan_joint (" in status
     assert "stay unexplained; check the direction of gravity" in status
     mounted = identify(robot.with_gravity(gravity), samples).estimate.status
@@ -177,7 +179,7 @@ def test_noise_beside_small_torques_is_no_reason_for_doubt(robot):
     loud = made(robot, noise=np.array([1.3, 2.5, 1.1, 0.4, 15.0, 15.0]))
     estimate = identify(robot, loud).estimate
     assert (estimate.noise[4:] > 0.8 * np.sqrt(np.mean(loud.tau[:, 4:] ** 2, axis=0))).all()
-    assert "do not trust" not in estimate.status
+    assert estimate.verdict.ok
 
 
 def test_negative_coulomb_friction_is_said_with_its_interval(robot):

@@ -17,16 +17,19 @@ from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.trajectory import load_trajectory
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.payload import WrenchPayload
 
-GOOD = "all ten parameters were excited, and a real body can have them"
+GOOD = Verdict("all ten parameters were excited, and a real body can have them")
+FAR = Verdict(doubts=(Doubt(DoubtKind.NOT_PHYSICAL, "far"),))
+NOT_EXCITED = Verdict(doubts=(Doubt(DoubtKind.NOT_EXCITED, "the motion says nothing about Izz"),))
 INERTIA = np.array([[0.02, 0.003, -0.001], [0.003, 0.015, 0.002], [-0.001, 0.002, 0.012]])
 BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], INERTIA)
 STD = np.array([0.01, 1e-3, 2e-3, 1e-3, *[1e-3] * 6])
 
 
-def payload(body=BODY, std=STD, status=GOOD):
-    return Payload(body, body, np.diag(np.square(std)), np.ones(6), status)
+def payload(body=BODY, std=STD, verdict=GOOD):
+    return Payload(body, body, np.diag(np.square(std)), np.ones(6), verdict)
 
 
 def sensed(T=None, inertia=INERTIA, **changes):
@@ -42,7 +45,7 @@ def sensed(T=None, inertia=INERTIA, **changes):
         "trend": np.zeros(6),
         "trend_std": np.zeros(6),
         "T_flange_sensor": np.eye(4) if T is None else T,
-        "status": GOOD,
+        "status": GOOD.sentence,
     }
     return WrenchPayload(body, body, **(fields | changes))
 
@@ -66,7 +69,7 @@ def test_comments_tell_frame_units_uncertainty_and_status(to):
         "centre of mass +- 1.6 mm in its worst direction",
         "Ixx 0.02 +- 0.002",
         "a gripper that was mounted then is not in it",
-        f"Status: {GOOD}.",
+        f"Status: {GOOD.sentence}.",
     ):
         assert words in text, words
     assert ("FORCED" in text) == (to == "ft-yaml")
@@ -107,10 +110,8 @@ def test_unknown_targets_are_refused_with_those_there_are():
 UNPHYSICAL = InertialParameters.from_com(2.0, [0.01, 0.0, 0.05], np.diag([0.01, 0.01, 0.05]))
 DOUBTFUL = {
     "break the triangle inequality": payload(UNPHYSICAL),
-    "the estimate itself says: do not trust this: far": payload(status="do not trust this: far"),
-    "the estimate itself says: the motion says nothing about Izz; do not use these numbers": payload(
-        status="the motion says nothing about Izz; do not use these numbers"
-    ),
+    "the estimate itself says: do not use this: far": payload(verdict=FAR),
+    "do not use this: the motion says nothing about Izz": payload(verdict=NOT_EXCITED),
     "said nothing about some of the ten numbers": payload(std=[*STD[:9], np.inf]),
     "the mass is known to +- 11.8 % (95 %), more than 10 % allowed": payload(std=[0.15, *STD[1:]]),
     "the centre of mass is known to +- 23.5 mm (95 %), more than 20 mm": payload(std=[0.0, 0.03, *STD[2:]]),

@@ -11,6 +11,7 @@ from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.torque import weigh
+from steelyard.verdict import DoubtKind
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
@@ -69,7 +70,8 @@ def test_an_implausible_answer_is_said():
     )
     found = weigh(identify(robot, samples(robot, 0, 1e-3)), samples(lighter, 1, 1e-3))
     assert found.body.mass < 0
-    assert "do not trust this" in found.status
+    assert not found.verdict.ok
+    assert found.verdict.has(DoubtKind.NEGATIVE_MASS)
     assert "the mass is -0.3" in found.status
 
 

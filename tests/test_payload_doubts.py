@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 from steelyard.errors import InvalidSamples, SteelyardError
-from steelyard.identification import identify
+from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
-from steelyard.io.models import load_model, load_payload, save_model, save_payload
+from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, load_robot
 from steelyard.torque import weigh
 from steelyard.torque.methods import METHODS, WeighingProblem
 from steelyard.torque.methods.problem import fixed_rows
 from steelyard.torque.methods.static import _posture_rows
+from steelyard.verdict import DoubtKind
 from test_payload_methods import LOAD, held, run
 
 DRIVE = DriveModel(np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02)
@@ -46,7 +47,7 @@ def test_the_difference_of_few_samples_is_refused_or_doubted(arm, method, N):
     found = None
     with suppress(SteelyardError):
         found = weigh(model, samples, method=method)
-    assert found is None or not found.trusted
+    assert found is None or not found.verdict.ok
 
 
 def test_friction_at_rest_does_not_depend_on_how_postures_follow_each_other():
@@ -67,24 +68,27 @@ def test_an_arm_that_has_changed_is_noticed(arm, method):
     other = robot.with_links(links).with_payload(LOAD)
     found = weigh(model, [run(other, 1, 0.5, 2), held(other, 300, 2, 0.5)], method=method)
     assert "the loaded torques contradict the empty arm" in found.status
-    assert not found.trusted
+    assert found.verdict.has(DoubtKind.CONTRADICTS_MODEL)
+    assert not found.verdict.ok
 
 
 def test_nothing_is_told_from_something(arm):
     robot, model = arm
     nothing = weigh(model, run(robot, 1, 0.5, 2))
     assert "cannot be told from nothing" in nothing.status
-    assert not nothing.trusted
+    assert not nothing.verdict.ok
+    assert nothing.verdict.has(DoubtKind.NOTHING_CARRIED)
 
 
 def test_a_fixed_number_that_the_data_contradict_is_told(arm):
     robot, model = arm
     samples = run(robot.with_payload(LOAD), 1, 0.5, 2)
     std = weigh(model, samples).std[0]
-    assert weigh(model, samples, fixed={"mass": LOAD.mass + 2 * std}).trusted
+    assert weigh(model, samples, fixed={"mass": LOAD.mass + 2 * std}).verdict.ok
     wrong = weigh(model, samples, fixed={"mass": LOAD.mass + 12 * std})
-    assert "the data speak against mass as given" in wrong.status
-    assert not wrong.trusted
+    assert "the data contradict mass as given" in wrong.status
+    assert wrong.verdict.has(DoubtKind.CONTRADICTS_GIVEN)
+    assert not wrong.verdict.ok
     with pytest.raises(InvalidSamples, match="'m' and 'mass' are the same number"):
         weigh(model, samples, fixed={"m": 3.0, "mass": 3.5})
 
@@ -93,8 +97,8 @@ def test_fixed_numbers_that_leave_no_body_are_not_trusted(arm):
     robot, model = arm
     body = InertialParameters.from_com(5.0, [0.02, 0.0, 0.25], 1e-3 * np.eye(3))
     found = weigh(model, run(robot.with_payload(body), 1, 0.5, 2), fixed={"inertia": 0.0})
-    assert "no real body has them" in found.status
-    assert not found.trusted
+    assert found.verdict.has(DoubtKind.NOT_PHYSICAL)
+    assert not found.verdict.ok
 
 
 def test_tool_and_part_share_the_error_of_the_gains_also_when_saved(tmp_path):
@@ -104,8 +108,8 @@ def test_tool_and_part_share_the_error_of_the_gains_also_when_saved(tmp_path):
     tool = weigh(identify(robot, [run(robot, 0, 0.01), run(robot, 1, 0.01, 3)]), run(tooled, 2, 0.01, 2))
     model = identify(tooled, [run(tooled, 0, 0.01), run(tooled, 1, 0.01, 3)])
     part = weigh(model, run(tooled.with_payload(LOAD), 2, 0.01, 2))
-    save_payload(tool, tmp_path / "tool.json")
-    both = part.together_with(load_payload(tmp_path / "tool.json"))
+    tool.save(tmp_path / "tool.json")
+    both = part.together_with(Payload.load(tmp_path / "tool.json"))
     assert both.std[0] == pytest.approx(part.std[0] + tool.std[0], rel=0.05)
     np.testing.assert_allclose(both.gain_error, part.gain_error + tool.gain_error)
 
@@ -116,9 +120,9 @@ def test_torques_of_currents_and_measured_torques_are_not_mixed(tmp_path):
     made = replace(run(robot, 0, 0.5), gain=gain)
     model = identify(robot, made)
     np.testing.assert_allclose(model.robot.drive.gain_std, 0.02 * gain)
-    save_model(model, tmp_path / "model.json")
+    model.save(tmp_path / "model.json")
     loaded = run(robot.with_payload(LOAD), 1, 0.5, 2)
-    for again in (model, load_model(tmp_path / "model.json")):
+    for again in (model, DynamicModel.load(tmp_path / "model.json")):
         assert weigh(again, replace(loaded, gain=gain)).gain_error is not None
         with pytest.raises(InvalidSamples, match="fitted to torques made of motor currents"):
             weigh(again, loaded)

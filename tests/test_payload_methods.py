@@ -57,10 +57,10 @@ def test_every_method_recovers_what_it_can_tell_on_every_arm(name, method):
         assert set(found.excited) == {"m", "mx", "my"} | (set() if method == "static" else {"Izz"})
     elif method == "static":
         assert found.excited == ("m", "mx", "my", "mz")
-        assert "8 postures at rest tell mass and centre of mass only" in found.status
-        assert found.trusted
+        assert "8 postures at rest determine mass and centre of mass only" in found.status
+        assert found.verdict.ok
     else:
-        assert found.trusted, found.status
+        assert found.verdict.ok, found.status
     np.testing.assert_allclose(found.unconstrained.vector[known], LOAD.vector[known], atol=2e-4)
     assert found.method == method
     assert found.body.frame == robot.flange
@@ -169,7 +169,7 @@ def test_too_few_postures_say_how_many_more():
     model = identify(robot, run(robot, 0, 0.1))
     found = weigh(model, held(robot.with_payload(LOAD), 1, 2, 0.1), method="static")
     assert "1 posture at rest is too few: at least 1 more with the flange tilted otherwise" in found.status
-    assert not found.trusted
+    assert not found.verdict.ok
     with pytest.raises(InvalidSamples, match="the arm never rests in these runs: hold at least 2 postures"):
         weigh(model, run(robot, 1, 0.1), method="static")
     with pytest.raises(InvalidSamples, match="nothing moves in these runs"):
@@ -281,6 +281,5 @@ def test_refusals_of_methods():
 def test_a_model_of_another_arm_is_noticed():
     robot, other = load_robot("ur10"), load_robot("ur10e")
     found = weigh(identify(other, run(other, 0, 0.1)), run(robot.with_payload(LOAD), 1, 0.1, 2))
-    assert "do not trust this" in found.status
     assert "is the model that of this arm" in found.status
-    assert not found.trusted
+    assert not found.verdict.ok

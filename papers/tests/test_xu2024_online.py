@@ -8,7 +8,7 @@ from steelyard.identification import DynamicModel, Estimate, FrictionLaw, Regres
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.torque.online import DirectEstimator, DirectOptions, OnlineSample
+from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineSample
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
@@ -71,7 +71,7 @@ def test_the_recursion_is_the_published_one(model, rows):
 
 def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows):
     published = Xu2024Estimator(model, rows=UR10_ROWS)
-    direct = DirectEstimator(model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    direct = OnlineEstimator(model, "commanded", options=OnlineOptions(lowest_speed=0.0))
     state, ours = published.init(), direct.init()
     for sample in samples(rows):
         state, ours = published.step(state, sample), direct.step(ours, sample)

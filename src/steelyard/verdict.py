@@ -91,7 +91,7 @@ class Verdict:
         return "; ".join(words for words in (*first, self.summary, *aside) if words)
 
     def __str__(self) -> str:
-        words = self.sentence or "nothing speaks against it"
+        words = self.sentence or "there are no doubts"
         return f"{words[0].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare, replay
 from steelyard.torque import weigh
-from steelyard.torque.online import DirectEstimator, DirectOptions, OnlineSample
+from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineSample
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
@@ -52,7 +52,7 @@ def test_online_equals_batch(name, friction):
     model = identify(robot, samples(robot, 0, 1), friction=law)
     loaded = samples(robot.with_payload(LOAD), 1, 2)
     batch = weigh(model, loaded)
-    estimator = DirectEstimator(model, "measured", batch.noise, DirectOptions(alarm=None))
+    estimator = OnlineEstimator(model, "measured", batch.noise, OnlineOptions(alarm=None))
     state = fed(estimator, loaded)
     online = estimator.estimate(state)
     scale = np.maximum(np.abs(batch.unconstrained.vector), batch.std)
@@ -77,7 +77,7 @@ def test_combinations_that_the_empty_runs_tell_count_online_too():
     assert unknown[[name[0] != "F" for name in model.estimate.names]].any()
     loaded = samples(robot.with_payload(LOAD), 1, 2)
     batch = weigh(model, loaded)
-    estimator = DirectEstimator(model, "measured", batch.noise, DirectOptions(alarm=None))
+    estimator = OnlineEstimator(model, "measured", batch.noise, OnlineOptions(alarm=None))
     online = estimator.estimate(fed(estimator, loaded), physical=False)
     apart = (online.unconstrained.vector - batch.unconstrained.vector) / online.std
     assert np.abs(apart).max() < 1e-3
@@ -89,7 +89,7 @@ def test_blocks_do_not_matter():
     loaded = samples(robot.with_payload(LOAD), 1, 2)
     vectors = []
     for block in (1, 4, 7):
-        estimator = DirectEstimator(model, "measured", options=DirectOptions(block=block))
+        estimator = OnlineEstimator(model, "measured", options=OnlineOptions(block=block))
         vectors.append(estimator.estimate(fed(estimator, loaded)).unconstrained.vector)
     np.testing.assert_allclose(vectors[1], vectors[0], atol=1e-9)
     np.testing.assert_allclose(vectors[2], vectors[0], atol=1e-9)
@@ -102,7 +102,7 @@ def test_a_replayed_recording_weighs_what_its_prepared_samples_weigh():
     empty, loaded = (samples(arm, k, 1 + k) for k, arm in enumerate((robot, robot.with_payload(LOAD))))
     recordings = [Recording(t=s.t, q=s.q, tau=s.tau, joint_names=s.joint_names) for s in (empty, loaded)]
     model = identify(robot, prepare(recordings[0], how))
-    estimator = DirectEstimator(model, "measured", options=DirectOptions(alarm=None))
+    estimator = OnlineEstimator(model, "measured", options=OnlineOptions(alarm=None))
     batch = fed(estimator, prepare(recordings[1], how))
     causal = estimator.init()
     for sample in replay(recordings[1], Preparation(cutoff_hz=10.0)):

@@ -12,6 +12,7 @@ from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import Verdict
 
 LAWS = ("power", "smooth", "stribeck", "presliding-power", "load", "presliding-load")
 
@@ -177,7 +178,7 @@ def test_uncertainty_is_that_of_many_payloads(models, name, rng):
     q, v, a = (signal[::40] for signal in motion(model.robot, 7))
     size = 0.05 if name == "power" else 0.001  # small beside the kink of |L| where a gear carries nothing
     root = size * rng.normal(size=(10, 10)) * np.array([0.3, *[0.03] * 3, *[0.01] * 6])[:, None]
-    load = Payload(body(), body(), root @ root.T, np.ones(model.robot.n), "drawn")
+    load = Payload(body(), body(), root @ root.T, np.ones(model.robot.n), Verdict("drawn"))
     change = torque_change(model, load, q, v, a)
     base = model.robot.payload_regressor(q, v, a)
     draws = load.body.vector + rng.normal(size=(4000, 10)) @ root.T

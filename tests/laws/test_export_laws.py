@@ -15,14 +15,15 @@ from steelyard.io.mjcf import mjcf_text
 from steelyard.io.urdf import urdf_text
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel, load_robot
+from steelyard.verdict import Verdict
 
-GOOD = "all ten parameters were excited, and a real body can have them"
+GOOD = Verdict("all ten parameters were excited, and a real body can have them")
 STD = np.array([0.01, 1e-3, 1e-3, 1e-3, *[1e-3] * 6])
 KGF_CM_S2 = 9.80665 * 0.01  # [kg m^2], from its definition
 
 
-def weighed(body, std=STD, status=GOOD):
-    return Payload(body, body, np.diag(std**2), np.ones(6), status)
+def weighed(body, std=STD, verdict=GOOD):
+    return Payload(body, body, np.diag(std**2), np.ones(6), verdict)
 
 
 def cloud(rng, frame="flange", n=40):

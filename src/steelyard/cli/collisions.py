@@ -56,12 +56,13 @@ def command(
     Exit code 1 when the thresholds or the model do not fit the recording.
     """
     from steelyard.control.collision import arm_dynamics, detect, make_observer
-    from steelyard.io.models import load_model, load_payload
+    from steelyard.identification import DynamicModel
+    from steelyard.payload import Payload
 
     if learn is not None and threshold is not None:
         raise InvalidSamples("thresholds are learned (--learn) or fixed (--threshold), not both")
-    arm = load_model(model)
-    load = None if payload is None else load_payload(payload)
+    arm = DynamicModel.load(model)
+    load = None if payload is None else Payload.load(payload)
     kind = cast("ObserverKind", observer)
     watcher = make_observer(arm_dynamics(arm, load), kind, gain_hz=bandwidth)
     if learn is None and threshold is None and watcher.unit != _FIXED_UNIT:

@@ -113,6 +113,6 @@ def _facts(payload: Payload, truth: InertialParameters, files: dict[str, Path]) 
         "std": payload.std,
         "vector_truth": truth.vector,
         "frame": payload.body.frame,
-        "status": payload.status,
+        "verdict": payload.verdict.to_dict(),
         **{name: str(path) for name, path in files.items()},
     }

@@ -172,15 +172,15 @@ def _arm(
 ) -> _Done:
     from dataclasses import replace
 
+    from steelyard.identification import DynamicModel
     from steelyard.io.export import MODEL_EXPORTS, arm_for_export, export_arm
     from steelyard.io.export.load import doubts_about, load_of
-    from steelyard.io.models import load_model
 
     if to not in MODEL_EXPORTS:
         raise UnknownName(
             f"{file} is a model of an arm, which is exported to {' or '.join(MODEL_EXPORTS)}, not to '{to}'"
         )
-    model = load_model(file)
+    model = DynamicModel.load(file)
     carried, doubts = None, []
     if payload is not None:
         weighed = _read_payload(payload)
@@ -198,13 +198,13 @@ def _arm(
 
 
 def _read_payload(file: Path) -> Payload | WrenchPayload:
-    from steelyard.io.models import load_payload
     from steelyard.io.wrench import read_wrench_payload
+    from steelyard.payload import Payload
 
     kind = _kind(file)
     if kind == "model":
         raise UnreadableFile(f"{file} is a model of an arm, not a payload; weigh one with steelyard weigh -o")
-    return load_payload(file) if kind == "payload" else read_wrench_payload(file)
+    return Payload.load(file) if kind == "payload" else read_wrench_payload(file)
 
 
 def _kind(file: Path) -> str:

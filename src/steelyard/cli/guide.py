@@ -61,11 +61,11 @@ def command(
     """
     from steelyard.control.guiding import TeachMode, compare_guiding
     from steelyard.control.hand_path import RectanglePath
-    from steelyard.io.models import load_payload
+    from steelyard.payload import Payload
     from steelyard.simulation.guided import GuidedOptions, Hand
 
     robot, model = _arm(arm, lock, flange)
-    known = load_payload(payload)
+    known = Payload.load(payload)
     truth = _truth(known, payload_true, mass_true)
     path = RectanglePath(_numbers(centre, 3, "--centre"), _numbers(sides, 2, "--sides"), speed)
     with progress(f"MuJoCo: a hand drags {robot.name}, twice {path.duration_s:.0f} s", quiet=as_json) as done:
@@ -111,20 +111,20 @@ def _arm(
     if lock or flange:
         raise InvalidRobot("--lock and --flange are for a robot; an identified arm has its own")
     from steelyard.control.guiding import simulable_arm
-    from steelyard.io.models import load_model
+    from steelyard.identification import DynamicModel
 
-    model = load_model(name)
+    model = DynamicModel.load(name)
     return simulable_arm(model), model
 
 
 def _truth(known: Payload, path: Path | None, mass: float | None) -> InertialParameters:
     from steelyard.inertia import InertialParameters
-    from steelyard.io.models import load_payload
+    from steelyard.payload import Payload
 
     if path is not None and mass is not None:
         raise InvalidInertia("give --payload-true or --mass-true, not both")
     if path is not None:
-        return load_payload(path).body
+        return Payload.load(path).body
     if mass is None:
         return known.body
     if not mass > 0 or not known.body.mass > 0:

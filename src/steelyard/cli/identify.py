@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from steelyard.signals import Preparation
 
 
-_DISTRUST = "do not trust"
 _NAMED = 5  # weak parameters that are named
 
 
@@ -81,7 +80,6 @@ def command(
     Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is unexplained.
     """
     from steelyard.identification import identify
-    from steelyard.io.models import save_model
 
     arm = load_arm(robot, lock, flange, gravity)
     read = partial(read_wished, column=column, joints=joints, robot=arm)
@@ -99,7 +97,7 @@ def command(
     ]
     with progress(f"identifying {arm.name}", quiet=as_json) as done:
         model = identify(arm, training, friction=friction, progress=done)
-    save_model(model, output)
+    model.save(output)
     bodies = _feasible(model) if feasible or urdf else None
     if urdf is not None:
         from steelyard.io.export import arm_for_export
@@ -130,7 +128,7 @@ def command(
         print_json(told.facts())
     else:
         told.speak(len(recordings))
-    if np.isinf(model.estimate.std).any() or _DISTRUST in model.estimate.status:
+    if not model.verdict.ok:
         raise typer.Exit(1)
 
 
@@ -222,7 +220,7 @@ class _Told:
             "feasible": None
             if self.bodies is None
             else {"rms_ratio": self.bodies.rms_ratio, "status": self.bodies.status},
-            "status": estimate.status,
+            "verdict": estimate.verdict.to_dict(),
             "warnings": self.warnings,
             "report": None if self.report is None else str(self.report),
         }

@@ -73,7 +73,8 @@ def command(
     as_json: JsonFlag = False,
 ) -> None:
     """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
-    from steelyard.io.models import load_model, load_payload, save_payload
+    from steelyard.identification import DynamicModel
+    from steelyard.payload import Payload
     from steelyard.signals import Preparation
 
     if online:
@@ -94,7 +95,7 @@ def command(
             as_json=as_json,
         )
         return weigh_online(ctx, model, recordings[0], wishes)
-    arm = load_model(model)
+    arm = DynamicModel.load(model)
     how = Preparation(cutoff_hz=cutoff, kinematics=arm.kinematics)
     runs = _Runs(arm, how, partial(read_wished, column=column, joints=joints, robot=arm.robot), recordings)
     runs.add_empty(empty or [])
@@ -102,9 +103,9 @@ def command(
     payload = runs.weighed("direct" if method == _ALL else method, fixed)
     others = _compared(runs, fixed) if method == _ALL else {}
     if tool is not None:
-        payload = payload.together_with(load_payload(tool))
+        payload = payload.together_with(Payload.load(tool))
     if output is not None:
-        save_payload(payload, output)
+        payload.save(output)
     if picture is not None:
         from steelyard.report import payload_picture
 
@@ -124,7 +125,7 @@ def command(
         for what, path in (("Payload", output), ("Picture", picture), ("Report", report)):
             if path is not None:
                 print(f"{what}: {path}")
-    if not payload.trusted:
+    if not payload.verdict.ok:
         raise typer.Exit(1)
 
 
@@ -263,7 +264,7 @@ def _method_row(name: str, answer: Payload | str) -> tuple[str, ...]:
     cells = [f"{answer.body.mass:.3f}", f"{1.96 * answer.std[0]:.3f}"]
     com = answer.body.com if answer.body.mass else ()
     cells += ["  ".join(f"{1e3 * x:.0f}" for x in com), f"{1.96e3 * answer.com_std.max():.0f}"]
-    return name, *cells, "" if answer.trusted else answer.status
+    return name, *cells, "" if answer.verdict.ok else answer.status
 
 
 def payload_rows(payload: Payload) -> list[tuple[str, ...]]:
@@ -309,20 +310,4 @@ def payload_facts(payload: Payload, output: Path | None) -> dict[str, Any]:
         payload: what was weighed
         output: where it was written
     """
-    return {
-        "mass": payload.body.mass,
-        "mass_std": payload.std[0],
-        "com": payload.body.com if payload.body.mass else None,
-        "com_std": payload.com_std,
-        "vector": payload.body.vector,
-        "unconstrained": payload.unconstrained.vector,
-        "std": payload.std,
-        "covariance": payload.covariance,
-        "excited": payload.excited,
-        "frame": payload.body.frame,
-        "noise": payload.noise,
-        "method": payload.method,
-        "status": payload.status,
-        "trusted": payload.trusted,
-        "file": None if output is None else str(output),
-    }
+    return {**payload.to_dict(), "file": None if output is None else str(output)}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.payload import Payload
     from steelyard.recording import Recording
     from steelyard.robot import DriveModel
-    from steelyard.torque.online import DirectEstimator, DirectState, OnlineSample
+    from steelyard.torque.online import OnlineEstimator, OnlineSample, OnlineState
     from steelyard.torque.online.curve import CurvePoint
 
 
@@ -79,14 +79,14 @@ def weigh_online(
         wishes: what else is wanted
     """
     from steelyard.cli.weigh import gain_of
-    from steelyard.io.models import load_model, save_payload
-    from steelyard.torque.online import DirectEstimator, DirectOptions
+    from steelyard.identification import DynamicModel
+    from steelyard.torque.online import OnlineEstimator, OnlineOptions
 
     wish = wishes or OnlineWishes()
-    model = load_model(model_path)
+    model = DynamicModel.load(model_path)
     recording = read_wished(recording_path, wish.column, wish.joints, robot=model.robot)
     warnings = _quality(recording, model, recording_path)
-    estimator = DirectEstimator(model, model.kinematics, options=DirectOptions(accuracy=wish.accuracy))
+    estimator = OnlineEstimator(model, model.kinematics, options=OnlineOptions(accuracy=wish.accuracy))
     state = estimator.init() if wish.resume is None else _resumed(wish.resume, estimator)
     drive = gain_of(model, recording, recording_path)
     samples, delay_s = _samples(recording, model, drive, wish, state.last_s)
@@ -97,7 +97,7 @@ def weigh_online(
     if wish.save_state is not None:
         _save_state(wish.save_state, estimator, state)
     if wish.output is not None:
-        save_payload(payload, wish.output)
+        payload.save(wish.output)
     if wish.picture is not None:
         from steelyard.report.online import online_picture
 
@@ -109,7 +109,7 @@ def weigh_online(
         print_json(told.facts())
     else:
         told.speak()
-    if np.isinf(payload.std).any() or "do not trust" in payload.status:
+    if not payload.verdict.ok:
         raise typer.Exit(1)
 
 
@@ -170,12 +170,12 @@ def _samples(
 
 
 def _run(
-    estimator: DirectEstimator,
-    state: DirectState,
+    estimator: OnlineEstimator,
+    state: OnlineState,
     samples: Iterator[OnlineSample],
     spacing_s: float,
     show: Callable[[CurvePoint], None],
-) -> tuple[DirectState, list[CurvePoint]]:
+) -> tuple[OnlineState, list[CurvePoint]]:
     from steelyard.torque.online.curve import curve_point
 
     points: list[CurvePoint] = []
@@ -240,7 +240,7 @@ class _Told:
     def __init__(
         self,
         payload: Payload,
-        state: DirectState,
+        state: OnlineState,
         points: list[CurvePoint],
         delay_s: float,
         warnings: list[str],
@@ -254,21 +254,10 @@ class _Told:
 
     def facts(self) -> dict[str, Any]:
         """Everything, for programs."""
-        payload, known = self.payload, bool(self.payload.body.mass)
         points = [point for point in self.points if np.isfinite(point.mass_std)]
         names = ("t", "mass", "mass_std", "com", "com_std", "payload", "converged")
         return {
-            "mass": payload.body.mass,
-            "mass_std": payload.std[0],
-            "com": payload.body.com if known else None,
-            "com_std": payload.com_std if known else None,
-            "vector": payload.body.vector,
-            "unconstrained": payload.unconstrained.vector,
-            "std": payload.std,
-            "covariance": payload.covariance,
-            "frame": payload.body.frame,
-            "noise": payload.noise,
-            "status": payload.status,
+            **self.payload.to_dict(),
             "converged_s": self.converged.get(len(self.state.history) + 1),
             "accuracy": self.wish.accuracy,
             "delay_s": self.delay_s,
@@ -327,20 +316,20 @@ class _Told:
         return f"The mass is known to {asked} since {since:.1f} s; {late}."
 
 
-def _fingerprint(estimator: DirectEstimator) -> str:
+def _fingerprint(estimator: OnlineEstimator) -> str:
     """A short name of a model's numbers."""
     return hashlib.sha256(estimator.model.estimate.value.tobytes()).hexdigest()[:16]
 
 
-def _save_state(path: Path, estimator: DirectEstimator, state: DirectState) -> None:
+def _save_state(path: Path, estimator: OnlineEstimator, state: OnlineState) -> None:
     if not path.parent.is_dir():
         raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
     path.write_text(json.dumps({"model": _fingerprint(estimator), **state.to_dict()}) + "\n")
 
 
-def _resumed(path: Path, estimator: DirectEstimator) -> DirectState:
+def _resumed(path: Path, estimator: OnlineEstimator) -> OnlineState:
     """A saved state, if it is one of this model."""
-    from steelyard.torque.online import DirectState
+    from steelyard.torque.online import OnlineState
 
     try:
         content = json.loads(path.read_text())
@@ -349,7 +338,7 @@ def _resumed(path: Path, estimator: DirectEstimator) -> DirectState:
     except ValueError as error:
         raise UnreadableFile(f"{path} is not JSON: {error}") from error
     try:
-        state = DirectState.from_dict(content)
+        state = OnlineState.from_dict(content)
     except (AttributeError, KeyError, TypeError) as error:
         raise UnreadableFile(f"{path} is not a whole online state: {type(error).__name__} {error}") from error
     if content.get("model") != _fingerprint(estimator):

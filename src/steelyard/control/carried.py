@@ -8,8 +8,7 @@ from steelyard.errors import InvalidInertia, InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import ParameterBasis, RobotModel
-
-_DISTRUST = "do not trust"  # in the status of a payload that speaks against itself
+from steelyard.verdict import DoubtKind
 
 
 def flange_body(
@@ -40,10 +39,11 @@ def flange_body(
 
 
 def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed: bool) -> None:
-    if _DISTRUST in payload.status:
+    against = [doubt for doubt in payload.verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED]
+    if against:
+        reasons = "; ".join(doubt.words for doubt in against)
         raise InvalidInertia(
-            f"the payload was weighed badly: {payload.status}; weigh it again, or give payload.body if you"
-            " mean it"
+            f"the payload was weighed badly: {reasons}; weigh it again, or give payload.body if you mean it"
         )
     unknown = ~np.isfinite(payload.std)
     if unknown.any():

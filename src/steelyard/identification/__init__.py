@@ -1,8 +1,9 @@
 """Identification: from samples to parameters with an honest covariance."""
 
+from steelyard.identification.empty_arm import identify
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.model import DynamicModel, essential, identify
+from steelyard.identification.model import DynamicModel, essential
 from steelyard.identification.validation import Validation, choose_cutoff, choose_friction
 from steelyard.robot.friction import FRICTION_MODELS, FrictionLaw, friction_law
 

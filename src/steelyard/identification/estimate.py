@@ -1,14 +1,16 @@
-"""An answer that judges itself: value, covariance, names, and a sentence."""
+"""Estimated parameters: values, covariance, names and a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, freeze
+from steelyard.verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +24,7 @@ class Estimate:
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
         inflation: how much the correlation of the residuals in time has widened the covariance, (n,)
         condition: condition number of the weighted regression, columns scaled to unit length
-        status: how good it is, a sentence
+        verdict: whether they may be used, and what speaks against them
     """
 
     value: Array
@@ -31,13 +33,16 @@ class Estimate:
     noise: Array
     inflation: Array
     condition: float
-    status: str
+    verdict: Verdict
 
     def __post_init__(self) -> None:
-        for name in ("value", "covariance", "noise", "inflation"):
-            array = np.array(getattr(self, name), dtype=float)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        freeze(self, "value", "covariance", "noise", "inflation")
+        object.__setattr__(self, "names", tuple(self.names))
+
+    @property
+    def status(self) -> str:
+        """The verdict as a sentence without a full stop."""
+        return self.verdict.sentence
 
     @property
     def std(self) -> Array:
@@ -50,7 +55,7 @@ class Estimate:
         return np.asarray(self.std / np.maximum(np.abs(self.value), 1e-300))
 
     def weak(self, largest_relative_std: float = 0.3) -> tuple[str, ...]:
-        """Names of the parameters that the data hardly tell.
+        """Names of the parameters that the data hardly determine.
 
         Args:
             largest_relative_std: beyond it a parameter is weak
@@ -66,3 +71,24 @@ class Estimate:
         """
         half = ndtri(0.5 + level / 2) * self.std
         return np.column_stack([self.value - half, self.value + half])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as texts, numbers and arrays."""
+        return {
+            "value": self.value,
+            "covariance": self.covariance,
+            "names": list(self.names),
+            "noise": self.noise,
+            "inflation": self.inflation,
+            "condition": self.condition,
+            "verdict": self.verdict.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Estimate:
+        """The estimate that `to_dict` has written.
+
+        Args:
+            content: what it wrote
+        """
+        return cls(**{**content, "verdict": Verdict.from_dict(content["verdict"])})

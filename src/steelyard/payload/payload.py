@@ -1,26 +1,57 @@
-"""What was weighed: ten numbers with their covariance, in the flange frame."""
+"""What was weighed: ten numbers with their covariance and a verdict."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard import saved
+from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.verdict import Verdict, together
+
+HALF_WIDTH = 1.96
+"""Standard deviations in half the width of a 95 % interval."""
+
+_VERSION = 2
+
+
+class Quantity(NamedTuple):
+    """One number of a result, as people read it.
+
+    Attributes:
+        name: what it is
+        value: in the unit
+        std: its standard deviation, in the unit; infinite where unknown
+        unit: not always SI: lengths are in mm
+    """
+
+    name: str
+    value: float
+    std: float
+    unit: str
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval, in the unit."""
+        return HALF_WIDTH * self.std
 
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """What was weighed, in the flange frame.
+    """What was weighed.
 
     Attributes:
-        body: the answer, in the flange frame; physical where all ten numbers were excited
-        unconstrained: the plain estimate, in the flange frame, which no real body may have
+        body: the answer; physical where all ten numbers were excited and a real body is near the estimate
+        unconstrained: the plain estimate, which no real body may have
         covariance: of its ten numbers in the order of `PARAMETER_NAMES`, (10, 10); infinite where unknown
-        noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
-        status: how good it is, a sentence
+        noise: standard deviation of the residuals: of the torque of each joint, (n,) [Nm or N]
+        verdict: whether it may be used, and what speaks against it
         method: of weighing
         gain_error: how one standard deviation of each drive's gain moves the ten numbers, (10, n), which is
             in the covariance too; None where torques were measured
@@ -30,9 +61,22 @@ class Payload:
     unconstrained: InertialParameters
     covariance: Array
     noise: Array
-    status: str
+    verdict: Verdict
     method: str = "direct"
     gain_error: Array | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "covariance", "noise", "gain_error")
+
+    @property
+    def mass(self) -> float:
+        """[kg]."""
+        return self.body.mass
+
+    @property
+    def com(self) -> Array:
+        """Centre of mass, (3,) [m], in the frame of the body; NaN where there is no mass."""
+        return self.body.com if self.body.mass else np.full(3, np.nan)
 
     @property
     def std(self) -> Array:
@@ -46,18 +90,28 @@ class Payload:
             return np.full(3, np.inf)
         slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
         known = np.where(np.isfinite(self.covariance[:4, :4]), self.covariance[:4, :4], 0.0)
-        spread = np.sqrt(np.diag(slope @ known @ slope.T))
-        return np.where(np.isfinite(self.std[1:4]) & np.isfinite(self.std[0]), spread, np.inf)
+        deviation = np.sqrt(np.diag(slope @ known @ slope.T))
+        return np.where(np.isfinite(self.std[1:4]) & np.isfinite(self.std[0]), deviation, np.inf)
 
     @property
     def excited(self) -> tuple[str, ...]:
-        """Names of the numbers that the motion, or what was fixed, tells, of `PARAMETER_NAMES`."""
+        """Names of the numbers that the data, or what was fixed, determine, of `PARAMETER_NAMES`."""
         return tuple(name for name, std in zip(PARAMETER_NAMES, self.std, strict=True) if np.isfinite(std))
 
     @property
-    def trusted(self) -> bool:
-        """Whether its method tells what it can tell, and nothing speaks against it."""
-        return "do not trust" not in self.status and "do not use" not in self.status
+    def status(self) -> str:
+        """The verdict as a sentence without a full stop."""
+        return self.verdict.sentence
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Mass, centre of mass, and inertia about the origin of the frame, as people read them."""
+        rows = [Quantity("mass", self.mass, float(self.std[0]), "kg")]
+        for axis, x, std in zip("xyz", np.nan_to_num(self.com), self.com_std, strict=True):
+            rows.append(Quantity(f"centre of mass {axis}", 1e3 * float(x), 1e3 * float(std), "mm"))
+        for name, x, std in zip(PARAMETER_NAMES[4:], self.body.vector[4:], self.std[4:], strict=True):
+            rows.append(Quantity(f"{name} about the {self.body.frame}", float(x), float(std), "kg m^2"))
+        return tuple(rows)
 
     def together_with(self, tool: Payload) -> Payload:
         """The tool and this part as one load, their uncertainties added.
@@ -75,14 +129,92 @@ class Payload:
         if mine is not None and others is not None:  # a gain that is wrong is wrong for both
             gain_error = mine + others
             covariance = covariance + mine @ others.T + others @ mine.T
-        return Payload(
-            InertialParameters.from_vector(self.body.vector + tool.body.vector, self.body.frame),
-            InertialParameters.from_vector(
-                self.unconstrained.vector + tool.unconstrained.vector, self.body.frame
-            ),
-            covariance,
-            self.noise,
-            f"tool and part together; the part: {self.status}; the tool: {tool.status}",
-            self.method,
-            gain_error,
+        summaries = f"the part: {self.verdict.summary}; the tool: {tool.verdict.summary}"
+        plain = self.unconstrained.vector + tool.unconstrained.vector
+        return replace(
+            self,
+            body=InertialParameters.from_vector(self.body.vector + tool.body.vector, self.body.frame),
+            unconstrained=InertialParameters.from_vector(plain, self.body.frame),
+            covariance=covariance,
+            verdict=together(f"tool and part together; {summaries}", (self.verdict, tool.verdict)),
+            gain_error=gain_error,
         )
+
+    # --- for people ----------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        mass, *com = self.quantities[:4]
+        centre = ", ".join(f"{x.value:.1f} +- {x.half_width:.1f}" for x in com)
+        words = f"{mass.value:.3f} +- {mass.half_width:.3f} kg"
+        if self.body.mass:
+            words += f", centre of mass {centre} mm in frame '{self.body.frame}'"
+        return f"{words} (95 %). {self.verdict}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td>{escape(x.name)}</td><td>{x.value:.4f}</td><td>{x.half_width:.4f}</td>"
+            f"<td>{escape(x.unit)}</td></tr>"
+            if np.isfinite(x.std)
+            else f"<tr><td>{escape(x.name)}</td><td>unknown</td><td></td><td>{escape(x.unit)}</td></tr>"
+            for x in self.quantities
+        )
+        head = "<tr><th></th><th>weighed</th><th>&plusmn; (95 %)</th><th>unit</th></tr>"
+        return f"<table>{head}{cells}</table><p>{escape(str(self.verdict))}</p>"
+
+    # --- for programs and files ----------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything there is to know, as texts, numbers and arrays."""
+        return {
+            "mass": self.mass,
+            "mass_std": float(self.std[0]),
+            "com": self.com,
+            "com_std": self.com_std,
+            "frame": self.body.frame,
+            "order": list(PARAMETER_NAMES),
+            "vector": self.body.vector,
+            "unconstrained": self.unconstrained.vector,
+            "std": self.std,
+            "covariance": self.covariance,
+            "excited": list(self.excited),
+            "noise": self.noise,
+            "method": self.method,
+            "gain_error": self.gain_error,
+            "verdict": self.verdict.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Payload:
+        """The payload that `to_dict` has written.
+
+        Args:
+            content: what it wrote
+        """
+        frame = content["frame"]
+        return cls(
+            InertialParameters.from_vector(content["vector"], frame),
+            InertialParameters.from_vector(content["unconstrained"], frame),
+            np.array(content["covariance"], dtype=float),
+            np.array(content["noise"], dtype=float),
+            Verdict.from_dict(content["verdict"]),
+            content["method"],
+            None if content["gain_error"] is None else np.array(content["gain_error"], dtype=float),
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Writes the payload to a JSON file."""
+        saved.save(self.to_dict(), "payload", path, version=_VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Payload:
+        """The payload in a JSON file that `save` wrote.
+
+        Args:
+            path: of the file
+        """
+        content = saved.load(path, "payload", version=_VERSION)
+        with saved.reading(path, "payload"):
+            return cls.from_dict(content)

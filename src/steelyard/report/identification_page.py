@@ -71,7 +71,7 @@ def identification_page(
     if quality:
         sections.append(quality_section(quality))
     warnings = [*quality_doubts(quality), *map(sentence, doubts)]
-    if np.isinf(model.estimate.std).any() or "do not trust" in model.estimate.status:
+    if not model.verdict.ok:
         warnings.insert(0, sentence(model.estimate.status))
     if shown.fitted:
         warnings.append(

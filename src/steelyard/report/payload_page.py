@@ -60,7 +60,7 @@ def payload_page(
         *([quality_section(quality)] if quality else []),
     ]
     doubts = [*quality_doubts(quality or {})]
-    if np.isinf(payload.std).any() or "do not trust" in payload.status:
+    if not payload.verdict.ok:
         doubts.insert(0, sentence(payload.status))
     answer = mass_answer(payload.body, payload.std, payload.com_std, payload.status)
     title = f"What {model.robot.name} carries"

@@ -20,8 +20,9 @@ Fl is the share of the carried torque that a gear turns into friction (harmonic 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -65,6 +66,21 @@ class FrictionLaw:
     width: Array
     stribeck_speed: Array
     fixed: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as texts, numbers and arrays."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> FrictionLaw:
+        """The law that `to_dict` has written.
+
+        Args:
+            content: what it wrote
+        """
+        shapes = ("exponent", "width", "stribeck_speed")
+        values: dict[str, Any] = {k: np.array(v) if k in shapes else v for k, v in content.items()}
+        return cls(**values)
 
     @property
     def extra_names(self) -> tuple[str, ...]:

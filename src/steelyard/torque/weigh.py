@@ -23,19 +23,15 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification.problem import samples_of
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload import Payload
-from steelyard.payload.physical import nearest_physical
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Evidence, Payload, judge
+from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.recording import Samples
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods.problem import CERTAIN, fixed_rows
+from steelyard.verdict import Doubt, DoubtKind
 
-_Z95 = 1.96
-_FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
-_STRANGE = 5.0  # times the empty arm's residuals
-_CONTRADICTED = 3.0  # standard deviations of the empty arm
 _UNLIKE = 4.0  # standard deviations
-_STRANGE_SHARE = 0.01  # of the torque
 
 
 def weigh(
@@ -68,9 +64,36 @@ def weigh(
     if gain_error is not None:
         covariance = covariance + gain_error @ gain_error.T
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
-    body, status = _judged(plain, covariance, answer, tuple(fixed or ()))
-    doubt = _strangeness(model, parts, answer, method) or _unlike_fixed(problem, method, fixed or {})
-    return Payload(body, plain, covariance, answer.noise, f"{status}{doubt}", method, gain_error)
+    body, verdict = judge(
+        Evidence(
+            plain,
+            covariance,
+            answer.unknown,
+            expected=answer.expected,
+            fixed=tuple(fixed or ()),
+            contradiction=answer.contradiction,
+            doubts=_doubts(problem, answer, method, fixed or {}),
+        )
+    )
+    return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error)
+
+
+def _doubts(
+    problem: WeighingProblem, answer: Answer, method: str, fixed: Mapping[str, float]
+) -> tuple[Doubt, ...]:
+    """What speaks against an answer beside its own numbers."""
+    model, parts = problem.model, problem.loaded
+    strange = None
+    if method != "static":  # friction at rest is no residual of a motion
+        torque_rms = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
+        strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque_rms)
+    doubts = (
+        *answer.doubts,
+        doubted_model(model.verdict),
+        strange,
+        _unlike_fixed(problem, method, fixed),
+    )
+    return tuple(doubt for doubt in doubts if doubt is not None)
 
 
 def _checked(model: DynamicModel, samples: Samples | Iterable[Samples], purpose: str) -> Sequence[Samples]:
@@ -90,86 +113,20 @@ def _gain_error(model: DynamicModel, answer: Answer) -> Array | None:
     return np.asarray(answer.per_gain * np.abs(drive.gain_std / drive.gain))
 
 
-def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> str:
-    """A sentence where the data speak against a number that was given."""
+def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> Doubt | None:
+    """A doubt where the data contradict a number that was given."""
     if not len(problem.fixed):
-        return ""
+        return None
     free = METHODS[method](replace(problem, fixed=np.zeros((0, 11))))
     if free.unknown.any():
-        return ""
+        return None
     rows = problem.fixed / CERTAIN
-    spread = max(1.0, free.contradiction) ** 2 * free.covariance
+    covariance = max(1.0, free.contradiction) ** 2 * free.covariance
     if (error := _gain_error(problem.model, free)) is not None:
-        spread = spread + error @ error.T
-    std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], spread, rows[:, :-1]))
+        covariance = covariance + error @ error.T
+    std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], covariance, rows[:, :-1]))
     z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
     if z.max() < _UNLIKE:
-        return ""
-    return (
-        f"; do not trust this: the data speak against {', '.join(fixed)} as given,"
-        f" by {z.max():.0f} standard deviations"
-    )
-
-
-def _judged(
-    plain: InertialParameters, spread: Array, answer: Answer, fixed: tuple[str, ...]
-) -> tuple[InertialParameters, str]:
-    """The body to answer with, and a sentence about it."""
-    half = _Z95 * float(np.sqrt(spread[0, 0]))
-    if not answer.unknown[0] and abs(plain.mass) < half:
-        return plain, (
-            f"do not trust this: {plain.mass:.3g} +- {half:.3g} kg cannot be told from nothing;"
-            " the arm carries what it did when it was identified, or too little more to weigh"
-        )
-    if not answer.unknown[0] and plain.mass <= 0:
-        return plain, (
-            f"do not trust this: the mass is {plain.mass:.4g} kg; is the model that of the empty arm,"
-            " and was the load taken after it was identified?"
-        )
-    if answer.unknown.any():
-        names = ", ".join(np.array(PARAMETER_NAMES)[answer.unknown])
-        if answer.notes:
-            return plain, f"nothing is known about {names}: {'; '.join(answer.notes)}"
-        return plain, f"the motion says nothing about {names}; do not use these numbers"
-    body, distance = nearest_physical(plain, spread)
-    told = (
-        f"with {', '.join(fixed)} as given all others were excited"
-        if fixed
-        else "all ten parameters were excited"
-    )
-    if distance == 0.0:
-        return body, f"{told}, and a real body can have them"
-    if distance < _FAR:
-        return body, (
-            f"{told}; this is the nearest real body,"
-            f" {distance:.1f} standard deviations from the plain estimate"
-        )
-    if fixed:
-        return plain, f"do not trust this: {told}, but no real body has them: {plain.why_not_physical}"
-    return plain, (
-        f"do not trust this: the nearest real body is {distance:.0f} standard deviations away;"
-        f" {plain.why_not_physical}"
-    )
-
-
-def _strangeness(model: DynamicModel, parts: Sequence[Samples], answer: Answer, method: str) -> str:
-    """A sentence where the loaded torques do not look like those of the arm that was identified."""
-    if "do not trust" in model.estimate.status:
-        return f"; do not trust this: the model of the empty arm says {model.estimate.status}"
-    if answer.contradiction > _CONTRADICTED:
-        return (
-            f"; do not trust this: the loaded torques contradict the empty arm by {answer.contradiction:.0f}"
-            " standard deviations: is the model that of this arm, and did nothing touch it?"
-        )
-    if method == "static":  # friction at rest is no residual of a motion
-        return ""
-    size = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
-    times = answer.noise / np.maximum(model.estimate.noise, 1e-300)
-    strange = (times > _STRANGE) & (answer.noise > _STRANGE_SHARE * size)
-    if not strange.any():
-        return ""
-    j = int(np.where(strange, times, 0.0).argmax())
-    return (
-        f"; do not trust this: {parts[0].joint_names[j]} deviates {times[j]:.0f} times as much as the empty"
-        " arm did: is the model that of this arm, and did nothing touch it?"
-    )
+        return None
+    words = f"the data contradict {', '.join(fixed)} as given by {z.max():.0f} standard deviations"
+    return Doubt(DoubtKind.CONTRADICTS_GIVEN, words)

@@ -115,8 +115,10 @@ def without_offsets(model: DynamicModel) -> DynamicModel:
     value, covariance = np.zeros(p), np.zeros((p, p))
     value[kept] = solution.value
     covariance[np.ix_(kept, kept)] = solution.inverse
-    status = f"{len(kept)} parameters by ordinary least squares, no offsets"
-    return replace(model, estimate=replace(model.estimate, value=value, covariance=covariance, status=status))
+    summary = f"{len(kept)} parameters by ordinary least squares, no offsets"
+    verdict = replace(model.verdict, summary=summary)
+    estimate = replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
+    return replace(model, estimate=estimate)
 
 
 def scatter(models: Sequence[DynamicModel]) -> tuple[Array, Array]:

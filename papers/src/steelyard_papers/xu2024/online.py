@@ -9,7 +9,7 @@ between samples more than 300 times in a row. Then the payload follows from epsi
 equations (12)-(16) are the least-squares solution of epsilon = J phi_L on 13 of its rows (`UR10_ROWS`), all
 weighted alike; J, the payload Jacobian, exists for every robot, and by default all rows that a payload
 changes are used. xi is called a forgetting factor in the paper; as used it is a noise scale. The recursion
-loses symmetry and, with a larger P0, diverges; `DirectEstimator` is what you want.
+loses symmetry and, with a larger P0, diverges; `OnlineEstimator` is what you want.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.signals import OnlineSample
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.sample import Counts, checked_row, fault_of
+from steelyard.torque.online.state import Counts, checked_row, fault_of
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))
 """The base parameters of the UR10, counted from 0, that eq. (12)-(16) use."""
@@ -160,16 +161,16 @@ class Xu2024Estimator:
             unconstrained=body,
             covariance=np.diag(np.full(10, np.inf)),
             noise=self.model.estimate.noise,
-            status=self._status(state),
+            verdict=self._verdict(state),
         )
 
-    def _status(self, state: Xu2024State) -> str:
+    def _verdict(self, state: Xu2024State) -> Verdict:
+        summary = "xu2024 gives no uncertainty" + (f"; {state.counts.words}" if state.counts.words else "")
         if self.converged(state):
-            told = f"converged by the rule of xu2024 after {state.converged_s - state.first_s:.2f} s"
-        else:
-            told = f"not converged: {state.quiet} of {_TIMES + 1} small changes in a row"
-        words = state.counts.words
-        return f"{told}; xu2024 gives no uncertainty" + (f"; {words}" if words else "")
+            after_s = state.converged_s - state.first_s
+            return Verdict(f"converged by the rule of xu2024 after {after_s:.2f} s; {summary}")
+        words = f"not converged: {state.quiet} of {_TIMES + 1} small changes in a row"
+        return Verdict(summary, (Doubt(DoubtKind.NOT_CONVERGED, words),))
 
     def _of_the_last_link_alone(self) -> Indices:
         """Base parameters that are one parameter of the last link; those of its group where there is none."""

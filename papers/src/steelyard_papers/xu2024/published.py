@@ -17,12 +17,13 @@ from steelyard.arrays import Array
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.torque.online import (
-    DirectEstimator,
-    DirectOptions,
-    DirectState,
+    OnlineEstimator,
+    OnlineOptions,
     OnlineSample,
+    OnlineState,
 )
 from steelyard.trajectory import load_trajectory
+from steelyard.verdict import Verdict
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
@@ -93,7 +94,7 @@ def published_case(noise: Array = TABLE_8["without", "power"]) -> Case:
     shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
     law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
     names = ParameterBasis.of(robot).short_names
-    known = Estimate(TABLE_6, 1e-12 * np.eye(58), names, noise, np.ones(6), 1.0, "xu2024, Table VI")
+    known = Estimate(TABLE_6, 1e-12 * np.eye(58), names, noise, np.ones(6), 1.0, Verdict("xu2024, Table VI"))
     empty = RegressionFactor.empty(6, 58)
     model = DynamicModel(robot, law, known, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
     t = np.arange(round(10 * RATE_HZ)) / RATE_HZ
@@ -103,7 +104,7 @@ def published_case(noise: Array = TABLE_8["without", "power"]) -> Case:
     return Case(model, t, np.stack(motion, axis=1), Y, tau, noise)
 
 
-def plain_estimate(estimator: DirectEstimator, state: DirectState) -> tuple[Array, Array]:
+def plain_estimate(estimator: OnlineEstimator, state: OnlineState) -> tuple[Array, Array]:
     """The ten numbers and their standard deviations, without the search for the nearest real body.
 
     Args:
@@ -170,7 +171,7 @@ def answers_of(case: Case, seed: int) -> dict[str, Array]:
     loaded = np.array([sample.tau for sample in case.stream(seed)])
     empty = case.Y @ TABLE_6 + case.noise * rng.normal(size=case.tau.shape)
     published = Xu2024Estimator(case.model, rows=UR10_ROWS)
-    ours = DirectEstimator(case.model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    ours = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
     state, own = published.init(), ours.init()
     for sample in case.stream(seed):
         state, own = published.step(state, sample), ours.step(own, sample)
@@ -215,7 +216,7 @@ def convergence(case: Case, seed: int) -> Curves:
         seed: of noise
     """
     published = Xu2024Estimator(case.model, rows=UR10_ROWS)
-    ours = DirectEstimator(case.model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    ours = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
     state, own, converged_s = published.init(), ours.init(), np.inf
     theirs, mine = [], []
     for i, sample in enumerate(case.stream(seed), start=1):
@@ -245,7 +246,7 @@ def errors_over_time(case: Case, seeds: int, *, progress: Progress) -> tuple[Arr
     """
     stops = {round(until_s * RATE_HZ) for until_s in TIMES_S}
     published = Xu2024Estimator(case.model, rows=UR10_ROWS)
-    direct = DirectEstimator(case.model, "commanded", options=DirectOptions(lowest_speed=0.0))
+    direct = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
     ours, theirs, times = [], [], []
     for seed in range(seeds):
         state, own, masses = published.init(), direct.init(), []

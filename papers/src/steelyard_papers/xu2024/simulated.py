@@ -21,7 +21,7 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, SimulationOptions, Trajectory, Truth, simulate
 from steelyard.torque.methods.static import postures_at_rest
-from steelyard.torque.online import DirectEstimator, OnlineSample
+from steelyard.torque.online import OnlineEstimator, OnlineSample
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
@@ -250,7 +250,7 @@ def _static(world: World, model: DynamicModel, seed: int) -> Array:
 
 def _online(model: DynamicModel, loaded: Samples) -> dict[str, Array]:
     published = Xu2024Estimator(model, rows=UR10_ROWS)
-    ours = DirectEstimator(model, "commanded")
+    ours = OnlineEstimator(model, "commanded")
     state, own = published.init(), ours.init()
     for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True):
         sample = OnlineSample(*row)

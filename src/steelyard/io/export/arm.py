@@ -187,8 +187,7 @@ def _remarks(
 
 def _doubts(model: DynamicModel, found: FeasibleArm) -> tuple[str, ...]:
     doubts = []
-    if not np.isfinite(model.estimate.std).all() or "do not trust" in model.estimate.status:
-        doubts.append(model.estimate.status)
+    doubts += [doubt.words for doubt in model.verdict.blocking]
     if found.rms_ratio > _WORSE_FIT:
         doubts.append(f"no real bodies explain the data well: {found.status}")
     return tuple(doubts)

@@ -14,6 +14,7 @@ from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
+from steelyard.verdict import Doubt
 
 FRICTION = ("Fc", "Fv", "B", "Fs")
 """What changes from day to day and with the load, so the empty arm does not tell it."""
@@ -113,7 +114,8 @@ class Answer:
         contradiction: how far the loaded runs move the empty arm, RMS in its standard deviations; about 1
             or less when all is well, 0 where a method does not ask
         per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
-        notes: what a reader should know, a sentence each
+        expected: why numbers are unknown by the nature of the method; empty where it can tell all ten
+        doubts: what speaks against the answer
     """
 
     value: Array
@@ -122,7 +124,8 @@ class Answer:
     noise: Array
     contradiction: float
     per_gain: Array
-    notes: Sequence[str] = ()
+    expected: str = ""
+    doubts: tuple[Doubt, ...] = ()
 
 
 def _arm_rows(model: DynamicModel, but: Sequence[str]) -> Array:

@@ -23,6 +23,7 @@ from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
 from steelyard.torque.methods.direct import through_prior, with_prior
 from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem
+from steelyard.verdict import Doubt, DoubtKind
 
 _REST = 0.005  # slower is at rest, [rad/s]
 _SLOW = 0.05  # a joint that starts to move is as fast, [rad/s]
@@ -53,8 +54,10 @@ def static(problem: WeighingProblem) -> Answer:
     covariance[unknown, unknown] = np.inf
     contradiction = float(np.sqrt((rest**2).sum() / max(n * k - 4, 1)))
     noise = width * np.sqrt(np.mean(rest**2, axis=0))
-    words = _enough(k) if not unknown[:4].any() else _too_few(problem, k, unknown)
-    return Answer(value, covariance, unknown, noise, contradiction, per_gain, (words,))
+    expected, doubts = _enough(k), tuple[Doubt, ...]()
+    if unknown[:4].any():
+        expected, doubts = _some_unknown(problem, k, unknown)
+    return Answer(value, covariance, unknown, noise, contradiction, per_gain, expected, doubts)
 
 
 def combined(problem: WeighingProblem) -> Answer:
@@ -136,15 +139,19 @@ def _untold(effect: Array, fixed: Array) -> NDArray[np.bool_]:
 
 
 def _enough(k: int) -> str:
-    return f"{k} postures at rest tell mass and centre of mass only"
+    return f"{k} postures at rest determine mass and centre of mass only"
 
 
-def _too_few(problem: WeighingProblem, k: int, unknown: NDArray[np.bool_]) -> str:
+def _some_unknown(
+    problem: WeighingProblem, k: int, unknown: NDArray[np.bool_]
+) -> tuple[str, tuple[Doubt, ...]]:
+    """Why mass or centre of mass are unknown: this arm cannot feel them at rest, or postures are too few."""
     robot = problem.model.robot
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(50, robot.n))
     never = _untold(robot.payload_regressor(q, 0 * q, 0 * q)[:, :, :4].reshape(-1, 4), problem.fixed)
     if not (unknown[:4] & ~never).any():
         names = ", ".join(np.array(PARAMETER_NAMES[:4])[never])
-        return f"{_enough(k)}, and this arm cannot feel {names} at rest"
+        return f"{_enough(k)}, and this arm cannot feel {names} at rest", ()
     few = f"{k} posture at rest is too few" if k == 1 else f"{k} postures at rest are too few"
-    return f"{few}: at least {max(1, 2 - k)} more with the flange tilted otherwise; do not use these numbers"
+    words = f"{few}: at least {max(1, 2 - k)} more with the flange tilted otherwise"
+    return few, (Doubt(DoubtKind.NOT_EXCITED, words),)

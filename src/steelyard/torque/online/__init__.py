@@ -1,15 +1,14 @@
 """Payloads while the arm moves: `init`, `step`, `estimate`; states are values."""
 
 from steelyard.signals import OnlineSample
-from steelyard.torque.online.direct import DirectEstimator, DirectOptions
-from steelyard.torque.online.sample import Counts
-from steelyard.torque.online.state import DirectState, Episode
+from steelyard.torque.online.estimator import OnlineEstimator
+from steelyard.torque.online.state import Counts, Episode, OnlineOptions, OnlineState
 
 __all__ = [
     "Counts",
-    "DirectEstimator",
-    "DirectOptions",
-    "DirectState",
     "Episode",
+    "OnlineEstimator",
+    "OnlineOptions",
     "OnlineSample",
+    "OnlineState",
 ]

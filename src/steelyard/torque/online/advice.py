@@ -16,17 +16,16 @@ from numpy.typing import NDArray
 
 from steelyard.arrays import Array
 from steelyard.inertia import PARAMETER_NAMES
+from steelyard.payload import HALF_WIDTH
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import DirectState
+from steelyard.torque.online.state import OnlineState
 
-_FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
 _SWING = 0.3  # [rad or m]
 _SWING_S = 2.0
 _SWING_SAMPLES = 16
 _SWING_ROWS = 250.0
 _SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
 _UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
-_STRANGE = 5.0  # standard deviations
 _WORTH = 0.7  # advice must promise a standard deviation this much smaller
 
 
@@ -40,6 +39,7 @@ class OnlineAnswer(NamedTuple):
         S: factor of the covariance of all unknowns, S S', (m, m)
         weights: of the joints' rows, (n,)
         contradiction: how far the samples have moved the arm, RMS in its standard deviations
+        gain_error: how one standard deviation of each gain moves the payload, (10, n); None without gains
     """
 
     x: Array
@@ -48,11 +48,12 @@ class OnlineAnswer(NamedTuple):
     S: Array
     weights: Array
     contradiction: float
+    gain_error: Array | None
 
     @property
     def half_width(self) -> float:
         """Half-width of the mass's 95 % interval over the mass."""
-        return float(1.96 * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
+        return float(HALF_WIDTH * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
 
     @property
     def least_known(self) -> int:
@@ -87,53 +88,36 @@ def best_motion(answer: OnlineAnswer, rows: OnlineRows, q: Array, which: int = 0
     return best, float(std[best])
 
 
-def status_of(
-    answer: OnlineAnswer, state: DirectState, rows: OnlineRows, *, distance: float, accuracy: float
-) -> str:
-    """How good an online estimate is, in sentences.
+def progress_words(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, *, accuracy: float) -> str:
+    """How far an online estimate has come, which motion would help, and what was skipped.
 
     Args:
         answer: the numbers
         state: they come from
         rows: the row maker
-        distance: of the nearest real body, in standard deviations
         accuracy: that was asked for the mass
     """
-    parts = [_first_words(answer, distance, accuracy)]
+    parts = [_how_well(answer, accuracy)]
     if np.isfinite(state.reach).all():
         parts.append(_advice(answer, state, rows, 0 if answer.half_width > accuracy else answer.least_known))
-    if distance >= _FAR:
-        parts.append(f"do not trust this: the nearest real body is {distance:.0f} standard deviations away")
-    if answer.contradiction > _STRANGE:
-        parts.append(
-            f"do not trust this: the torques contradict the empty arm by {answer.contradiction:.0f} standard"
-            " deviations: is the model that of this arm, and did nothing touch it?"
-        )
     if state.history:
         parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
     return "; ".join(part for part in (*parts, state.counts.words) if part)
 
 
-def _first_words(answer: OnlineAnswer, distance: float, accuracy: float) -> str:
+def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
     if answer.unknown[0]:
-        return "the motion says nothing about the mass yet; do not use these numbers"
-    kilograms, half = answer.x[0], 1.96 * np.sqrt(answer.covariance[0, 0])
-    if answer.unknown.any():
-        names = ", ".join(np.array(PARAMETER_NAMES)[answer.unknown])
-        return f"mass {kilograms:.4g} +- {half:.2g} kg; the motion says nothing about {names}"
-    if kilograms < -half:
-        return (
-            f"do not trust this: the mass is {kilograms:.3g} +- {half:.2g} kg;"
-            " does the model hold a load that is gone?"
-        )
-    if kilograms < half:
-        return f"no payload can be told from none: mass {kilograms:.3g} +- {half:.2g} kg"
+        return ""
     if answer.half_width <= accuracy:
         return f"converged: the mass is known to {_percent(answer.half_width)}"
-    return f"the mass is known to {_percent(answer.half_width)}, {_percent(accuracy)} is asked for"
+    kilograms, half = answer.x[0], HALF_WIDTH * np.sqrt(answer.covariance[0, 0])
+    known = f"mass {kilograms:.4g} +- {half:.2g} kg"
+    if answer.half_width < 1.0:
+        known = f"the mass is known to {_percent(answer.half_width)}"
+    return f"{known}, {_percent(accuracy)} is asked for"
 
 
-def _advice(answer: OnlineAnswer, state: DirectState, rows: OnlineRows, which: int) -> str:
+def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int) -> str:
     joint, std = best_motion(answer, rows, (state.reach[0] + state.reach[1]) / 2, which)
     now = float(np.sqrt(answer.covariance[which, which]))
     stays = 0.0
@@ -142,12 +126,12 @@ def _advice(answer: OnlineAnswer, state: DirectState, rows: OnlineRows, which: i
         std = float(np.sqrt(std**2 + stays))
     name = rows.robot.joint_names[joint]
     if which:
-        known = "" if answer.unknown[which] else f" (+- {1.96 * now:.2g} {_UNITS[which]})"
+        known = "" if answer.unknown[which] else f" (+- {HALF_WIDTH * now:.2g} {_UNITS[which]})"
         told = f"least known is {PARAMETER_NAMES[which]}{known}"
         return f"{told}: a swing of {name} would help most" if std < _WORTH * now else ""
     if std > _WORTH * now:
         return "more motion will hardly help: the model limits it" if stays > now**2 / 2 else "keep moving"
-    half = 1.96 * std / max(abs(answer.x[0]), 1e-12)
+    half = HALF_WIDTH * std / max(abs(answer.x[0]), 1e-12)
     told = "" if answer.unknown[0] or half > 1.0 else f" (to {_percent(half)})"
     return f"a swing of {name} by {_SWING:g} to both sides would help most{told}"
 

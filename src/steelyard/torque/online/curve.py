@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.torque.online.direct import DirectEstimator
-from steelyard.torque.online.state import DirectState
+from steelyard.torque.online.estimator import OnlineEstimator
+from steelyard.torque.online.state import OnlineState
 
 
 class CurvePoint(NamedTuple):
@@ -36,7 +36,7 @@ class CurvePoint(NamedTuple):
     status: str
 
 
-def curve_point(estimator: DirectEstimator, state: DirectState) -> CurvePoint:
+def curve_point(estimator: OnlineEstimator, state: OnlineState) -> CurvePoint:
     """The plain estimate of a state as a point of a curve; a real body is looked for at the end only.
 
     Args:

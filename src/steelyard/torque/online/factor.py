@@ -13,9 +13,22 @@ friction integrated out), the first ones what is known of payload and friction g
 The prior is that of `weigh`: what the empty runs told about the arm (combinations of parameters where they do
 not tell each alone), nothing about friction. "Nothing" is a standard deviation of 1e4 (SI), so that R can
 always be solved.
+
+Where torques are motor currents times gains, a gain that is wrong by a factor is wrong in the empty and in
+the loaded runs. The unknowns x solve A x = sum_j H_j'tau_j + Z'z (rows over their noise; Z x = z what the
+empty arm tells), so they move with the logarithm of gain j by
+
+    d_j = A^-1 (H_j'tau_j + Z'Z x_j)             x_j: how the empty arm's own parameters move with it,
+
+and sum_j s_j^2 d_j d_j' is added to the covariance, s_j the relative standard deviation of the gain. Loaded
+samples that move the arm by more than its own uncertainty tell that the model is not quite right, say because
+friction was another one that day: the covariance is widened by the mean square of that move where it exceeds
+1 (Birge), as `weigh` does it.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
@@ -23,6 +36,7 @@ from scipy.linalg import lapack
 from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.robot.triangle import triangle_with
+from steelyard.torque.methods.direct import empty_response
 from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.torque.online.rows import OnlineRows
 
@@ -126,3 +140,56 @@ def restarted(R: Array, friction_change: Array) -> Array:
     out[friction, 10:] = np.linalg.inv(flip) @ S @ R[friction, 10:]
     out[friction, friction] = np.triu(out[friction, friction])
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class SystematicErrors:
+    """Drive gains and the empty arm: what can be wrong beyond the noise of the rows.
+
+    Attributes:
+        arm: rows [Z z] of what the empty runs tell about the arm, (r, m + 1)
+        gain: relative standard deviation of each gain, (n,); zero where torques were measured
+        pull: Z'Z x_j of each gain, (n, m)
+    """
+
+    arm: Array
+    gain: Array
+    pull: Array
+
+    @classmethod
+    def of(cls, model: DynamicModel, rows: OnlineRows, prior: Array) -> SystematicErrors:
+        """Those of a model.
+
+        Args:
+            model: of the empty arm
+            rows: its row maker
+            prior: factor of what it tells, (m + 1, m + 1)
+        """
+        n, drive = model.robot.n, model.robot.drive
+        arm = prior[10 + rows.friction : -1]
+        if drive.gain is None or drive.gain_std is None or not drive.gain_std.any():
+            return cls(arm, np.zeros(n), np.zeros((n, rows.m)))
+        moved = np.zeros((rows.m, n))
+        moved[10:] = empty_response(model)[rows.theta_order]
+        moved[: 10 + rows.friction] = 0.0
+        Z = arm[:, :-1]
+        return cls(arm, np.abs(drive.gain_std / drive.gain), (Z.T @ (Z @ moved)).T)
+
+    def contradiction(self, x: Array) -> float:
+        """How far unknowns are from what the empty arm tells, RMS in standard deviations.
+
+        Args:
+            x: the unknowns, (m,)
+        """
+        return float(np.sqrt(np.mean((self.arm[:, :-1] @ x - self.arm[:, -1]) ** 2)))
+
+    def of_gains(self, S: Array, pull: Array) -> Array | None:
+        """How one standard deviation of each gain moves the payload, (10, n); None where gains are exact.
+
+        Args:
+            S: factor of the covariance of all unknowns, S S', (m, m)
+            pull: H_j'tau_j of each joint, rows over their noise, (n, m)
+        """
+        if not self.gain.any():
+            return None
+        return np.asarray(S[:10] @ (S.T @ (pull + self.pull).T) * self.gain)

@@ -1,19 +1,155 @@
-"""The state of the direct estimate: a value, to be kept, copied, saved and resumed."""
+"""What an online estimate is asked for, what it is given, and all that it knows: values.
+
+A real stream repeats rows, delivers them late, loses some, and contains numbers that are not finite. Such
+samples are counted and skipped; only one of another shape is refused, because it comes from another robot.
+The state is a value: it is kept, copied, saved and resumed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
-from steelyard.torque.online.sample import Counts
+from steelyard.signals import OnlineSample
 from steelyard.torque.online.spread import Spread
 
 _MOVING = 0.75  # of a window's samples
-_FORMAT = "steelyard online state 3"
+_FORMAT = "steelyard online state 4"
+_LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
+_SPIKE = 20.0  # standard deviations
+
+
+@dataclass(frozen=True)
+class OnlineOptions:
+    """How the direct estimator works.
+
+    Attributes:
+        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+        forgetting_s: time after which payload and friction count 1/e, [s]; None to forget nothing
+        alarm: threshold of the test for a change, see `change`; None to test for none
+        window_s: length of the tested windows, [s]; a change is seen after one to two of them
+        friction_change: how much friction may change with the payload, as a share of Fc + Fv
+        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`
+        longest_gap_s: a longer one is a pause, [s]
+        block: samples that are taken together
+    """
+
+    accuracy: float = 0.01
+    forgetting_s: float | None = None
+    alarm: float | None = 60.0
+    window_s: float = 0.2
+    friction_change: float = 0.03
+    lowest_speed: float = 0.01
+    longest_gap_s: float = 0.25
+    block: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("accuracy", "forgetting_s", "alarm", "window_s", "longest_gap_s", "block"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InvalidSamples(f"{name} must be positive, got {value}")
+
+
+class Counts(NamedTuple):
+    """How many samples were used, and how many were not, by reason.
+
+    Attributes:
+        used: they count (joints that rest do not)
+        repeated: the same time as the one before
+        late: an earlier time than the one before
+        corrupt: NaN, infinite or absurdly large
+        saturated: a torque at its limit
+        spikes: a torque far from both its neighbours
+        gaps: pauses in the stream, not samples
+    """
+
+    used: int = 0
+    repeated: int = 0
+    late: int = 0
+    corrupt: int = 0
+    saturated: int = 0
+    spikes: int = 0
+    gaps: int = 0
+
+    @property
+    def words(self) -> str:
+        """What was skipped, as 'skipped 3 late and 2 corrupt samples'; empty when nothing was."""
+        bad = [f"{n} {name}" for name, n in self._asdict().items() if n and name not in ("used", "gaps")]
+        skipped = f"skipped {', '.join(bad)} samples" if bad else ""
+        paused = f"{self.gaps} pauses" if self.gaps else ""
+        return "; ".join(word for word in (skipped, paused) if word)
+
+    def plus(self, name: str, more: int = 1) -> Counts:
+        """The counts with one of them larger.
+
+        Args:
+            name: which one
+            more: by how much
+        """
+        return self._replace(**{name: getattr(self, name) + more})
+
+
+def checked_row(sample: OnlineSample, n: int) -> Array:
+    """A copy of a sample as one row [t q v a tau], (1 + 4 n,).
+
+    Args:
+        sample: to check
+        n: number of joints
+    """
+    row = np.empty(1 + 4 * n)
+    try:
+        row[0] = sample.t
+        for i, values in enumerate(sample[1:]):
+            if np.shape(values) != (n,):
+                raise ValueError
+            row[1 + i * n : 1 + (i + 1) * n] = values
+    except (TypeError, ValueError):
+        shapes = ", ".join(f"{name} {np.shape(x)}" for name, x in zip(sample._fields, sample, strict=True))
+        raise InvalidSamples(
+            f"a sample is a time and {n} numbers for each of q, v, a and tau, got {shapes}"
+        ) from None
+    return row
+
+
+def fault_of(row: Array, last_s: float, tau_max: Array) -> str:
+    """Why a sample cannot be used, as a name of `Counts`; empty when it can.
+
+    Args:
+        row: [t q v a tau], (1 + 4 n,)
+        last_s: time of the sample before, [s]
+        tau_max: largest torque of each joint, (n,) [Nm or N]
+    """
+    if not np.abs(row[1:]).max() < _LARGEST or not np.isfinite(row[0]):
+        return "corrupt"
+    if row[0] <= last_s:
+        return "repeated" if row[0] == last_s else "late"
+    if (np.abs(row[-len(tau_max) :]) >= tau_max).any():
+        return "saturated"
+    return ""
+
+
+def lonely_spikes(e: Array, tau: Array) -> Mask:
+    """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,).
+
+    Args:
+        e: residuals over their noise, (k, n)
+        tau: torques over their noise, with the one before and the one after, (k + 2, n)
+    """
+    size = np.abs(e)
+    if size.max() < _SPIKE:
+        return np.zeros(len(e), bool)
+    rise = np.diff(tau, axis=0)
+    up, down = rise[:-1], -rise[1:]
+    alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
+    around = np.maximum(
+        np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
+    )
+    return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))
 
 
 class Episode(NamedTuple):
@@ -75,7 +211,7 @@ class Window(NamedTuple):
         return bool(self.rows.max() >= _MOVING * self.samples)
 
 
-class DirectState(NamedTuple):
+class OnlineState(NamedTuple):
     """All that the direct estimator knows.
 
     Attributes:
@@ -89,6 +225,7 @@ class DirectState(NamedTuple):
         memory: what friction remembers: direction and position of the drives, (2, n)
         last_s: time of the last sample, [s]
         last_tau: torque of the last sample that was processed, (n,) [Nm or N]
+        torque_squares: sum of squares of the torques of all samples, (n,) [Nm^2 or N^2]
         window: the samples on trial
         information: of payload and friction from each joint, (n, b, b)
         pull: H'tau of each joint, rows over their noise, (n, m)
@@ -109,6 +246,7 @@ class DirectState(NamedTuple):
     memory: Array
     last_s: float
     last_tau: Array
+    torque_squares: Array
     window: Window
     information: Array
     pull: Array
@@ -127,7 +265,7 @@ class DirectState(NamedTuple):
         return out
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> DirectState:
+    def from_dict(cls, content: Mapping[str, Any]) -> OnlineState:
         """The state that `to_dict` has written.
 
         Args:
@@ -151,7 +289,7 @@ class DirectState(NamedTuple):
         )
 
 
-_ARRAYS = ("R", "base", "safe", "x", "memory", "last_tau", "information", "pull", "reach")
+_ARRAYS = ("R", "base", "safe", "x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
 
 
 def _plain(value: Any) -> Any:

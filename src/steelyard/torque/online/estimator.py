@@ -15,7 +15,7 @@ A^-1, which holds with all columns).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -25,14 +25,14 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
-from steelyard.payload import Payload
-from steelyard.payload.physical import nearest_physical
+from steelyard.payload import Evidence, Payload, judge
+from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.signals import OnlineSample
-from steelyard.torque.online.advice import OnlineAnswer, status_of
+from steelyard.torque.online.advice import OnlineAnswer, progress_words
 from steelyard.torque.online.change import change_statistic
-from steelyard.torque.online.doubt import Doubt
 from steelyard.torque.online.factor import (
     NOTHING_STD,
+    SystematicErrors,
     factor_with,
     forgotten,
     inverse_factor,
@@ -43,9 +43,18 @@ from steelyard.torque.online.factor import (
 from steelyard.torque.online.friction import Creep, friction_change
 from steelyard.torque.online.noise import slow_noise
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.sample import Counts, checked_row, fault_of, lonely_spikes
 from steelyard.torque.online.spread import Spread
-from steelyard.torque.online.state import DirectState, Episode, Window
+from steelyard.torque.online.state import (
+    Counts,
+    Episode,
+    OnlineOptions,
+    OnlineState,
+    Window,
+    checked_row,
+    fault_of,
+    lonely_spikes,
+)
+from steelyard.verdict import Doubt, DoubtKind
 
 _MOST_EPISODES = 1000
 _SETTLED = 10  # windows: before, residuals tell of the unknowns, not of the noise
@@ -55,39 +64,8 @@ _YOUNG = 15  # windows
 _UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
 
 
-@dataclass(frozen=True)
-class DirectOptions:
-    """How the direct estimator works.
-
-    Attributes:
-        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
-        forgetting_s: time after which payload and friction count 1/e, [s]; None to forget nothing
-        alarm: threshold of the test for a change, see `change`; None to test for none
-        window_s: length of the tested windows, [s]; a change is seen after one to two of them
-        friction_change: how much friction may change with the payload, as a share of Fc + Fv
-        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`
-        longest_gap_s: a longer one is a pause, [s]
-        block: samples that are taken together
-    """
-
-    accuracy: float = 0.01
-    forgetting_s: float | None = None
-    alarm: float | None = 60.0
-    window_s: float = 0.2
-    friction_change: float = 0.03
-    lowest_speed: float = 0.01
-    longest_gap_s: float = 0.25
-    block: int = 5
-
-    def __post_init__(self) -> None:
-        for name in ("accuracy", "forgetting_s", "alarm", "window_s", "longest_gap_s", "block"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InvalidSamples(f"{name} must be positive, got {value}")
-
-
 @dataclass(frozen=True, eq=False)
-class DirectEstimator:
+class OnlineEstimator:
     """Weighs the payload of a known arm sample by sample. States are values; `step` changes none.
 
     Attributes:
@@ -95,17 +73,17 @@ class DirectEstimator:
         kinematics: whether the stream holds 'measured' or 'commanded' motion; it must be the model's
         noise: standard deviation of each joint's torque that weighs its rows, (n,) [Nm or N]; by default
             that of the model, widened by its correlation in time (see `noise`)
-        options: see `DirectOptions`
+        options: see `OnlineOptions`
     """
 
     model: DynamicModel
     kinematics: Literal["measured", "commanded"]
     noise: Array | None = None
-    options: DirectOptions = field(default_factory=DirectOptions)
+    options: OnlineOptions = field(default_factory=OnlineOptions)
     _rows: OnlineRows = field(init=False, repr=False)
     _weights: Array = field(init=False, repr=False)
     _prior: Array = field(init=False, repr=False)
-    _doubt: Doubt = field(init=False, repr=False)
+    _systematic: SystematicErrors = field(init=False, repr=False)
     _friction_change: Array = field(init=False, repr=False)
     _creep: Creep = field(init=False, repr=False)
     _empty: Array = field(init=False, repr=False)
@@ -125,7 +103,7 @@ class DirectEstimator:
         object.__setattr__(self, "_rows", rows)
         object.__setattr__(self, "_weights", 1.0 / noise)
         object.__setattr__(self, "_prior", prior_factor(self.model, rows))
-        object.__setattr__(self, "_doubt", Doubt.of(self.model, rows, self._prior))
+        object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
         object.__setattr__(self, "_empty", solved(self._prior))
         change = friction_change(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
@@ -134,11 +112,11 @@ class DirectEstimator:
 
     # --- the three verbs --------------------------------------------------------------------------------
 
-    def init(self) -> DirectState:
+    def init(self) -> OnlineState:
         """The state before the first sample."""
         n, m, R = self.model.robot.n, self._rows.m, self._prior
         known = 10 + self._rows.friction
-        return DirectState(
+        return OnlineState(
             R=R,
             base=R,
             safe=R,
@@ -148,6 +126,7 @@ class DirectEstimator:
             memory=np.zeros((2, n)),
             last_s=-np.inf,
             last_tau=np.zeros(n),
+            torque_squares=np.zeros(n),
             window=Window.nothing(n, m),
             information=np.zeros((n, known, known)),
             pull=np.zeros((n, m)),
@@ -159,7 +138,7 @@ class DirectEstimator:
             history=(),
         )
 
-    def step(self, state: DirectState, sample: OnlineSample) -> DirectState:
+    def step(self, state: OnlineState, sample: OnlineSample) -> OnlineState:
         """The state after one more sample. Bad samples are counted and skipped.
 
         Args:
@@ -180,27 +159,34 @@ class DirectEstimator:
         state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
         return state._replace(pending=(row,), last_s=float(row[0]))
 
-    def estimate(self, state: DirectState, *, physical: bool = True) -> Payload:
+    def estimate(self, state: OnlineState, *, physical: bool = True) -> Payload:
         """What the arm carries now, with all samples of the state.
 
         Args:
             state: as `init` or `step` gave it
             physical: look for the nearest real body, which takes much longer than a step; else the plain one
         """
-        answer = self._answer(self._drained(state))
+        state = self._drained(state)
+        answer = self._answer(state)
         plain = InertialParameters.from_vector(answer.x[:10], self.model.robot.flange)
-        body, distance = plain, 0.0
-        if physical and not answer.unknown.any():
-            body, distance = nearest_physical(plain, answer.covariance)
-        status = status_of(answer, state, self._rows, distance=distance, accuracy=self.options.accuracy)
-        noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
-        return Payload(
-            body=body, unconstrained=plain, covariance=answer.covariance, noise=noise, status=status
+        body, verdict = judge(
+            Evidence(
+                plain,
+                answer.covariance,
+                answer.unknown,
+                contradiction=answer.contradiction,
+                doubts=self._doubts(state, answer),
+                look_for_body=physical,
+            )
         )
+        words = progress_words(answer, state, self._rows, accuracy=self.options.accuracy)
+        verdict = replace(verdict, summary="; ".join(part for part in (words, verdict.summary) if part))
+        noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
+        return Payload(body, plain, answer.covariance, noise, verdict, gain_error=answer.gain_error)
 
     # --- cheap views -------------------------------------------------------------------------------------
 
-    def converged(self, state: DirectState) -> bool:
+    def converged(self, state: OnlineState) -> bool:
         """Whether the mass is as sure as was asked for.
 
         Args:
@@ -208,9 +194,24 @@ class DirectEstimator:
         """
         return self._answer(self._drained(state)).half_width <= self.options.accuracy
 
+    def _doubts(self, state: OnlineState, answer: OnlineAnswer) -> tuple[Doubt, ...]:
+        """What speaks against an answer beside its own numbers."""
+        seen, strange = state.spread.rows > 0, None
+        if seen.all():
+            noise = np.asarray(self.noise) * np.sqrt(state.spread.squares / state.spread.rows)
+            torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
+            names = self.model.robot.joint_names
+            strange = strange_residuals(names, noise, self.model.estimate.noise, torque_rms)
+        late = None
+        if not answer.half_width <= self.options.accuracy:
+            words = f"the mass is not yet known to {100 * self.options.accuracy:g} %"
+            late = Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False)
+        doubts = (doubted_model(self.model.verdict), strange, late)
+        return tuple(doubt for doubt in doubts if doubt is not None)
+
     # --- inside ------------------------------------------------------------------------------------------
 
-    def _begun(self, state: DirectState, row: Array) -> DirectState:
+    def _begun(self, state: OnlineState, row: Array) -> OnlineState:
         """The state when the first sample comes; friction remembers from there."""
         n, q = self.model.robot.n, row[1 : 1 + self.model.robot.n]
         u = q if self._rows.mixing is None else self._rows.mixing @ q
@@ -221,14 +222,14 @@ class DirectEstimator:
             start_s=float(row[0]),
         )
 
-    def _paused(self, state: DirectState, t: float) -> DirectState:
+    def _paused(self, state: OnlineState, t: float) -> OnlineState:
         """The state after a hole in the stream: what was pending is taken, the window ends."""
         state = self._drained(state)
         state = self._judged(state) if state.window.rows.any() else state
         window = Window.nothing(len(self._weights), self._rows.m, float(t))
         return state._replace(window=window, counts=state.counts.plus("gaps"))
 
-    def _drained(self, state: DirectState) -> DirectState:
+    def _drained(self, state: OnlineState) -> OnlineState:
         """The state with every sample in its factor."""
         state = self._processed(state) if state.prepared else state
         if not state.pending:
@@ -237,16 +238,16 @@ class DirectEstimator:
         state = self._prepared(state, rows, rows[-1, -len(self._weights) :])
         return self._processed(state)._replace(pending=())
 
-    def _due(self, state: DirectState) -> bool:
+    def _due(self, state: OnlineState) -> bool:
         return state.window.end_s - state.window.start_s > self.options.window_s - _CLOCK_ROUNDING_S
 
-    def _with_work_done(self, state: DirectState) -> DirectState:
+    def _with_work_done(self, state: OnlineState) -> OnlineState:
         """The state after one piece of waiting work: steps between blocks share it, so that none is long."""
         if state.prepared:
             return self._processed(state)
         return self._judged(state) if self._due(state) else state
 
-    def _prepared(self, state: DirectState, block: Array, next_tau: Array) -> DirectState:
+    def _prepared(self, state: OnlineState, block: Array, next_tau: Array) -> OnlineState:
         """The state with the rows of a block of samples [t q v a tau], (k, 1 + 4 n)."""
         n = len(self._weights)
         motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
@@ -256,7 +257,7 @@ class DirectEstimator:
         creep = self._creep.pull(rows[:, :, :4] * counting[:, :, None], motion[:, 1])
         return state._replace(prepared=(rows, block, next_tau, creep), memory=memory)
 
-    def _processed(self, state: DirectState) -> DirectState:
+    def _processed(self, state: OnlineState) -> OnlineState:
         """The state with its prepared block in the factor."""
         rows, block, next_tau, creep = state.prepared
         n = len(self._weights)
@@ -272,6 +273,7 @@ class DirectEstimator:
         state = state._replace(
             prepared=(),
             last_tau=tau[-1],
+            torque_squares=state.torque_squares + (tau**2).sum(axis=0),
             counts=counts.plus("used", len(block) - int(spikes.sum())),
             reach=np.array(  # one sample of a block is enough for advice
                 [
@@ -287,8 +289,8 @@ class DirectEstimator:
         return state._replace(window=state.window._replace(friction=state.window.friction + creep))
 
     def _informed(
-        self, state: DirectState, rows: Array, e: Array, count: NDArray[np.int64], last_s: float
-    ) -> DirectState:
+        self, state: OnlineState, rows: Array, e: Array, count: NDArray[np.int64], last_s: float
+    ) -> OnlineState:
         """The state with rows in its factor and its window; those that do not count are zero."""
         window = state.window
         if not count.any():
@@ -298,6 +300,8 @@ class DirectEstimator:
             weight = float(np.exp((window.end_s - last_s) / self.options.forgetting_s))
             R = forgotten(R, weight, information.shape[1])
             information, pull = weight * information, weight * pull
+        if self._systematic.gain.any():
+            pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
         flat = rows.reshape(-1, rows.shape[2])
         near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
         window = Window(
@@ -313,11 +317,11 @@ class DirectEstimator:
         return state._replace(
             R=factor_with(R, flat),
             information=information + near.transpose(0, 2, 1) @ near,
-            pull=pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0) if self._doubt.gain.any() else pull,
+            pull=pull,
             window=window,
         )
 
-    def _judged(self, state: DirectState) -> DirectState:
+    def _judged(self, state: OnlineState) -> OnlineState:
         """The state at the end of a window: another payload, or the same with a window more."""
         window = state.window
         empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
@@ -337,7 +341,7 @@ class DirectEstimator:
             base=state.R, safe=state.base, x=x, spread=spread, window=empty, windows=windows
         )
 
-    def _changed(self, state: DirectState, statistic: float) -> DirectState:
+    def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
         """The state when another payload was taken: the last windows thrown away, the arm kept.
 
         Changes that follow each other within seconds speak of noise that the model does not know.
@@ -360,21 +364,23 @@ class DirectEstimator:
             history=(*state.history[-_MOST_EPISODES + 1 :], episode),
         )
 
-    def _answer(self, state: DirectState) -> OnlineAnswer:
+    def _answer(self, state: OnlineState) -> OnlineAnswer:
         S, x = inverse_factor(state.R), solved(state.R)
         near = state.information.shape[1]
         C = S[:10] @ S.T
         unknown = np.diag(C) > (_UNKNOWN * NOTHING_STD) ** 2
         excess = np.tensordot(state.spread.inflation - 1.0, state.information, axes=1)
-        contradiction = self._doubt.contradiction(x)
+        contradiction = self._systematic.contradiction(x)
         covariance = C[:, :10] + C[:, :near] @ excess @ C[:, :near].T
         most = state.spread.inflation.max() * np.diag(C) / np.diag(covariance)
         narrower = np.sqrt(np.minimum(most, 1.0))
         covariance *= np.outer(narrower, narrower) * max(1.0, contradiction) ** 2
-        covariance += self._doubt.of_gains(S, state.pull)
+        gain_error = self._systematic.of_gains(S, state.pull)
+        if gain_error is not None:
+            covariance += gain_error @ gain_error.T
         covariance[unknown, unknown] = np.inf
         covariance = (covariance + covariance.T) / 2
-        return OnlineAnswer(x, covariance, unknown, S, self._weights, contradiction)
+        return OnlineAnswer(x, covariance, unknown, S, self._weights, contradiction, gain_error)
 
 
 def _no_reach(n: int) -> Array:

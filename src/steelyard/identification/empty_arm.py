@@ -1,0 +1,191 @@
+"""Identification of the empty arm, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification.estimate import Estimate
+from steelyard.identification.fit import Estimator, Fit, fit
+from steelyard.identification.model import DynamicModel
+from steelyard.identification.problem import RowMaker, require_same_joints, samples_of
+from steelyard.identification.validation import FrictionChoice, choose_friction
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.drive import GAIN_TOLERANCE
+from steelyard.robot.friction import FrictionLaw, friction_law
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+_FAST = 0.2  # of the rate: central differences are off by a quarter there
+_MOST_FAST_POWER = 0.05
+_RESTING = 0.01  # [rad/s]
+_MOST_UNEXPLAINED = 1 / 3  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
+_STRUCTURED = 4.0  # of the widening by correlation: sensor noise alone has about 1
+_NEXT_TO_NONE = 0.02  # of the viscous friction at 1 rad/s
+_MATTERS = 0.05  # of the largest torque: gravity that is off by three degrees
+
+
+def identify(
+    robot: RobotModel,
+    samples: Samples | Iterable[Samples],
+    *,
+    friction: str | FrictionLaw | None = None,
+    estimator: Estimator = "weighted",
+    progress: Callable[[float], None] | None = None,
+) -> DynamicModel:
+    """The arm as its motion and torques show it: base parameters of links, rotors and friction.
+
+    Args:
+        robot: kinematics and coupling of its drives
+        samples: one or many, each in the order of time, each weighted by its own noise
+        friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to start from;
+            or None for the exponents and the width of the sign of `robot.drive` as they are
+        estimator: 'weighted', 'ordinary' or 'huber'
+        progress: called with the share that is done
+    """
+    parts = _checked(robot, samples)
+    robot = _with_gains_of(robot, parts)
+    choice = choose_friction(robot, parts, progress=progress) if friction == "auto" else None
+    name = friction if choice is None else choice.law
+    law = friction_law(name, robot.n) if isinstance(name, str) else name or _law_of(robot)
+    maker = RowMaker(robot, ParameterBasis.of(robot))
+    found = fit(maker, parts, law, estimator=estimator, progress=progress)
+    return _model(robot, maker, parts, found, choice)
+
+
+def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequence[Samples]:
+    parts = samples_of(samples)
+    if not parts:
+        raise InvalidSamples("there are no samples to identify from")
+    for part in parts:
+        require_same_joints(robot, part)
+        _require_quick_sampling(part)
+    if len({part.kinematics for part in parts}) > 1:
+        raise InvalidSamples("some samples hold measured motion, others commanded; use one kind")
+    return parts
+
+
+def _with_gains_of(robot: RobotModel, parts: Sequence[Samples]) -> RobotModel:
+    """The robot with the gains that made the torques, worth what a maker's number is unless it says."""
+    gains = [part.gain for part in parts if part.gain is not None]
+    if not gains:
+        return robot
+    if len(gains) < len(parts) or any(not np.allclose(gain, gains[0]) for gain in gains):
+        raise InvalidSamples(
+            "some torques were made of currents with other gains than the others; use one kind"
+        )
+    drive = robot.drive
+    same = drive.gain is not None and np.allclose(drive.gain, gains[0])
+    std = drive.gain_std if same and drive.gain_std is not None else GAIN_TOLERANCE * np.abs(gains[0])
+    return robot.with_drive(replace(drive, gain=gains[0], gain_std=std))
+
+
+def _require_quick_sampling(samples: Samples) -> None:
+    """Refuses samples that are too far apart for the motion they hold: derivatives would be wrong."""
+    power = np.abs(np.fft.rfft(samples.v - samples.v.mean(axis=0), axis=0)) ** 2
+    fast = np.fft.rfftfreq(len(samples)) > _FAST
+    share = power[fast].sum(axis=0) / np.maximum(power.sum(axis=0), 1e-300)
+    moving = np.abs(samples.v).max(axis=0) > _RESTING
+    if (share * moving).max() > _MOST_FAST_POWER:
+        j = int((share * moving).argmax())
+        raise InvalidSamples(
+            f"{samples.joint_names[j]} moves too quickly for {samples.rate_hz:.4g} Hz:"
+            f" {100 * share[j]:.0f} % of its motion lies above {_FAST * samples.rate_hz:.3g} Hz;"
+            " record faster, move more slowly, or filter more"
+        )
+
+
+def _law_of(robot: RobotModel) -> FrictionLaw:
+    """The law with fixed shapes that the robot's own drive model has."""
+    drive = robot.drive
+    direction: Literal["exact", "smooth"] = "smooth" if drive.sign_width > 0 else "exact"
+    width = np.full(robot.n, drive.sign_width or 1.0)
+    curved = bool((drive.exponent != 1.0).any())
+    shapes = (drive.exponent, width, drive.stribeck_speed)
+    return FrictionLaw("given", direction, curved, False, False, *shapes, fixed=True)
+
+
+def _model(
+    robot: RobotModel, maker: RowMaker, parts: Sequence[Samples], found: Fit, choice: FrictionChoice | None
+) -> DynamicModel:
+    p = len(found.theta)
+    names = maker.names(found.law)
+    estimate = Estimate(
+        found.theta,
+        found.covariance[:p, :p],
+        names,
+        np.sqrt(np.mean(found.noise**2, axis=0)),
+        found.inflation,
+        found.condition,
+        _verdict(found, names, parts),
+    )
+    shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
+    told = tuple(f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts)
+    return DynamicModel(
+        robot, found.law, estimate, shape_std, parts[0].kinematics, told, found.factor, choice, parts[0].gain
+    )
+
+
+def _verdict(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> Verdict:
+    summary = f"all {len(names)} parameters were excited (condition number {found.condition:.3g})"
+    unknown = None
+    if found.unknown.any():
+        missing = ", ".join(np.array(names)[found.unknown])
+        speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
+        still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
+        why = f"; {', '.join(still)} never moved" if still else ""
+        count = f"{found.unknown.sum()} of {len(names)} parameters"
+        unknown = Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {count}: {missing}{why}")
+        summary = ""
+    joint_names = parts[0].joint_names
+    doubts = (unknown, _unexplained(found, joint_names), _negative_friction(found, names, joint_names))
+    return Verdict(summary, tuple(doubt for doubt in doubts if doubt is not None))
+
+
+def _unexplained(found: Fit, joint_names: Sequence[str]) -> Doubt | None:
+    """A doubt where the fit leaves much of a joint's torque unexplained.
+
+    Residuals are compared with the torques about zero, row by row as they were fitted. Noise of a sensor may
+    be large beside the torque of a small joint, which is no fault of the model: then the residuals are not
+    correlated in time, or small beside what the other joints carry.
+    """
+    n = len(joint_names)
+    rows = np.maximum(found.factor.rows.reshape(-1, n).sum(axis=0), 1)
+    residual = np.sqrt(found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0) / rows)
+    torque = np.sqrt((found.factor.R[:, :, -1] ** 2).sum(axis=1).reshape(-1, n).sum(axis=0) / rows)
+    guilty = (residual > _MOST_UNEXPLAINED * torque) & (found.inflation > _STRUCTURED)
+    guilty &= residual > _MATTERS * torque.max()
+    if not guilty.any():
+        return None
+    share = 100 * residual / np.maximum(torque, 1e-300)
+    which = ", ".join(
+        f"{share[j]:.0f} % of the torque of {joint_names[j]} ({residual[j]:.3g} Nm or N RMS)"
+        for j in np.flatnonzero(guilty).tolist()
+    )
+    words = (
+        f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall), signs and gains"
+        " of the drives, and whether this is the robot of the recording"
+    )
+    return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
+
+
+def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[str]) -> Doubt | None:
+    """A doubt where Coulomb friction is below zero beyond its 95 % interval, and not next to none."""
+    half = 1.96 * np.sqrt(np.diag(found.covariance)[: len(names)])
+    at_one_rad_s = {name[2:]: abs(x) for name, x in zip(names, found.theta, strict=True) if name[:2] == "Fv"}
+    negative = [
+        f"{name} of {joint_names[int(name[2:]) - 1]} ({x:.3g} +- {width:.2g} Nm)"
+        for name, x, width in zip(names, found.theta, half, strict=True)
+        if name[:2] == "Fc" and x + width < 0 and -x > _NEXT_TO_NONE * at_one_rad_s[name[2:]]
+    ]
+    if not negative:
+        return None
+    words = (
+        f"Coulomb friction came out negative, which no drive has: {', '.join(negative)}; its law holds at"
+        " the speeds of the recording only, and another law may fit better"
+    )
+    return Doubt(DoubtKind.NEGATIVE_FRICTION, words, blocks=False)

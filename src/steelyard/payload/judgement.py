@@ -1,0 +1,151 @@
+"""The one judge of payloads, for joint torques in a batch or sample by sample, and for wrist sensors.
+
+An estimate of ten numbers comes with its covariance. Where all of them are known, the answer is the nearest
+real body (see `physical`) if that lies within the estimate's uncertainty: for ten numbers, d^2 is above
+4.28^2 with a probability of 5 %. Beyond, or where some are unknown, the answer is the plain estimate.
+
+Loaded data that move the empty arm by more than its own uncertainty say that the model is not quite right
+(friction was another one that day). The contradiction, RMS in standard deviations of the empty arm, is
+already in the covariance (Birge); beyond 3 the model does not belong to the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Array, Mask
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.payload.payload import HALF_WIDTH
+from steelyard.payload.physical import nearest_physical
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+_FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
+_CONTRADICTED = 3.0  # standard deviations of the empty arm
+_STRANGE = 5.0  # times the empty arm's residuals
+_STRANGE_SHARE = 0.01  # of the torque
+_CHECK = "is the model that of this arm, and did nothing touch it?"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of an estimate before it is judged.
+
+    Attributes:
+        plain: the estimate
+        covariance: of its ten numbers, (10, 10); infinite where unknown
+        unknown: which of the ten the data do not determine, (10,)
+        expected: why some are unknown by the nature of the method, which then is no bad news; empty otherwise
+        fixed: names of the numbers that were given
+        contradiction: how far loaded data move the empty arm, RMS in its standard deviations
+        doubts: what else speaks against the estimate
+        look_for_body: whether to look for the nearest real body, which takes much longer than a sample
+    """
+
+    plain: InertialParameters
+    covariance: Array
+    unknown: Mask
+    expected: str = ""
+    fixed: tuple[str, ...] = ()
+    contradiction: float = 0.0
+    doubts: Sequence[Doubt] = ()
+    look_for_body: bool = True
+
+
+def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
+    """The body to answer with, and the verdict on it.
+
+    Args:
+        evidence: what is known
+    """
+    about_mass = None if evidence.unknown[0] else _about_mass(evidence)
+    body, summary, about_body = _body(evidence, look=evidence.look_for_body and about_mass is None)
+    doubts = (about_mass, about_body, _about_contradiction(evidence.contradiction), *evidence.doubts)
+    return body, Verdict(summary).doubted(*(doubt for doubt in doubts if doubt is not None))
+
+
+def strange_residuals(
+    joint_names: Sequence[str], noise: Array, empty_noise: Array, torque_rms: Array
+) -> Doubt | None:
+    """A doubt where loaded torques deviate far more than those of the empty arm did.
+
+    Args:
+        joint_names: of the n joints
+        noise: standard deviation of the residuals of the loaded arm, (n,) [Nm or N]
+        empty_noise: of the empty arm, (n,) [Nm or N]
+        torque_rms: root mean square of the loaded torques, (n,) [Nm or N]
+    """
+    times = noise / np.maximum(empty_noise, 1e-300)
+    strange = (times > _STRANGE) & (noise > _STRANGE_SHARE * torque_rms)
+    if not strange.any():
+        return None
+    j = int(np.where(strange, times, 0.0).argmax())
+    words = f"{joint_names[j]} deviates {times[j]:.0f} times as much as the empty arm did: {_CHECK}"
+    return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
+
+
+def doubted_model(verdict: Verdict) -> Doubt | None:
+    """A doubt where the model of the empty arm must not be used itself.
+
+    Parameters of the arm that were not excited do no harm: what depends on them is unknown of the payload.
+
+    Args:
+        verdict: on the model
+    """
+    words = [doubt.words for doubt in verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED]
+    if not words:
+        return None
+    return Doubt(DoubtKind.MODEL_DOUBTED, f"the model of the empty arm is doubted: {'; '.join(words)}")
+
+
+def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, Doubt | None]:
+    """The body to answer with, what was found, and a doubt about it."""
+    plain, unknown = evidence.plain, evidence.unknown
+    if unknown.any():
+        names = ", ".join(np.array(("the mass", *PARAMETER_NAMES[1:]))[unknown])
+        if evidence.expected:
+            words = f"nothing is known about {names}: {evidence.expected}"
+            return plain, "", Doubt(DoubtKind.NOT_EXCITED, words, blocks=False)
+        return plain, "", Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {names}")
+    found = "all ten parameters were excited"
+    if evidence.fixed:
+        found = f"with {', '.join(evidence.fixed)} as given all others were excited"
+    if not look:
+        return plain, found, None
+    body, distance = nearest_physical(plain, evidence.covariance)
+    if distance == 0.0:
+        return body, f"{found}, and a real body can have them", None
+    if distance < _FAR:
+        near = f"this is the nearest real body, {distance:.1f} standard deviations from the plain estimate"
+        return body, f"{found}; {near}", None
+    words = f"no real body is near: the nearest is {distance:.0f} standard deviations away"
+    return plain, found, Doubt(DoubtKind.NOT_PHYSICAL, f"{words}; {plain.why_not_physical}")
+
+
+def _about_mass(evidence: Evidence) -> Doubt | None:
+    """A doubt about a mass that is none."""
+    mass, half = evidence.plain.mass, HALF_WIDTH * float(np.sqrt(evidence.covariance[0, 0]))
+    if abs(mass) < half:
+        words = (
+            f"{mass:.3g} +- {half:.3g} kg cannot be told from nothing; the arm carries what it did when it"
+            " was identified, or too little more to weigh"
+        )
+        return Doubt(DoubtKind.NOTHING_CARRIED, words)
+    if mass <= 0:
+        words = (
+            f"the mass is {mass:.4g} kg; is the model that of the empty arm, and was the load taken after it"
+            " was identified?"
+        )
+        return Doubt(DoubtKind.NEGATIVE_MASS, words)
+    return None
+
+
+def _about_contradiction(contradiction: float) -> Doubt | None:
+    if contradiction <= _CONTRADICTED:
+        return None
+    words = (
+        f"the loaded torques contradict the empty arm by {contradiction:.0f} standard deviations: {_CHECK}"
+    )
+    return Doubt(DoubtKind.CONTRADICTS_MODEL, words)
