@@ -69,7 +69,7 @@ def test_an_answer_not_to_be_trusted_is_exit_code_1(folder):
     assert swapped.returncode == 0
     done = steelyard("weigh", "heavy.json", "empty.parquet", cwd=folder)
     assert done.returncode == 1
-    assert "Do not trust this" in done.stdout
+    assert "Do not use this" in done.stdout
     assert "the mass is -2." in done.stdout
 
 
@@ -98,7 +98,7 @@ def test_tool_and_part_together(folder):
     alone = steelyard("weigh", "model.json", "loaded.parquet", "-o", "part.json", "--json", cwd=folder)
     both = steelyard("weigh", "model.json", "loaded.parquet", "--tool", "part.json", "--json", cwd=folder)
     assert json.loads(both.stdout)["mass"] == pytest.approx(2 * json.loads(alone.stdout)["mass"])
-    assert "tool and part together" in json.loads(both.stdout)["status"]
+    assert "tool and part together" in json.loads(both.stdout)["verdict"]["summary"]
 
 
 def test_report_says_the_mass(folder):

@@ -10,6 +10,7 @@ from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineSample
 from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.verdict import DoubtKind, Verdict
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 
@@ -23,7 +24,7 @@ def model():
     shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
     law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
     names = ParameterBasis.of(robot).short_names
-    estimate = Estimate(TABLE_VI, 1e-12 * np.eye(58), names, TABLE_VIII, np.ones(6), 1.0, "Table VI")
+    estimate = Estimate(TABLE_VI, 1e-12 * np.eye(58), names, TABLE_VIII, np.ones(6), 1.0, Verdict("Table VI"))
     empty = RegressionFactor.empty(6, 58)
     return DynamicModel(robot, law, estimate, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
 
@@ -90,7 +91,10 @@ def test_before_it_converges_it_says_so(model, rows):
     for sample in samples(rows)[:10]:
         state = estimator.step(state, sample)
     state = estimator.step(state, samples(rows)[3])
-    status = estimator.estimate(state).status
+    unconverged = estimator.estimate(state)
+    assert not unconverged.verdict.ok
+    assert unconverged.verdict.has(DoubtKind.NOT_CONVERGED)
+    status = unconverged.status
     assert "not converged" in status
     assert "skipped 1 late" in status
     assert np.isinf(estimator.estimate(state).std).all()
