@@ -10,8 +10,7 @@ from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
 from steelyard.io import read_recording
 from steelyard.robot import load_robot
-from steelyard.signals import Preparation, prepare
-from steelyard.signals import replay
+from steelyard.signals import Preparation, prepare, replay
 from steelyard.torque.online import OnlineEstimator, OnlineOptions
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ur10e"
