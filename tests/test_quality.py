@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from steelyard.errors import InvalidRecording
-from steelyard.quality import DAMAGED_END, Finding, QualityReport, check_quality
+from steelyard.quality import (
+    DAMAGED_END,
+    Finding,
+    QualityReport,
+    check_clock,
+    check_jumps,
+    check_quality,
+    check_signals,
+)
 from steelyard.recording import Recording
 from steelyard.robot.limits import JointLimits
 
@@ -83,7 +91,7 @@ def test_a_damaged_end(good):
     assert (finding.sentence, finding.severity) == (note, "warning")
 
 
-def test_numbers_that_are_none(good):
+def test_signals_that_are_not_numbers(good):
     def spoil(tau):
         tau[40:43, 1] = np.nan
         tau[50, 2] = np.inf
@@ -358,3 +366,41 @@ def test_motion_alone(good):
     finding = only(check_quality(replace(good, tau=None, current=None)), "no_effort")
     assert finding.severity == "warning"
     assert finding.sentence.startswith("neither torque nor current nor wrench is recorded")
+
+
+def test_a_wrench_table_is_checked_like_the_rows_of_an_arm(rng):
+    t = 50.0 + np.arange(400) / 100
+    wrench = rng.standard_normal((400, 6))
+    assert [finding.kind for finding in check_signals(t, {"wrench": wrench})] == ["rate"]
+    t[200:] += 0.5
+    wrench[100:110] = wrench[99]
+    wrench[300, 2] = np.nan
+    found = {finding.kind: finding for finding in check_signals(t, {"wrench": wrench})}
+    assert set(found) == {"nan", "rate", "gap", "jitter", "repeated_rows"}
+    assert found["nan"].sentence.startswith(
+        "wrench is not a number 1 time in 1 row, first at 3.5 s in row 301:"
+    )
+    assert (found["gap"].place.row, found["repeated_rows"].place.row) == (200, 101)
+    assert [finding.kind for finding in check_clock(t)] == ["rate", "jitter", "gap"]
+    with pytest.raises(InvalidRecording, match="time goes back in row 2"):
+        check_clock([1.0, 0.5, 2.0])
+
+
+def test_angles_of_any_table_may_not_jump():
+    t = np.arange(100) / 100
+    angles = np.column_stack([np.angle(np.exp(8j * t)), 0.1 * t])
+    (finding,) = check_jumps(t, angles, "rotation", ("roll", "yaw"))
+    assert finding.severity == "error"
+    assert finding.place.joints == ("roll",)
+    assert finding.sentence.startswith(
+        "rotation jumps by more than half a turn from one row to the next in 1 row"
+    )
+    assert check_jumps(t, np.unwrap(angles, axis=0)) == ()
+
+
+def test_a_recording_with_errors_is_refused_and_warnings_are_sentences(good):
+    report = check_quality(changed(good, "q", lambda q: np.rad2deg(q)))
+    with pytest.raises(InvalidRecording, match="the recording is not fit for use: q reaches"):
+        report.require_ok()
+    still = check_quality(changed(good, "q", lambda q: np.where(np.arange(3) == 1, 0.5, q)))
+    assert still.warnings == tuple(f.sentence for f in still.findings if f.severity == "warning")

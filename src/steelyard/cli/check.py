@@ -43,7 +43,7 @@ def command(
 
     With --output it is written anew with our names and units, whole or cut, for the other verbs.
     """
-    from steelyard.quality import DAMAGED_END, check_quality
+    from steelyard.quality import check_quality
     from steelyard.robot import load_robot
 
     times = None if between is None else _times(between)
@@ -77,7 +77,7 @@ def command(
         for finding in report.findings:
             print(f"{finding.severity:>8}  {finding.sentence}")
         for note in recording.notes:
-            if not note.startswith(DAMAGED_END):  # a finding already
+            if note not in (finding.sentence for finding in report.findings):
                 print(f"{'note':>8}  {note}")
         if output is not None:
             print(f"Written: {output}")

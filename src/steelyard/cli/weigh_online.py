@@ -153,7 +153,7 @@ def _quality(recording: Recording, model: DynamicModel, path: Path) -> list[str]
     report = check_quality(recording, expected_joints=model.robot.n)
     if not report.ok:
         raise InvalidRecording(f"{path}: the recording is not fit for use: {report.findings[0].sentence}")
-    return [f"{path}: {finding.sentence}" for finding in report.findings if finding.severity == "warning"]
+    return [f"{path}: {words}" for words in report.warnings]
 
 
 def _samples(

@@ -3,10 +3,28 @@
 Nothing is repaired here: bad news is a result. An *error* makes every estimate from the recording wrong
 (degrees, a velocity with the wrong sign, joints of another arm); a *warning* makes some rows or joints
 useless, or needs care; an *info* is good to know. `signals` resamples, rejects and differentiates later.
+`check_quality` is for an arm's recording; `check_clock`, `check_signals` and `check_jumps` for any table.
 """
 
-from steelyard.quality.check import check_quality
-from steelyard.quality.clock import DAMAGED_END
-from steelyard.quality.report import Finding, Place, QualityReport, Severity
+from steelyard.quality.check import DAMAGED_END, check_quality
+from steelyard.quality.table import (
+    Finding,
+    Place,
+    QualityReport,
+    Severity,
+    check_clock,
+    check_jumps,
+    check_signals,
+)
 
-__all__ = ["DAMAGED_END", "Finding", "Place", "QualityReport", "Severity", "check_quality"]
+__all__ = [
+    "DAMAGED_END",
+    "Finding",
+    "Place",
+    "QualityReport",
+    "Severity",
+    "check_clock",
+    "check_jumps",
+    "check_quality",
+    "check_signals",
+]

@@ -1,30 +1,81 @@
-"""The whole check of a recording, from all of its parts."""
+"""The whole check of an arm's recording: table, joints, units, motion, torques.
+
+Position q and velocity v are compared without differentiating: over windows of 0.1 s, the change of q stands
+against the integral of v (trapezoids), which averages the noise instead of amplifying it. With x the integral
+and y the change,
+
+    correlation = x'y / (|x| |y|),    ratio = sign(x'y) |x| / |y|,
+
+and v follows q when the first is near 1 and the second too. A ratio of 180/pi means degrees.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording
-from steelyard.quality.clock import damaged_end, not_finite, repeats, steps
-from steelyard.quality.effort import at_torque_limit, flat_effort, saturation
-from steelyard.quality.motion import (
-    Limits,
-    degrees,
-    jumps,
-    other_joints,
-    outside_limits,
-    still_joints,
-    velocity,
+from steelyard.quality.table import (
+    FEWEST_ROWS,
+    GAP_STEPS,
+    Finding,
+    Place,
+    QualityReport,
+    check_jumps,
+    check_signals,
+    many,
+    repeated_rows,
 )
-from steelyard.quality.report import QualityReport
 from steelyard.recording import Recording
+
+DAMAGED_END = "damaged end"
+"""How a note begins that tells of a file read only up to its last whole row."""
+
+_STILL = (
+    0.01  # [rad] a joint that moves less shows neither inertia nor friction, only its brake and its noise
+)
+_WINDOW_S = 0.1  # long against noise and lag, short against a swing
+_WINDOW_MOTION = 2e-3  # [rad] RMS over the windows; below it the comparison of q and v weighs noise
+_FOLLOWS = 0.8  # correlation of v with the change of q: 0.9999 on real logs, below 0.5 for a wrong column
+_SCALE = 0.1  # how far the ratio may be off 1: 0.001 on real logs, some per cent where v is filtered
+_DEGREE = 180.0 / np.pi
+_TURNS = 4.0 * np.pi  # arms turn to 2 pi; beyond twice that a joint has no stops, or the unit is degrees
+_REACH = 2.0  # times the limit of position: no arm is there
+_FAR_SHARE = 0.1  # of the rows: degrees are far consistently, a spike is not
+_FAST = 3.0  # times v_max: no drive does that
+_FAST_SHARE = 0.05  # of the windows, for the same reason
+_SATURATED_ROWS = 5  # a measured torque never repeats to the last digit that often while the arm moves
+_SATURATED_FACTOR = 3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
+_SATURATED_MOTION = 1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
+_AT_LIMIT = 0.999  # of tau_max: the last digits of the published number are rounded
+_MEASURED = ("tau", "current", "wrench")
+_TARGETS = ("tau_target", "current_target")
+
+
+class _Limits(Protocol):
+    """What is needed of `steelyard.robot.JointLimits`; infinite where there is no limit."""
+
+    @property
+    def q_min(self) -> Array: ...
+
+    @property
+    def q_max(self) -> Array: ...
+
+    @property
+    def v_max(self) -> Array: ...
+
+    @property
+    def tau_max(self) -> Array: ...
 
 
 def check_quality(
     recording: Recording,
     *,
-    limits: Limits | None = None,
+    limits: _Limits | None = None,
     expected_joints: int | None = None,
     tau_max: ArrayLike | None = None,
 ) -> QualityReport:
@@ -40,21 +91,20 @@ def check_quality(
         raise InvalidRecording(f"tau_max must hold {recording.n} numbers, got shape {np.shape(tau_max)}")
     if expected_joints is None and limits is not None:
         expected_joints = int(np.size(limits.q_min))
-    findings = [*other_joints(recording, expected_joints)]
+    findings = [*_other_joints(recording, expected_joints), *_damaged_end(recording)]
     if limits is not None and np.size(limits.q_min) != recording.n:
         limits = None
     if tau_max is None and limits is not None:
         tau_max = limits.tau_max
-    findings += [*damaged_end(recording), *not_finite(recording), *steps(recording), *repeats(recording)]
-    findings += [
-        *degrees(recording, limits),
-        *velocity(recording),
-        *jumps(recording),
-        *still_joints(recording),
-    ]
-    findings += [*flat_effort(recording), *saturation(recording), *at_torque_limit(recording, tau_max)]
+    signals = {channel: getattr(recording, channel) for channel in recording.channels}
+    names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
+    findings += check_signals(recording.t, signals, names)
+    findings += [*_degrees(recording, limits), *_velocity(recording)]
+    findings += [*check_jumps(recording.t, recording.q, "q", recording.joint_names), *_still(recording)]
+    findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
+    findings += _at_torque_limit(recording, tau_max)
     if not any(finding.kind == "degrees" for finding in findings):
-        findings += outside_limits(recording, limits)
+        findings += _outside_limits(recording, limits)
     findings.sort(key=lambda finding: ("error", "warning", "info").index(finding.severity))
     return QualityReport(
         source=recording.source,
@@ -64,3 +114,211 @@ def check_quality(
         rate_hz=recording.rate_hz,
         findings=tuple(findings),
     )
+
+
+def _place(recording: Recording, channel: str, joints: Mask) -> Place:
+    return Place.of(channel, recording.joint_names, joints)
+
+
+def _row_of_joint(recording: Recording, channel: str, j: int, row: int) -> Place:
+    only = np.arange(recording.n) == j
+    return Place.of(channel, recording.joint_names, only, t=recording.t, row=row)
+
+
+def _damaged_end(recording: Recording) -> Iterator[Finding]:
+    """Whether the file was read only up to its last whole row."""
+    for note in recording.notes:
+        if note.startswith(DAMAGED_END):
+            place = Place(row=len(recording), t_s=recording.duration_s)
+            yield Finding("damaged_end", "warning", note, place)
+
+
+def _other_joints(recording: Recording, expected: int | None) -> Iterator[Finding]:
+    """Whether the recording has another number of joints than the arm."""
+    if expected is not None and expected != recording.n:
+        text = (
+            f"the recording has {many(recording.n, 'joint')}, the arm has {expected}:"
+            " another arm's log, or columns missing?"
+        )
+        yield Finding("joint_count", "error", text, Place(joints=tuple(recording.joint_names)))
+
+
+def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
+    """Whether positions are in degrees: consistently far beyond the limits, or too fast for the drives.
+
+    Without limits two joints must agree, since one may turn without stops.
+    """
+    reach = np.full(recording.n, np.inf)
+    fast = np.zeros(recording.n, bool)
+    if limits is not None:
+        reach = np.maximum(np.abs(limits.q_min), np.abs(limits.q_max))
+        change, _, time_s = _windows(recording)
+        often = _FAST_SHARE * len(change)
+        fast = (np.abs(change) > _FAST * limits.v_max * time_s[:, None]).sum(axis=0) > often
+    bounded = np.isfinite(reach)
+    q = np.abs(_finite(recording.q))
+    far = (q > np.where(bounded, _REACH * reach, _TURNS)).mean(axis=0) > _FAR_SHARE
+    if not (far | fast).any():
+        return
+    sure = bool((far & bounded | fast).any() or far.sum() > 1)
+    place = _place(recording, "q", far | fast)
+    cure = "write it anew with 'steelyard check FILE --degrees -o NEW.parquet' (in Python: degrees=True)"
+    meaning = f"degrees (or motor angles), not joint angles in radians; if degrees, {cure}"
+    if not sure:
+        meaning = f"degrees, or a joint without stops? If degrees, {cure}"
+    largest = np.fmax.reduce(q[:, far | fast], axis=None)
+    text = f"q reaches {largest:.4g} ({', '.join(place.joints)}): {meaning}"
+    yield Finding("degrees", "error" if sure else "warning", text, place)
+
+
+def _velocity(recording: Recording) -> Iterator[Finding]:
+    """Whether v contradicts the change of q: another unit, sign, order or signal."""
+    change, integral, _ = _windows(recording)
+    if recording.v is None or len(change) == 0:
+        return
+    yy, xx, xy = (
+        (a * b).mean(axis=0) for a, b in ((change, change), (integral, integral), (integral, change))
+    )
+    moved = np.maximum(xx, yy) > _WINDOW_MOTION**2
+    tiny = np.finfo(float).tiny
+    correlation = xy / np.sqrt(np.maximum(xx * yy, tiny))
+    ratio = np.copysign(np.sqrt(xx / np.maximum(yy, tiny)), xy)
+    faults = np.array([_fault_of(float(c), float(r)) for c, r in zip(correlation, ratio, strict=True)])
+    for fault in sorted(set(faults[moved]) - {""}):
+        guilty = moved & (faults == fault)
+        place = _place(recording, "v", guilty)
+        text = (
+            f"v contradicts the change of q ({', '.join(place.joints)}; ratio {np.median(ratio[guilty]):.3g},"
+            f" correlation {np.median(correlation[guilty]):.2f}): {fault}"
+        )
+        yield Finding("velocity", "error", text, place)
+
+
+def _fault_of(correlation: float, ratio: float) -> str:
+    if abs(correlation) < _FOLLOWS:
+        return "v is another signal, or its columns are in another order"
+    sign = " and has the opposite sign" if ratio < 0 else ""
+    for scale, words in ((_DEGREE, "v is in degrees/s"), (1 / _DEGREE, "v is in rad/s but q in degrees")):
+        if abs(abs(ratio) / scale - 1) < _SCALE:
+            return words + sign
+    if abs(abs(ratio) - 1) > _SCALE:
+        return "v is in another unit" + sign
+    return "v has the opposite sign" if sign else ""
+
+
+def _windows(recording: Recording) -> tuple[Array, Array, Array]:
+    """Change of q, integral of v (0 without v), both (M, n), and time (M,); no window has a gap or a NaN."""
+    dt = np.diff(recording.t)
+    rows = round(_WINDOW_S * recording.rate_hz)
+    starts = np.arange(0, len(dt) - rows + 1, max(rows, 1))
+    if rows < 1 or starts.size == 0:
+        return np.empty((0, recording.n)), np.empty((0, recording.n)), np.empty(0)
+    q = _finite(recording.q)
+    v = np.zeros_like(q) if recording.v is None else _finite(recording.v)
+    end = starts[-1] + rows
+    change = q[starts + rows] - q[starts]
+    integral = np.add.reduceat((0.5 * (v[1:] + v[:-1]) * dt[:, None])[:end], starts)
+    time_s = recording.t[starts + rows] - recording.t[starts]
+    good = np.maximum.reduceat(dt[:end], starts) <= GAP_STEPS / recording.rate_hz
+    good &= np.isfinite(change).all(axis=1) & np.isfinite(integral).all(axis=1)
+    return change[good], integral[good], time_s[good]
+
+
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _still(recording: Recording) -> Iterator[Finding]:
+    """Which joints never move."""
+    q = _finite(recording.q)
+    still = np.fmax.reduce(q) - np.fmin.reduce(q) < _STILL
+    if still.any():
+        place = _place(recording, "q", still)
+        who = f"{', '.join(place.joints)} never move{'s' if len(place.joints) == 1 else ''}"
+        text = (
+            f"{'no joint moves' if still.all() else who} (less than {_STILL:g} rad):"
+            " what shows only in such motion stays unknown"
+        )
+        yield Finding("still_joint", "warning", text, place)
+
+
+def _outside_limits(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
+    """Which joints were outside their limits."""
+    if limits is None:
+        return
+    outside = (recording.q < limits.q_min) | (recording.q > limits.q_max)
+    for j in np.flatnonzero(outside.any(axis=0)).tolist():
+        row = int(np.argmax(outside[:, j]))
+        place = _row_of_joint(recording, "q", j, row)
+        text = (
+            f"q is outside [{limits.q_min[j]:.4g}, {limits.q_max[j]:.4g}]"
+            f" in {many(int(outside[:, j].sum()), 'row')}, first {recording.q[row, j]:.4g}"
+            f" {place}: another zero, or another arm?"
+        )
+        yield Finding("position_limit", "warning", text, place)
+
+
+def _flat_effort(recording: Recording) -> Iterator[Finding]:
+    """Which torques, currents and forces are missing or constant."""
+    if not set(_MEASURED) & set(recording.channels):
+        text = "neither torque nor current nor wrench is recorded: the motion alone weighs nothing"
+        yield Finding("no_effort", "warning", text)
+    for channel in recording.channels:
+        values = getattr(recording, channel)
+        if channel not in (*_MEASURED, *_TARGETS) or len(recording) < FEWEST_ROWS:
+            continue
+        flat = (values == values[0]).all(axis=0)
+        if flat.any():
+            place = Place(channel) if channel == "wrench" else _place(recording, channel, flat)
+            who = "every column" if flat.all() else ", ".join(place.joints) or many(int(flat.sum()), "column")
+            if channel in _TARGETS:
+                yield Finding("flat", "info", f"{channel} is constant ({who})", place)
+            else:
+                text = f"{channel} is constant ({who}): it was not measured, or not logged"
+                useless = flat.all() and channel != "wrench"  # the joint torques may be fine without it
+                yield Finding("flat", "error" if useless else "warning", text, place)
+
+
+def _saturation(recording: Recording, repeated: Mask) -> Iterator[Finding]:
+    """Which torques and currents stand at their own extreme while the arm moves."""
+    fresh = np.flatnonzero(~repeated)
+    for channel in ("tau", "current"):
+        values = getattr(recording, channel)
+        for j in range(0 if values is None else recording.n):
+            first, rows = _longest_at_extreme(values[fresh, j])
+            q = recording.q[fresh[first : first + max(rows, 1)]]
+            if (q.max(axis=0) > q.min(axis=0) + _SATURATED_MOTION).any():
+                place = _row_of_joint(recording, channel, j, int(fresh[first]))
+                text = (
+                    f"{channel} stands at its extreme {values[fresh[first], j]:.5g} for {rows} rows,"
+                    f" {place}: saturated, leave these rows out"
+                )
+                yield Finding("saturation", "warning", text, place)
+
+
+def _longest_at_extreme(values: Array) -> tuple[int, int]:
+    """First row and length of the longest suspicious stand at the largest or smallest value, or (0, 0)."""
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    lengths = np.diff(np.append(starts, len(values)))
+    extreme = np.isin(values[starts], (np.fmax.reduce(values), np.fmin.reduce(values)))
+    if extreme.all() or not extreme.any():
+        return 0, 0
+    need = max(float(_SATURATED_ROWS), _SATURATED_FACTOR * float(np.percentile(lengths[~extreme], 99)))
+    k = int(np.argmax(np.where(extreme, lengths, 0)))
+    return (int(starts[k]), int(lengths[k])) if lengths[k] >= need else (0, 0)
+
+
+def _at_torque_limit(recording: Recording, tau_max: ArrayLike | None) -> Iterator[Finding]:
+    """Which torques reach the largest that the drive gives."""
+    if tau_max is None or recording.tau is None:
+        return
+    bound = np.asarray(tau_max, dtype=float)
+    beyond = np.abs(recording.tau) >= _AT_LIMIT * bound
+    for j in np.flatnonzero(beyond.any(axis=0)).tolist():
+        row = int(np.argmax(beyond[:, j]))
+        place = _row_of_joint(recording, "tau", j, row)
+        text = (
+            f"tau is at or beyond the limit of {bound[j]:.4g} in {many(int(beyond[:, j].sum()), 'row')},"
+            f" first {recording.tau[row, j]:.4g} {place}: saturated, or another unit"
+        )
+        yield Finding("saturation", "warning", text, place)

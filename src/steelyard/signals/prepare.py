@@ -139,8 +139,7 @@ def prepare(
         )
     how = preparation or Preparation()
     report = check_quality(recording)
-    if not report.ok:
-        raise InvalidRecording(f"the recording is not fit for use: {report.findings[0].sentence}")
+    report.require_ok()
     signals = _uniform(_select(recording, how, drive), how)
     rate_hz = float(1.0 / (signals.t[1] - signals.t[0]))
     signals = _filter(signals, how, rate_hz)
@@ -161,7 +160,7 @@ def prepare(
         usable=usable[cut],
         made_by=tuple(steps),
         start_s=float(signals.t[cut][0]),
-        warnings=tuple(f.sentence for f in report.findings if f.severity == "warning"),
+        warnings=report.warnings,
         gain=None if drive is None else drive.gain,
     )
 

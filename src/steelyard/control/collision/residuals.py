@@ -113,9 +113,7 @@ def observer_samples(
     """
     _require_same_joints(recording, robot)
     tau = joint_torque(recording, drive)
-    report = check_quality(recording, limits=robot.limits)
-    if not report.ok:
-        raise InvalidRecording(f"the recording is not fit for use: {report.findings[0].sentence}")
+    check_quality(recording, limits=robot.limits).require_ok()
     v = recording.v
     signals = [recording.q, tau] if v is None else [recording.q, tau, v]
     whole = np.isfinite(np.hstack(signals)).all(axis=1)
