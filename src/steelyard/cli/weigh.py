@@ -150,7 +150,7 @@ def gain_of(arm: DynamicModel, recording: Recording, path: Path) -> DriveModel |
     """
     from steelyard.errors import InvalidSamples
 
-    if arm.gain is None:
+    if not arm.from_currents:
         if recording.tau is None and recording.current is not None:
             raise InvalidSamples(
                 f"{path} has motor currents, the model was fitted to measured torques: record torques, or"

@@ -124,9 +124,21 @@ def _model(
         _verdict(found, names, parts),
     )
     shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
-    told = tuple(f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts)
+    made_from = tuple(
+        f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts
+    )
+    preparations = {part.preparation for part in parts}
     return DynamicModel(
-        robot, found.law, estimate, shape_std, parts[0].kinematics, told, found.factor, choice, parts[0].gain
+        robot,
+        found.law,
+        estimate,
+        shape_std,
+        parts[0].kinematics,
+        made_from,
+        found.factor,
+        choice,
+        from_currents=parts[0].gain is not None,
+        preparation=preparations.pop() if len(preparations) == 1 else None,
     )
 
 

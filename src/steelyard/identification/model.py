@@ -18,13 +18,16 @@ from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import RowMaker, Rows, kinds, require_same_joints
 from steelyard.identification.validation import FrictionChoice, Validation, validation_of
-from steelyard.recording import Samples
+from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw
 from steelyard.robot.saving import robot_from_dict, robot_to_dict
-from steelyard.verdict import Verdict
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _VERSION = 2
+_ORIGIN = {False: "measured torques", True: "torques made of motor currents"}
+_MATTERS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length", "fourier_period_s", "fourier_harmonics")
+"""Parts of a preparation that change what an estimate answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +43,8 @@ class DynamicModel:
         made_from: what it was fitted to, a sentence each
         factor: triangular factors of the rows it was fitted to, one for each joint of each recording
         choice: how the friction law was chosen; None when it was given
-        gain: torque for each ampere that made its torques of motor currents, (n,) [Nm/A]; None where torques
-            were measured
+        from_currents: whether its torques were motor currents times the gains of `robot.drive`
+        preparation: how the samples were made that it was fitted to; None where that is not known
     """
 
     robot: RobotModel
@@ -52,7 +55,8 @@ class DynamicModel:
     made_from: Sequence[str]
     factor: RegressionFactor = field(repr=False)
     choice: FrictionChoice | None = None
-    gain: Array | None = None
+    from_currents: bool = False
+    preparation: Preparation | None = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -105,7 +109,8 @@ class DynamicModel:
             "kinematics": self.kinematics,
             "made_from": list(self.made_from),
             "choice": None if choice is None else [choice.law, choice.scores, choice.folds],
-            "gain": self.gain,
+            "from_currents": self.from_currents,
+            "preparation": None if self.preparation is None else self.preparation.to_dict(),
             "factor": {"R": self.factor.R, "rows": self.factor.rows},
         }
 
@@ -126,7 +131,8 @@ class DynamicModel:
             tuple(content["made_from"]),
             RegressionFactor(np.array(factor["R"], dtype=float), np.array(factor["rows"], dtype=np.int64)),
             None if content["choice"] is None else FrictionChoice(*content["choice"]),
-            None if content["gain"] is None else np.array(content["gain"], dtype=float),
+            bool(content["from_currents"]),
+            None if content["preparation"] is None else Preparation.from_dict(content["preparation"]),
         )
 
     def save(self, path: str | Path) -> None:
@@ -156,14 +162,34 @@ class DynamicModel:
                 f"the model was fitted to {self.kinematics} motion,"
                 f" these samples hold {samples.kinematics} motion"
             )
-        if (samples.gain is None) != (self.gain is None):
-            here, there = (_origin(gain) for gain in (self.gain, samples.gain))
+        if (samples.gain is not None) != self.from_currents:
+            here, there = _ORIGIN[self.from_currents], _ORIGIN[not self.from_currents]
             raise InvalidSamples(f"the model was fitted to {here}, these samples hold {there}: use one kind")
-        if samples.gain is not None and self.gain is not None and not np.allclose(samples.gain, self.gain):
+        gain = self.robot.drive.gain
+        if samples.gain is not None and gain is not None and not np.allclose(samples.gain, gain):
             raise InvalidSamples(
-                f"the model was fitted with gains {np.round(self.gain, 3)} Nm/A, these torques were made with"
+                f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were made with"
                 f" {np.round(samples.gain, 3)} Nm/A: prepare both with the same"
             )
+
+    def preparation_doubt(self, samples: Samples) -> Doubt | None:
+        """A doubt where samples were made otherwise than those that the model was fitted to.
+
+        Args:
+            samples: to compare with the model
+        """
+        mine, theirs = self.preparation, samples.preparation
+        if mine is None or theirs is None:
+            return None
+        here, there = mine.to_dict(), theirs.to_dict()
+        differ = [
+            f"{name} {there[name]} instead of {here[name]}" for name in here if here[name] != there[name]
+        ]
+        differ = [words for words in differ if words.split()[0] in _MATTERS]
+        if not differ:
+            return None
+        words = f"the samples were not prepared as those of the model: {', '.join(differ)}"
+        return Doubt(DoubtKind.PREPARED_OTHERWISE, words, blocks=False)
 
     def validate(self, samples: Samples) -> Validation:
         """How well the model predicts the torques of samples, at rest too.
@@ -217,7 +243,3 @@ def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> Dynamic
     return replace(
         model, estimate=replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
     )
-
-
-def _origin(gain: Array | None) -> str:
-    return "measured torques" if gain is None else "torques made of motor currents"

@@ -4,6 +4,7 @@ Whole recordings are prepared without delay (`prepare`), streams one row at a ti
 the filters below take any columns with a clock, of joints or of a wrist sensor.
 """
 
+from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation
 from steelyard.signals.causal import CausalPath, FixedLag, OnlineSample, RawRow, replay
 from steelyard.signals.filters import (
     central_differences,
@@ -14,7 +15,7 @@ from steelyard.signals.filters import (
     resample,
     uniform_clock,
 )
-from steelyard.signals.prepare import DEFAULT_CUTOFF_HZ, Preparation, joint_torque, prepare
+from steelyard.signals.prepare import joint_torque, prepare
 
 __all__ = [
     "DEFAULT_CUTOFF_HZ",

@@ -31,10 +31,10 @@ from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.recording import Recording, Samples, default_gap_s
+from steelyard.recording import Preparation, Recording, Samples, default_gap_s
 from steelyard.robot import DriveModel
 from steelyard.signals.filters import low_pass
-from steelyard.signals.prepare import Preparation, joint_torque
+from steelyard.signals.prepare import joint_torque
 
 _PERIODS = 2.0  # of the cut-off on either side: less than 1 % of the weights lies beyond
 _LARGEST = 1e6  # SI: beyond, a number is corrupt

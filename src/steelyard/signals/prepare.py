@@ -2,99 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
-from steelyard.recording import Recording, Samples
+from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample, uniform_clock
 from steelyard.trajectory import FourierTrajectory
-
-DEFAULT_CUTOFF_HZ = 20.0
-"""The cut-off of the filter on the motion where none is given, [Hz]: the one default of the whole house."""
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """How Samples shall be made.
-
-    Attributes:
-        rate_hz: of the samples before decimation, [Hz]; None for the recording's own mean rate
-        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; None for no filter
-        torque_cutoff_hz: of the same filter on the torques, [Hz]; None, because friction jumps where a joint
-            turns round, and a filter smears the jump in the torques but not in the regressor
-        order: of both filters
-        mean_length: length of a moving mean on motion and torques, odd [samples]; 1 for none
-        kinematics: fit the motion 'measured' or the one 'commanded'
-        fourier_period_s: period of a Fourier series fitted to the positions, whose derivatives are used, [s];
-            None for central differences
-        fourier_harmonics: how many it has
-        lowest_speed: torques of a joint that is slower do not count, because friction at rest is anything
-            up to its limit, [rad/s]; 0 to count all, say with torque sensors behind the gear or at rest
-        decimate: keep every k-th sample
-        trim_s: leave out so much at both ends, where filters see too little, [s]
-        longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for
-            5 median steps or 0.05 s, whichever is longer
-    """
-
-    rate_hz: float | None = None
-    cutoff_hz: float | None = DEFAULT_CUTOFF_HZ
-    torque_cutoff_hz: float | None = None
-    order: int = 4
-    mean_length: int = 1
-    kinematics: Literal["measured", "commanded"] = "measured"
-    fourier_period_s: float | None = None
-    fourier_harmonics: int = 5
-    lowest_speed: float = 0.01
-    decimate: int = 1
-    trim_s: float = 0.0
-    longest_gap_s: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.kinematics not in ("measured", "commanded"):
-            raise InvalidSamples(f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'")
-        if self.decimate < 1 or self.lowest_speed < 0 or self.trim_s < 0:
-            raise InvalidSamples("decimate must be at least 1, lowest_speed and trim_s not negative")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field as a plain value, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Preparation:
-        """The preparation that `to_dict` wrote down.
-
-        Args:
-            content: of the dictionary; fields that it lacks have their defaults
-        """
-        known = [item.name for item in fields(cls)]
-        if unknown := sorted(set(content) - set(known)):
-            raise InvalidSamples(f"a preparation has no '{unknown[0]}'; it has {', '.join(known)}")
-        return cls(**content)
-
-    def motion_of(self, recording: Recording) -> tuple[Array, ...]:
-        """Position, and velocity and acceleration where they are commanded, each (N, n).
-
-        Args:
-            recording: as measured
-        """
-        if self.kinematics == "measured":
-            return (recording.q,)
-        if recording.q_commanded is None:
-            raise InvalidRecording(
-                "the recording has no commanded positions; use kinematics='measured' and a model fitted to it"
-            )
-        if recording.v_commanded is None:
-            return (recording.q_commanded,)
-        if recording.a_commanded is None:
-            return recording.q_commanded, recording.v_commanded
-        return recording.q_commanded, recording.v_commanded, recording.a_commanded
 
 
 @dataclass(frozen=True)
@@ -162,6 +81,7 @@ def prepare(
         start_s=float(signals.t[cut][0]),
         warnings=report.warnings,
         gain=None if drive is None else drive.gain,
+        preparation=how,
     )
 
 

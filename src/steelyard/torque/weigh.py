@@ -89,6 +89,7 @@ def _doubts(
         strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque_rms)
     doubts = (
         *answer.doubts,
+        *{model.preparation_doubt(part) for part in parts},
         doubted_model(model.verdict),
         strange,
         _unlike_fixed(problem, method, fixed),
