@@ -193,12 +193,7 @@ class Recording:
         return replace(self, t=t, notes=notes, **cut)
 
     def between(self, start_s: float, end_s: float) -> Recording:
-        """The rows from one time to another, both included.
-
-        Args:
-            start_s: [s] since the first row
-            end_s: [s] since the first row
-        """
+        """The rows from one time to another, both included, [s] since the first row."""
         return self.rows((self.t >= start_s) & (self.t <= end_s))
 
     def split_at_gaps(self, longest_s: float | None = None) -> tuple[Recording, ...]:

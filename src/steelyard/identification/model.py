@@ -182,10 +182,8 @@ class DynamicModel:
         if mine is None or theirs is None:
             return None
         here, there = mine.to_dict(), theirs.to_dict()
-        differ = [
-            f"{name} {there[name]} instead of {here[name]}" for name in here if here[name] != there[name]
-        ]
-        differ = [words for words in differ if words.split()[0] in _MATTERS]
+        names = [name for name in _MATTERS if here[name] != there[name]]
+        differ = [f"{name} {there[name]} instead of {here[name]}" for name in names]
         if not differ:
             return None
         words = f"the samples were not prepared as those of the model: {', '.join(differ)}"
