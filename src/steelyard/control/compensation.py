@@ -8,27 +8,26 @@ columns of the links, so base parameters suffice; the offset B of a drive is not
 vanish at rest. A joint that slides always the same way against gravity carries a constant weight, which no
 motion tells from its offset: regrouping adds the masses to B ("B1 + 7.4 m1 + ..."). Where columns of links
 reach B, all of it counts as gravity, the drive's own offset included; only their sum is known. Inertia holds
-rotors, Coriolis and centrifugal torques too. What a payload changes is
+rotors, Coriolis and centrifugal torques too. What a payload adds is
 
-    d tau = W phi (1 + Fl s sign(L)),   cov d tau = G Sigma G',   G = d(d tau) / d phi
+    d tau = W phi + Fl s (|L| - |L_empty|),   cov d tau = G Sigma G',   G = W (1 + Fl s sign(L))
 
-W the payload regressor, Sigma the covariance of phi; the bracket is there only where friction grows with the
-torque L that a gear carries. The covariance is that of the payload alone: the arm's own model error comes on
-top of it, with the payload or without.
+W the payload regressor, Sigma the covariance of phi; Fl is there only where friction grows with the torque L
+that a gear carries. The covariance is that of the payload alone: the arm's own model error comes on top of
+it, with the payload or without.
 
-Sample by sample: `init`, `step`; the state is a value. It holds what friction remembers (presliding).
+Sample by sample: `init`, `step`; the state is a value, what friction remembers (presliding).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Indices, Mask, freeze
 from steelyard.control.carried import flange_body
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
@@ -36,23 +35,11 @@ from steelyard.identification.problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
-from steelyard.torque.online.rows import OnlineRows
+from steelyard.robot.drive import JointFriction
 
 _CHUNK = 2048
 _ROUNDING = 1e-12
 _HARDLY = 1e-3  # of gravity [N/kg]: a joint that slides level but for rounding
-_STEP = 1e-6  # of the ten numbers [SI], for the slope of friction
-
-
-class CompensationState(NamedTuple):
-    """What is kept from sample to sample.
-
-    Attributes:
-        memory: direction z and position u of the drives for friction that remembers, (2, n); None before
-            the first sample
-    """
-
-    memory: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +59,7 @@ class FeedForward:
     offset: Array
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            array = np.array(getattr(self, item.name), dtype=float)
-            array.setflags(write=False)
-            object.__setattr__(self, item.name, array)
+        freeze(self, "gravity", "inertia", "friction", "offset")
 
     @property
     def total(self) -> Array:
@@ -84,8 +68,8 @@ class FeedForward:
 
 
 @dataclass(frozen=True, eq=False)
-class TorqueChange:
-    """What changes in torque because of a payload, (N, n) each [Nm or N].
+class PayloadTorque:
+    """The torque that a payload adds, (N, n) each [Nm or N].
 
     Attributes:
         gravity: more torque to hold it
@@ -118,28 +102,24 @@ class Compensator:
     model: DynamicModel | RobotModel
     payload: Payload | InertialParameters | None = None
     body: InertialParameters = field(init=False)
-    _arm: _IdentifiedArm | _DescribedArm = field(init=False, repr=False)
+    _rigid: _IdentifiedArm | _DescribedArm = field(init=False, repr=False)
+    _friction: JointFriction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        body = flange_body(self.robot, self.payload)
-        arm: _IdentifiedArm | _DescribedArm
-        if isinstance(self.model, RobotModel):
-            arm = _DescribedArm.of(self.model, body)
+        model, body = self.model, flange_body(self.robot, self.payload)
+        rigid: _IdentifiedArm | _DescribedArm
+        if isinstance(model, RobotModel):
+            rigid, friction = _DescribedArm(model.with_payload(body)), model.drive.joint_friction
         else:
-            arm = _IdentifiedArm.of(self.model, body)
+            rigid, friction = _IdentifiedArm.of(model, body), model.friction
         object.__setattr__(self, "body", body)
-        object.__setattr__(self, "_arm", arm)
+        object.__setattr__(self, "_rigid", rigid)
+        object.__setattr__(self, "_friction", friction)
 
     @property
     def robot(self) -> RobotModel:
         """The kinematics of the arm."""
         return self.model if isinstance(self.model, RobotModel) else self.model.robot
-
-    @property
-    def mixing(self) -> Array | None:
-        """U of drive motion u = U q, (n, n); drives take U' f at the joints. None without coupling."""
-        C = self.robot.drive.coupling
-        return None if C is None else np.asarray(C / np.diag(C)[:, None])
 
     def slow_friction(self, speed: float) -> Array:
         """The friction of each drive at a low speed, without what the load adds, (n,) [Nm or N].
@@ -147,15 +127,18 @@ class Compensator:
         Args:
             speed: positive, the same for all, [rad/s or m/s]
         """
-        return np.maximum(self._arm.slow_friction(speed), 0.0)
+        ones = np.ones(self.robot.n)
+        s = None if isinstance(self.model, RobotModel) else ones  # a described drive blurs its sign itself
+        columns = self._friction.law.at(speed * ones, s=s)
+        return np.asarray(np.maximum((self._friction.coefficients * columns).sum(axis=0), 0.0))
 
-    def init(self) -> CompensationState:
-        """The state before the first sample."""
-        return CompensationState()
+    def init(self) -> Array | None:
+        """The state before the first sample: nothing to remember."""
+        return None
 
     def step(
-        self, state: CompensationState, q: ArrayLike, v: ArrayLike, a: ArrayLike
-    ) -> tuple[CompensationState, FeedForward]:
+        self, state: Array | None, q: ArrayLike, v: ArrayLike, a: ArrayLike
+    ) -> tuple[Array, FeedForward]:
         """The next state, and the torque of one sample, (n,) each.
 
         Args:
@@ -169,8 +152,8 @@ class Compensator:
             raise InvalidSamples(
                 f"a sample of {self.robot.name} is {self.robot.n} finite numbers each for q, v and a"
             )
-        parts, memory = self._arm.parts(motion, state.memory)
-        return CompensationState(memory), FeedForward(*(part[0] for part in parts))
+        state, parts = self._parts(state, motion)
+        return state, FeedForward(*(part[0] for part in parts))
 
     def batch(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FeedForward:
         """The torque along a motion in the order of time, (N, n) each.
@@ -181,10 +164,9 @@ class Compensator:
             a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
         """
         motion = _checked_motion(self.robot, q, v, a)
-        memory: Array | None = None
-        done = []
+        state, done = self.init(), []
         for start in range(0, len(motion), _CHUNK):
-            parts, memory = self._arm.parts(motion[start : start + _CHUNK], memory)
+            state, parts = self._parts(state, motion[start : start + _CHUNK])
             done.append(parts)
         return FeedForward(*(np.concatenate(part) for part in zip(*done, strict=True)))
 
@@ -196,8 +178,46 @@ class Compensator:
         """
         rows = np.atleast_2d(np.asarray(q, dtype=float))
         checked = _checked_motion(self.robot, rows, np.zeros_like(rows), np.zeros_like(rows))[:, 0]
-        tau = self._arm.gravity(checked)
+        tau = self._rigid.gravity(checked)
         return tau[0] if np.ndim(q) == 1 else tau
+
+    def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> PayloadTorque:
+        """What the payload adds to the torque of each joint, with its standard deviation.
+
+        Args:
+            q: joint positions, in the order of time, (N, n) [rad or m]
+            v: joint velocities, (N, n) [rad/s or m/s]
+            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        """
+        motion = _checked_motion(self.robot, q, v, a)
+        still = np.zeros_like(motion[:, 1])
+        W = self.robot.payload_regressor(motion[:, 0], motion[:, 1], motion[:, 2])
+        held = self.robot.payload_regressor(motion[:, 0], still, still) @ self.body.vector
+        moved, friction, G = W @ self.body.vector - held, still, W
+        if self._friction.law.load:
+            friction, slope = self._load_friction(motion, W)
+            G = W + slope
+        sigma = self.payload.covariance if isinstance(self.payload, Payload) else None
+        return PayloadTorque(held, moved, friction, _std(G, sigma))
+
+    def _parts(self, state: Array | None, motion: Array) -> tuple[Array, tuple[Array, ...]]:
+        """The next state, and the parts of a few samples, (k, n) each."""
+        q, v = motion[:, 0], motion[:, 1]
+        state = self._friction.init(q[0]) if state is None else state
+        gravity, rigid, offset, load = self._rigid.torques(motion)
+        state, friction = self._friction.along(state, q, v, load)
+        return state, (gravity, rigid - gravity, friction, offset)
+
+    def _load_friction(self, motion: Array, W: Array) -> tuple[Array, Array]:
+        """Friction that the payload adds, (N, n), and its slope with the ten numbers, (N, n, 10)."""
+        drives, friction = self._friction.transmission, self._friction
+        columns = friction.law.columns(drives.to_drives(motion[:, 0]), drives.to_drives(motion[:, 1]))
+        share = friction.coefficients[-1] * columns[0]
+        joint_load = self._rigid.torques(motion)[3]
+        load, empty = drives.load(joint_load), drives.load(joint_load - W @ self.body.vector)
+        of_each = drives.load(W.transpose(0, 2, 1)) * (share * np.sign(load))[:, None]
+        added = drives.to_joints(share * (np.abs(load) - np.abs(empty)))
+        return added, drives.to_joints(of_each).transpose(0, 2, 1)
 
 
 def loaded_robot(robot: RobotModel, payload: Payload | InertialParameters) -> RobotModel:
@@ -210,116 +230,63 @@ def loaded_robot(robot: RobotModel, payload: Payload | InertialParameters) -> Ro
     return robot.with_payload(flange_body(robot, payload))
 
 
-def torque_change(
-    model: DynamicModel | RobotModel,
-    payload: Payload | InertialParameters,
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
-) -> TorqueChange:
-    """What changes in the torque of each joint because of a payload, with its standard deviation.
-
-    Args:
-        model: the empty arm, identified or described
-        payload: in the flange frame
-        q: joint positions, in the order of time, (N, n) [rad or m]
-        v: joint velocities, (N, n) [rad/s or m/s]
-        a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
-    """
-    empty = Compensator(model)
-    robot = empty.robot
-    body = flange_body(robot, payload)
-    motion = _checked_motion(robot, q, v, a)
-    q, v, a = motion[:, 0], motion[:, 1], motion[:, 2]
-    at_rest = robot.payload_regressor(q, np.zeros_like(v), np.zeros_like(a))
-    W = robot.payload_regressor(q, v, a)
-
-    def friction(phi: Array) -> Array:
-        body = InertialParameters.from_vector(phi, robot.flange)
-        return Compensator(model, body).batch(q, v, a).friction
-
-    carries = _knows_load(model)
-    extra = friction(body.vector) - friction(np.zeros(10)) if carries else np.zeros_like(q)
-    G = W + _slope(friction, body.vector) if carries else W
-    sigma = payload.covariance if isinstance(payload, Payload) else None
-    return TorqueChange(at_rest @ body.vector, (W - at_rest) @ body.vector, extra, _std(G, sigma))
-
-
 class _IdentifiedArm(NamedTuple):
-    """The parts of an identified arm's torque: rows of `OnlineRows`, parameters with the payload in them."""
+    """Links, rotors and offsets of an identified arm: which base parameters they are, the payload in them."""
 
-    rows: OnlineRows
-    unknowns: Array
+    robot: RobotModel
     theta: Array
-    weight: NDArray[np.intp]
-    rigid: NDArray[np.intp]
-    offsets: NDArray[np.intp]
-    friction: NDArray[np.intp]
-    viscous: NDArray[np.intp]
+    columns: Indices
+    links: Indices
+    weight: Indices
+    rigid: Indices
+    offsets: Indices
 
     @classmethod
     def of(cls, model: DynamicModel, body: InertialParameters) -> _IdentifiedArm:
-        rows = OnlineRows.of(model)
-        unknowns = np.concatenate([body.vector, model.estimate.value[rows.theta_order]])
-        kind = kinds(model.estimate.names)
+        theta = model.estimate.value[: len(model.basis)] + model.basis.payload_jacobian @ body.vector
+        kind = kinds(model.basis.short_names)
         is_weight = _holds_weight(model, kind)
-        offsets = np.flatnonzero((kind == "B") & ~is_weight)
-        friction = np.flatnonzero(np.isin(kind, ("Fc", "Fv", "Fs", "Fl")))
-        rigid = np.flatnonzero(~np.isin(kind, ("Fc", "Fv", "Fs", "Fl", "B")) | is_weight)
-        viscous = np.flatnonzero(kind == "Fv")
-        weight = np.concatenate([rows.links, np.flatnonzero(is_weight)])
-        return cls(rows, unknowns, rows.theta(unknowns), weight, rigid, offsets, friction, viscous)
+        links = np.flatnonzero(~np.isin(kind, ("Ia", "Fc", "Fv", "B")))
+        return cls(
+            model.robot,
+            theta,
+            model.basis.independent,
+            links,
+            weight=np.concatenate([links, np.flatnonzero(is_weight)]),
+            rigid=np.flatnonzero(~np.isin(kind, ("Fc", "Fv", "B")) | is_weight),
+            offsets=np.flatnonzero((kind == "B") & ~is_weight),
+        )
 
-    def parts(self, motion: Array, memory: Array | None) -> tuple[tuple[Array, ...], Array | None]:
-        U = self.rows.mixing
-        if memory is None:
-            first = motion[0, 0] if U is None else U @ motion[0, 0]
-            memory = np.array([np.zeros_like(first), first])
-        Y, memory = self.rows.regressor(motion, memory, self.unknowns)
-        gravity = self.gravity(motion[:, 0])
-        inertia = Y[:, :, self.rigid] @ self.theta[self.rigid] - gravity
-        friction = Y[:, :, self.friction] @ self.theta[self.friction]
-        return (gravity, inertia, friction, Y[:, :, self.offsets] @ self.theta[self.offsets]), memory
+    def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
+        """Gravity; links and rotors; offset; what the gears carry: (k, n) each."""
+        Y = self.robot.regressor(motion[:, 0], motion[:, 1], motion[:, 2])[:, :, self.columns]
+        rigid, offset, load = (
+            Y[:, :, which] @ self.theta[which] for which in (self.rigid, self.offsets, self.links)
+        )
+        return self.gravity(motion[:, 0]), rigid, offset, load
 
     def gravity(self, q: Array) -> Array:
         rest = np.zeros_like(q)
-        Y = self.rows.robot.regressor(q, rest, rest)[:, :, self.rows.columns[self.weight]]
+        Y = self.robot.regressor(q, rest, rest)[:, :, self.columns[self.weight]]
         return np.asarray(Y @ self.theta[self.weight])
-
-    def slow_friction(self, speed: float) -> Array:
-        law, n, p = self.rows.law, self.rows.robot.n, len(self.rows.columns)
-        Fc, Fv = self.theta[self.rows.coulomb], self.theta[self.viscous]
-        Fs = self.theta[p : p + n] if law.stribeck else np.zeros(n)
-        exponent = law.exponent if law.curved else np.ones(n)
-        return np.asarray(Fc + Fv * speed**exponent + Fs * np.exp(-((speed / law.stribeck_speed) ** 2)))
 
 
 class _DescribedArm(NamedTuple):
-    """The parts of the torque of an arm whose links and drives are given."""
+    """Links, payload, rotors and offsets of an arm whose links and drives are given."""
 
     robot: RobotModel
-    plain: RobotModel
 
-    @classmethod
-    def of(cls, robot: RobotModel, body: InertialParameters) -> _DescribedArm:
-        loaded = robot.with_payload(body)
-        drive = replace(robot.drive, offset=np.zeros(robot.n))
-        return cls(loaded, loaded.with_drive(drive))
-
-    def parts(self, motion: Array, memory: Array | None) -> tuple[tuple[Array, ...], Array | None]:
+    def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
+        """Gravity; links and rotors; offset; what the gears carry: (k, n) each."""
         q, v, a = motion[:, 0], motion[:, 1], motion[:, 2]
-        gravity = self.gravity(q)
+        drive = self.robot.drive
         links = self.robot.inverse_dynamics(q, v, a)
-        friction = self.plain.drive.torque(v, np.zeros_like(a), load=links)
-        rotors = self.plain.drive.torque(v, a, load=links) - friction
-        offset = self.robot.drive.torque(v, a, load=links) - rotors - friction
-        return (gravity, links + rotors - gravity, friction, offset), memory
+        rotors = drive.transmission.to_joints(drive.rotor_inertia * drive.transmission.to_drives(a))
+        offset = np.tile(drive.transmission.to_joints(drive.offset), (len(q), 1))
+        return self.gravity(q), links + rotors, offset, links
 
     def gravity(self, q: Array) -> Array:
         return self.robot.gravity_torque(q)
-
-    def slow_friction(self, speed: float) -> Array:
-        return self.plain.drive.friction(np.full(self.robot.n, speed))
 
 
 def _checked_motion(robot: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
@@ -337,24 +304,10 @@ def _checked_motion(robot: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike)
     return motion
 
 
-def _holds_weight(model: DynamicModel, kind: NDArray[np.str_]) -> NDArray[np.bool_]:
-    """Which parameters are offsets that hold the weight of links, because these slide against gravity."""
-    reach = np.zeros(len(kind))
-    reach[: len(model.basis)] = np.abs(model.basis.K[:, : 10 * model.robot.n]).max(axis=1)
+def _holds_weight(model: DynamicModel, kind: NDArray[np.str_]) -> Mask:
+    """Which base parameters are offsets that hold the weight of links that slide against gravity."""
+    reach = np.abs(model.basis.K[:, : 10 * model.robot.n]).max(axis=1)
     return np.asarray((kind == "B") & (reach > _HARDLY * np.linalg.norm(model.robot.gravity_base)))
-
-
-def _knows_load(model: DynamicModel | RobotModel) -> bool:
-    if isinstance(model, RobotModel):
-        return bool(model.drive.load_coulomb.any())
-    return model.law.load
-
-
-def _slope(friction: Callable[[Array], Array], phi: Array) -> Array:
-    """How friction changes with each of the ten numbers, (N, n, 10)."""
-    steps = _STEP * np.eye(10)
-    columns = [(friction(phi + step) - friction(phi - step)) / (2 * _STEP) for step in steps]
-    return np.stack(columns, axis=-1)
 
 
 def _std(G: Array, sigma: Array | None) -> Array:

@@ -80,19 +80,15 @@ class TeachMode:
         state = compensator.init()
         rest = np.zeros(compensator.robot.n)
         holds = compensator.slow_friction(self.ramp_speed)
-        U = compensator.mixing
+        drives = compensator.robot.drive.transmission
 
         def torque(t: float, q: Array, v: Array) -> Array:
             nonlocal state
             state, parts = compensator.step(state, q, v, rest)
-            speed, friction = v, parts.friction
-            if U is not None:
-                speed, friction = U @ v, np.asarray(np.linalg.solve(U.T, friction), dtype=float)
-            moving = np.minimum(1.0, np.abs(speed) / self.ramp_speed)
+            moving = np.minimum(1.0, np.abs(drives.to_drives(v)) / self.ramp_speed)
             shaken = holds * np.sin(2 * np.pi * self.dither_hz * t)
-            eased = moving * friction + (1.0 - moving) * shaken
-            taken = eased if U is None else eased @ U
-            return np.asarray(parts.gravity + parts.offset + self.friction_share * taken)
+            eased = moving * drives.load(parts.friction) + (1.0 - moving) * shaken
+            return np.asarray(parts.gravity + parts.offset + self.friction_share * drives.to_joints(eased))
 
         return torque
 
@@ -255,17 +251,8 @@ def simulable_arm(model: DynamicModel) -> RobotModel:
     """
     R = model.factor.weighted(solve_weighted(model.factor).weights)
     found = feasible_parameters(model.robot, model.basis, R)
-    law, n = model.law, model.robot.n
-    extra = dict(zip(law.extra_names, found.extra, strict=True))
-    drive = replace(
-        found.robot.drive,
-        exponent=law.exponent if law.curved else np.ones(n),
-        stribeck=np.array([extra.get(f"Fs{j + 1}", 0.0) for j in range(n)]),
-        stribeck_speed=law.stribeck_speed if law.stribeck else np.ones(n),
-        load_coulomb=np.array([max(extra.get(f"Fl{j + 1}", 0.0), 0.0) for j in range(n)]),
-        sign_width=0.0,
-    )
-    return found.robot.with_drive(drive)
+    drive = found.robot.drive.with_law(model.law, found.extra)
+    return found.robot.with_drive(replace(drive, load_coulomb=np.maximum(drive.load_coulomb, 0.0)))
 
 
 def _postures(robot: RobotModel, path: RectanglePath, grip: Array) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -101,12 +100,7 @@ def _require_quick_sampling(samples: Samples) -> None:
 
 def _law_of(robot: RobotModel) -> FrictionLaw:
     """The law with fixed shapes that the robot's own drive model has."""
-    drive = robot.drive
-    direction: Literal["exact", "smooth"] = "smooth" if drive.sign_width > 0 else "exact"
-    width = np.full(robot.n, drive.sign_width or 1.0)
-    curved = bool((drive.exponent != 1.0).any())
-    shapes = (drive.exponent, width, drive.stribeck_speed)
-    return FrictionLaw("given", direction, curved, False, False, *shapes, fixed=True)
+    return replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
 
 
 def _model(

@@ -20,6 +20,7 @@ from steelyard.identification.problem import RowMaker, Rows, kinds, require_same
 from steelyard.identification.validation import FrictionChoice, Validation, validation_of
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.drive import JointFriction
 from steelyard.robot.friction import FrictionLaw
 from steelyard.robot.saving import robot_from_dict, robot_to_dict
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -69,6 +70,15 @@ class DynamicModel:
     def verdict(self) -> Verdict:
         """Whether the model may be used, and what speaks against it."""
         return self.estimate.verdict
+
+    @property
+    def friction(self) -> JointFriction:
+        """The friction of the drives as the joints feel it; B holds the weight that regroups into it."""
+        names, value = self.estimate.names, self.estimate.value
+        offset = value[kinds(names) == "B"]
+        return JointFriction(
+            self.law, self.law.coefficients(names, value), offset, self.robot.drive.transmission
+        )
 
     def rows(self, samples: Samples, theta: Array | None = None) -> Rows:
         """The rows of a regression in the parameters of the model, with its friction law.

@@ -69,17 +69,12 @@ class RowMaker:
             law: of friction
             theta: the unknowns so far, for the torque that gears carry, (p,); none carried when None
         """
-        Y = self._fixed_columns(samples)
-        load = np.zeros_like(samples.q) if theta is None else self._load(Y, theta)
-        u, v = self._drive_motion(samples.q), self._drive_motion(samples.v)
-        coulomb, viscous, extra = law.columns(u, v, load)
-        p = len(self.basis)
+        drives, p = self.robot.drive.transmission, len(self.basis)
         out = np.zeros((*samples.q.shape, p + len(law.extra_names)))
-        out[:, :, :p] = Y
-        for values, columns in ((coulomb, self._columns("Fc")), (viscous, self._columns("Fv"))):
-            self._write(out, values, columns)
-        for i, values in enumerate(extra):
-            self._write(out, values, p + i * samples.n + np.arange(samples.n))
+        out[:, :, :p] = self._fixed_columns(samples)
+        columns = law.columns(*self._at_drives(samples, law, theta))
+        for values, where in zip(columns, self._places(law), strict=True):
+            drives.write(out, values, where)
         return Rows(out, samples.tau, samples.mask)
 
     def shape_columns(self, samples: Samples, law: FrictionLaw, theta: Array) -> Array:
@@ -90,22 +85,17 @@ class RowMaker:
             law: of friction
             theta: the unknowns, (p,)
         """
-        u, v = self._drive_motion(samples.q), self._drive_motion(samples.v)
-        load = self._load(self._fixed_columns(samples), theta)
-        here = self._friction(law, theta, u, v, load)
+        motion = self._at_drives(samples, law, theta)
+        drives, coefficients = self.robot.drive.transmission, theta[self._places(law)]
         out = np.zeros((*samples.q.shape, law.log_shapes.size))
+        here = law.columns(*motion)
         for k in range(len(law.free_shapes)):
             moved = law.log_shapes.copy()
             moved[k] += _SHAPE_STEP
-            there = self._friction(law.with_log_shapes(moved), theta, u, v, load)
-            self._write(out, (there - here) / _SHAPE_STEP, k * samples.n + np.arange(samples.n))
+            change = law.with_log_shapes(moved).columns(*motion) - here
+            slope = np.einsum("tj,tkj->kj", coefficients, change) / _SHAPE_STEP
+            drives.write(out, slope, k * samples.n + np.arange(samples.n))
         return out
-
-    def _friction(self, law: FrictionLaw, theta: Array, u: Array, v: Array, load: Array) -> Array:
-        coulomb, viscous, extra = law.columns(u, v, load)
-        coefficients = theta[len(self.basis) :].reshape(len(extra), u.shape[1])
-        total = theta[self._columns("Fc")] * coulomb + theta[self._columns("Fv")] * viscous
-        return np.asarray(total + sum(c * column for c, column in zip(coefficients, extra, strict=True)))
 
     def _fixed_columns(self, samples: Samples) -> Array:
         if id(samples) in self._kept:
@@ -116,28 +106,21 @@ class RowMaker:
             self._kept[id(samples)] = (samples, Y)
         return Y
 
-    def _load(self, Y: Array, theta: Array) -> Array:
-        """The torque that each gear carries, (N, n): that of the links."""
-        link = np.flatnonzero(~np.isin(kinds(self.basis.short_names), ("Ia", "Fc", "Fv", "B")))
-        tau = Y[:, :, link] @ theta[link]
-        return np.asarray(tau if self._mixing is None else tau @ np.linalg.inv(self._mixing))
+    def _at_drives(
+        self, samples: Samples, law: FrictionLaw, theta: Array | None
+    ) -> tuple[Array, Array, Array | None]:
+        """Position and speed of the drives, and the torque of the links that their gears carry, (N, n)."""
+        drives = self.robot.drive.transmission
+        load = None
+        if law.load and theta is not None:
+            link = np.flatnonzero(~np.isin(kinds(self.basis.short_names), ("Ia", "Fc", "Fv", "B")))
+            load = drives.load(self._fixed_columns(samples)[:, :, link] @ theta[link])
+        return drives.to_drives(samples.q), drives.to_drives(samples.v), load
 
-    @property
-    def _mixing(self) -> Array | None:
-        C = self.robot.drive.coupling
-        return None if C is None else C / np.diag(C)[:, None]
-
-    def _drive_motion(self, x: Array) -> Array:
-        return x if self._mixing is None else x @ self._mixing.T
-
-    def _columns(self, kind: str) -> Indices:
-        return np.flatnonzero(kinds(self.basis.short_names) == kind)
-
-    def _write(self, out: Array, values: Array, columns: Indices) -> None:
-        """Writes one column a drive into the rows of the joints that it acts on."""
-        U = np.eye(values.shape[1]) if self._mixing is None else self._mixing
-        for drive, joint in np.argwhere(U):
-            out[:, joint, columns[drive]] = U[drive, joint] * values[:, drive]
+    def _places(self, law: FrictionLaw) -> Indices:
+        """Which unknowns are the coefficients of a law's terms, (terms, n)."""
+        kind = kinds(self.names(law))
+        return np.array([np.flatnonzero(kind == term) for term in law.terms])
 
 
 def kinds(names: Sequence[str]) -> NDArray[np.str_]:

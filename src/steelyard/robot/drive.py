@@ -4,9 +4,7 @@ For the speed v of a drive that carries the torque `load`, the drive itself cons
 
     Ia a + (Fc + mu |load| + Fs exp(-(v / vs)^2)) s(v) + Fv |v|^alpha s(v) + B
 
-with s(v) = sign(v), or tanh(v / width) where a smoothing width is given (xu2024 eq. (2) for mu = Fs = 0;
-alpha = 1 is the linear model). Fs is the Stribeck excess of friction at rest, mu the share of the carried
-torque that a harmonic drive turns into friction.
+with s(v) = sign(v), or tanh(v / width) where a smoothing width is given: a law of `friction` whose Fl is mu.
 
 Where motors drive several joints (the wrist of a Staubli), motor positions are x = C q and, because power is
 conserved, joint torques are C' times motor torques. Friction and rotor inertia then act on the drive's own
@@ -18,10 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Indices, Mask, freeze
 from steelyard.errors import InvalidRobot
+from steelyard.robot.friction import FrictionLaw, carried_torque
 
 DRIVE_NAMES = ("Ia", "Fc", "Fv", "B")
 """The linear drive parameters of a joint, in the order of the regressor's columns."""
@@ -47,6 +46,54 @@ def _zero() -> Array:
 
 def _one() -> Array:
     return np.ones(())
+
+
+@dataclass(frozen=True, eq=False)
+class Transmission:
+    """How drives move joints: drive motion is U times joint motion, joint torque U' times drive torque.
+
+    Attributes:
+        matrix: U, (n, n); the identity where each motor turns one joint
+    """
+
+    matrix: Array
+    is_coupled: bool = field(init=False)
+    _inverse: Array = field(init=False, repr=False)
+    _pairs: Indices = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        freeze(self, "matrix")
+        object.__setattr__(self, "is_coupled", not np.array_equal(self.matrix, np.eye(len(self.matrix))))
+        object.__setattr__(self, "_inverse", np.linalg.inv(self.matrix))
+        object.__setattr__(self, "_pairs", np.argwhere(self.matrix).T)
+
+    def to_drives(self, x: Array) -> Array:
+        """Positions, speeds or accelerations of the drives from those of the joints, (..., n)."""
+        return x @ self.matrix.T if self.is_coupled else x
+
+    def load(self, tau: Array) -> Array:
+        """The torques of the drives that make torques at the joints, (..., n) [Nm]."""
+        return tau @ self._inverse if self.is_coupled else tau
+
+    def to_joints(self, f: Array) -> Array:
+        """The torques at the joints that those of the drives make, (..., n) [Nm]."""
+        return f @ self.matrix if self.is_coupled else f
+
+    def most_at_joints(self, f: Array) -> Array:
+        """The largest torques at the joints of drives that pull either way, (..., n) [Nm]."""
+        return f @ np.abs(self.matrix) if self.is_coupled else f
+
+    def write(self, out: Array, values: Array, columns: Indices) -> None:
+        """Writes one column for each drive into the rows of the joints that it acts on.
+
+        Args:
+            out: regressor, (N, n, p)
+            values: of each drive, (N, n)
+            columns: where to, for each drive, (n,)
+        """
+        drives, joints = self._pairs
+        values = values[:, drives] * self.matrix[drives, joints] if self.is_coupled else values
+        out[:, joints, columns[drives]] = values
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +131,7 @@ class DriveModel:
     gain: Array | None = None
     gain_std: Array | None = None
     coupling: Array | None = None
-    _mixing: Array | None = field(init=False, repr=False, default=None)
+    _friction: JointFriction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         n = max(np.size(getattr(self, name)) for name in _PER_JOINT)
@@ -103,7 +150,7 @@ class DriveModel:
             if not np.diag(C).all() or np.linalg.matrix_rank(C) < n:
                 raise InvalidRobot(f"coupling must be invertible with a non-zero diagonal, got\n{C}")
             object.__setattr__(self, "coupling", C)
-            object.__setattr__(self, "_mixing", C / np.diag(C)[:, None])
+        object.__setattr__(self, "_friction", self._own_friction())
 
     @classmethod
     def ideal(cls, n: int) -> DriveModel:
@@ -114,7 +161,7 @@ class DriveModel:
         """
         return cls(np.zeros(n))
 
-    def of_joints(self, which: NDArray[np.bool_]) -> DriveModel:
+    def of_joints(self, which: Mask) -> DriveModel:
         """The drives of some of the joints; coupled drives cannot be taken apart.
 
         Args:
@@ -135,16 +182,37 @@ class DriveModel:
         """The linear drive parameters as the regressor orders them: all Ia, all Fc, all Fv, all B, (4 n,)."""
         return np.concatenate([self.rotor_inertia, self.coulomb, self.viscous, self.offset])
 
-    def shapes(self, v: Array) -> tuple[Array, Array]:
-        """The Coulomb and the viscous shape, s(v) and |v|^alpha s(v), each (N, n).
+    @property
+    def joint_friction(self) -> JointFriction:
+        """The friction of the drives as the joints feel it."""
+        return self._friction
+
+    @property
+    def law(self) -> FrictionLaw:
+        """Of its friction, with the shapes that are given."""
+        return self._friction.law
+
+    @property
+    def transmission(self) -> Transmission:
+        """From the motion of the joints to that of the drives, and from their torques to those of joints."""
+        return self._friction.transmission
+
+    def with_law(self, law: FrictionLaw, extra: Array) -> DriveModel:
+        """The same drives with the speed law and the coefficients of another law, and an exact direction.
 
         Args:
-            v: speeds of the drives, (N, n) [rad/s]
+            law: of friction
+            extra: values of its `extra_names`
         """
-        sign = np.sign(v) if self.sign_width == 0 else np.tanh(v / self.sign_width)
-        if (self.exponent == 1.0).all():
-            return sign, np.abs(v) * sign
-        return sign, np.abs(v) ** self.exponent * sign
+        found = dict(zip(law.terms[2:], np.reshape(extra, (-1, len(self))), strict=True))
+        return replace(
+            self,
+            exponent=law.exponent if law.curved else _one(),
+            stribeck=found.get("Fs", _zero()),
+            stribeck_speed=law.stribeck_speed if law.stribeck else _one(),
+            load_coulomb=found.get("Fl", _zero()),
+            sign_width=0.0,
+        )
 
     def fill_regressor(self, Y: Array, v: Array, a: Array) -> None:
         """Writes the drive columns of the regressor into Y, (N, n, 4 n): torque = Y @ parameters().
@@ -154,16 +222,11 @@ class DriveModel:
             v: joint velocities, (N, n) [rad/s]
             a: joint accelerations, (N, n) [rad/s^2]
         """
-        n = len(self)
-        U = self._mixing
-        drive_v, drive_a = (v, a) if U is None else (v @ U.T, a @ U.T)
-        sign, viscous = self.shapes(drive_v)
+        drives = self.transmission
+        Fc, Fv = self.law.at(drives.to_drives(v))[:2]
         Y[:] = 0.0
-        for drive, joint in np.argwhere(np.eye(n) if U is None else U):
-            share = 1.0 if U is None else U[drive, joint]
-            for column, values in enumerate((drive_a, sign, viscous)):
-                Y[:, joint, column * n + drive] = share * values[:, drive]
-            Y[:, joint, 3 * n + drive] = share
+        for k, values in enumerate((drives.to_drives(a), Fc, Fv, np.ones_like(v))):
+            drives.write(Y, values, np.arange(k * len(self), (k + 1) * len(self)))
 
     def friction(self, v: ArrayLike, load: ArrayLike | None = None) -> Array:
         """The torque that friction and offset take from each drive, (N, n) [Nm]; without coupling.
@@ -172,11 +235,9 @@ class DriveModel:
             v: speeds of the drives, (N, n) or (n,) [rad/s]
             load: torque that each gear carries, like v [Nm]; needed only where load_coulomb is not zero
         """
-        v = np.asarray(v, dtype=float)
-        sign, viscous = self.shapes(v)
-        carried = self.load_coulomb * np.abs(0.0 if load is None else np.asarray(load, dtype=float))
-        at_rest = self.stribeck * np.exp(-((v / self.stribeck_speed) ** 2))
-        return np.asarray((self.coulomb + carried + at_rest) * sign + self.viscous * viscous + self.offset)
+        carried = None if load is None else np.asarray(load, dtype=float)
+        columns = self.law.at(np.asarray(v, dtype=float), carried)
+        return np.asarray(np.einsum("tj,t...j->...j", self._friction.coefficients, columns) + self.offset)
 
     def torque(self, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None) -> Array:
         """The torque that the drives themselves consume, at the joints, (N, n) [Nm].
@@ -186,10 +247,10 @@ class DriveModel:
             a: joint accelerations, like v [rad/s^2]
             load: torque that the links need at the joints, like v [Nm]; only for load_coulomb
         """
-        U = np.eye(len(self)) if self._mixing is None else self._mixing
-        drive_v, drive_a = np.asarray(v, dtype=float) @ U.T, np.asarray(a, dtype=float) @ U.T
-        carried = None if load is None else np.asarray(load, dtype=float) @ np.linalg.inv(U)
-        return np.asarray((self.rotor_inertia * drive_a + self.friction(drive_v, carried)) @ U)
+        drives = self.transmission
+        speed, acceleration = (drives.to_drives(np.asarray(x, dtype=float)) for x in (v, a))
+        carried = None if load is None else drives.load(np.asarray(load, dtype=float))
+        return drives.to_joints(self.rotor_inertia * acceleration + self.friction(speed, carried))
 
     def torque_from_current(self, current: ArrayLike) -> Array:
         """Joint torque from motor current, (N, n) [Nm].
@@ -200,7 +261,7 @@ class DriveModel:
         if self.gain is None:
             raise InvalidRobot("motor currents need drive gains [Nm/A] to become torques; give them")
         torque = np.asarray(current, dtype=float) * self.gain
-        return torque if self._mixing is None else np.asarray(torque @ self._mixing)
+        return self.transmission.to_joints(torque)
 
     def joint_position(self, motor_position: ArrayLike) -> Array:
         """Joint positions (or velocities, accelerations) from those of the motors, (N, n).
@@ -219,6 +280,93 @@ class DriveModel:
         """
         tau = np.asarray(motor_torque, dtype=float)
         return tau if self.coupling is None else tau @ self.coupling
+
+    def _own_friction(self) -> JointFriction:
+        smooth = self.sign_width > 0
+        law = FrictionLaw(
+            "given",
+            "smooth" if smooth else "exact",
+            bool((self.exponent != 1.0).any()),
+            bool(self.stribeck.any()),
+            bool(self.load_coulomb.any()),
+            self.exponent,
+            np.full(len(self), self.sign_width or 1.0),
+            self.stribeck_speed,
+            fixed=True,
+            smooth_speed=smooth,
+        )
+        value = {"Fc": self.coulomb, "Fv": self.viscous, "Fs": self.stribeck, "Fl": self.load_coulomb}
+        coefficients = np.array([value[kind] for kind in law.terms])
+        C = np.eye(len(self)) if self.coupling is None else self.coupling
+        return JointFriction(law, coefficients, self.offset, Transmission(C / np.diag(C)[:, None]))
+
+
+@dataclass(frozen=True, eq=False)
+class JointFriction:
+    """Friction of an arm's drives as its joints feel it: a law with coefficients.
+
+    Attributes:
+        law: of the drives
+        coefficients: of its terms, (terms, n)
+        offset: B of the drives, (n,) [Nm or N]
+        transmission: from drives to joints
+    """
+
+    law: FrictionLaw
+    coefficients: Array
+    offset: Array
+    transmission: Transmission
+    _share: Array | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        freeze(self, "coefficients", "offset")
+        carries = self.law.load and bool(self.coefficients[-1].any())
+        object.__setattr__(self, "_share", self.coefficients[-1] if carries else None)
+
+    def init(self, q: Array, v: Array | None = None) -> Array:
+        """What it remembers before the first row, (2, n): direction and position of the drives.
+
+        Args:
+            q: joint positions in the first row, (n,) [rad or m]
+            v: joint velocities there, (n,) [rad/s or m/s]; the direction is open when None
+        """
+        to_drives = self.transmission.to_drives
+        return self.law.init(to_drives(q), None if v is None else to_drives(v))
+
+    def along(self, memory: Array, q: Array, v: Array, load: Array) -> tuple[Array, Array]:
+        """What it remembers after a few rows, (2, n), and friction without offset at the joints, (k, n) [Nm].
+
+        Args:
+            memory: as `init`, `along` or `step` gave it
+            q: joint positions, (k, n) [rad or m]
+            v: joint velocities, (k, n) [rad/s or m/s]
+            load: torque that the links need at the joints, (k, n) [Nm or N]
+        """
+        drives = self.transmission
+        memory, columns = self.law.step(
+            memory, drives.to_drives(q), drives.to_drives(v), drives.load(load) if self.law.load else None
+        )
+        return memory, drives.to_joints(np.einsum("tj,tkj->kj", self.coefficients, columns))
+
+    def step(self, memory: Array, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
+        """What it remembers after one row, friction with offset at the joints, and the gears' load.
+
+        Their shapes are (2, n), (n,) [Nm] and (n,) [Nm]; the last one belongs to the drives.
+
+        Args:
+            memory: as `init`, `along` or `step` gave it
+            q: joint positions, (n,) [rad or m]
+            v: joint velocities, (n,) [rad/s or m/s]
+            tau: torque that the drives apply to the joints, (n,) [Nm or N]
+        """
+        drives = self.transmission
+        memory, columns = self.law.step(memory, drives.to_drives(q)[None], drives.to_drives(v)[None])
+        f = (self.coefficients * columns[:, 0]).sum(axis=0) + self.offset
+        load = drives.load(tau) - f
+        if self._share is not None:
+            load, slope = carried_torque(load, self._share, memory[0])
+            f += slope * load
+        return memory, drives.to_joints(f), load
 
 
 def _per_joint(values: ArrayLike, n: int, name: str) -> Array:

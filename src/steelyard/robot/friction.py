@@ -1,4 +1,4 @@
-"""Friction behind one interface: which terms a law has, the shapes of its curves, and its columns.
+"""The friction law of drives: its columns for a batch, or row by row with memory, from the same formulas.
 
 For a drive that moves at speed v, at position u, and carries the torque L, friction is linear in
 coefficients,
@@ -15,12 +15,15 @@ the direction s is where a joint turns round or rests:
                 asperities and teeth bend before they slip (Dahl 1968). It remembers, so at rest it keeps the
                 torque of the last motion, which no function of speed can.
 
-Fl is the share of the carried torque that a gear turns into friction (harmonic drives do).
+Fl is the share of the carried torque that a gear turns into friction (harmonic drives do). Where only the
+torque tau of a drive is known, L follows from it,
+
+    tau = L + f_0 + Fl |L| s   =>   L = (tau - f_0) / (1 + Fl s sign(tau - f_0)),   f_0 all other friction
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -39,6 +42,7 @@ _BOUNDS = {
 }
 _FIRST_STRIBECK = (0.05, 0.15, 0.5)  # [rad/s]
 _FIRST_WIDTH = {"exact": 1.0, "band": 0.02, "smooth": 0.02, "presliding": 1e-3}
+_SLIDING = 0.01  # [rad/s]: a drive that is found faster has slid for a while
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +59,7 @@ class FrictionLaw:
         width: of the direction, (n,) [rad/s, or rad for presliding]
         stribeck_speed: vs, (n,) [rad/s]
         fixed: whether the shapes are given, not found
+        smooth_speed: whether the speed law is |v|^alpha s, as in `DriveModel`, not |v|^alpha sign(v)
     """
 
     name: str
@@ -66,6 +71,12 @@ class FrictionLaw:
     width: Array
     stribeck_speed: Array
     fixed: bool = False
+    smooth_speed: bool = False
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The kinds of its coefficients, in the order of `columns`: Fc, Fv, and Fs, Fl where it has them."""
+        return ("Fc", "Fv", *(("Fs",) if self.stribeck else ()), *(("Fl",) if self.load else ()))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as texts, numbers and arrays."""
@@ -85,8 +96,20 @@ class FrictionLaw:
     @property
     def extra_names(self) -> tuple[str, ...]:
         """Names of the coefficients beyond Fc, Fv and B: Fs1 ... Fl1 ..."""
-        kinds = [*(["Fs"] if self.stribeck else []), *(["Fl"] if self.load else [])]
-        return tuple(f"{kind}{j + 1}" for kind in kinds for j in range(len(self.exponent)))
+        return tuple(f"{kind}{j + 1}" for kind in self.terms[2:] for j in range(len(self.exponent)))
+
+    def coefficients(self, names: Sequence[str], values: Array) -> Array:
+        """The coefficients of its terms among parameters, (terms, n); zero where there is none.
+
+        Args:
+            names: of the parameters, 'Fc1' or, regrouped, 'Fc1r'
+            values: of the parameters
+        """
+        found = dict(zip((name.rstrip("r") for name in names), values, strict=True))
+        drives = range(1, len(self.exponent) + 1)
+        return np.array([[found.get(f"{kind}{j}", 0.0) for j in drives] for kind in self.terms])
+
+    # --- shapes ------------------------------------------------------------------------------------------
 
     @property
     def free_shapes(self) -> tuple[str, ...]:
@@ -121,36 +144,94 @@ class FrictionLaw:
         rows = [np.log(getattr(self, name)) for name in self.free_shapes]
         return np.array(rows).reshape(-1, len(self.exponent))
 
-    def directions(self, u: Array, v: Array) -> Array:
-        """The direction s of friction along a motion in the order of time, (N, n), between -1 and 1.
+    # --- columns -----------------------------------------------------------------------------------------
+
+    def columns(self, u: Array, v: Array, load: Array | None = None) -> Array:
+        """The columns of its coefficients along a motion in the order of time, (terms, N, n).
 
         Args:
             u: positions of the drives, (N, n) [rad or m]
             v: speeds of the drives, (N, n) [rad/s or m/s]
+            load: torque that each gear carries, (N, n) [Nm or N]; none when None
         """
+        return self.step(self.init(u[0]), u, v, load)[1]
+
+    def init(self, u: Array, v: Array | None = None) -> Array:
+        """What it remembers before the first row, (2, n): direction and position of the drives.
+
+        Args:
+            u: positions of the drives in the first row, (n,) [rad or m]
+            v: their speeds there, (n,) [rad/s or m/s]: a drive that slides has its direction already
+        """
+        s = np.zeros_like(u) if v is None else np.sign(v) * (np.abs(v) > _SLIDING)
+        return np.array([s, u])
+
+    def step(self, memory: Array, u: Array, v: Array, load: Array | None = None) -> tuple[Array, Array]:
+        """What it remembers after a few more rows, (2, n), and their columns, (terms, k, n).
+
+        Args:
+            memory: as `init` or `step` gave it
+            u: positions of the drives, (k, n) [rad or m]
+            v: speeds of the drives, (k, n) [rad/s or m/s]
+            load: torque that each gear carries, (k, n) [Nm or N]; none when None
+        """
+        s = self._bent(memory, u) if self.direction == "presliding" else self._turned(v)
+        return np.array([s[-1], u[-1]]), self.at(v, load, s)
+
+    def at(self, v: Array, load: Array | None = None, s: Array | None = None) -> Array:
+        """The columns at single instants, (terms, ..., n).
+
+        Args:
+            v: speeds of the drives, (..., n) [rad/s or m/s]
+            load: torque that each gear carries, like v [Nm or N]; none when None
+            s: direction of friction, like v; that of a drive which has always moved like this when None
+        """
+        s = self._turned(v) if s is None else s
+        out = np.empty((len(self.terms), *v.shape))
+        out[0] = s
+        if not self.curved:
+            out[1] = np.abs(v) * s if self.smooth_speed else v
+        else:
+            out[1] = np.abs(v) ** self.exponent * (s if self.smooth_speed else np.sign(v))
+        if self.stribeck:
+            out[2] = np.exp(-((v / self.stribeck_speed) ** 2)) * s
+        if self.load:
+            out[-1] = 0.0 if load is None else np.abs(load) * s
+        return out
+
+    def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
+        """The columns of drives that come out of rest forwards, (terms, n): all of Fs, and a low speed.
+
+        Args:
+            speed: that they have then, one number or (n,) [rad/s or m/s]
+            load: torque that each gear carries, (n,) [Nm or N]; none when None
+        """
+        ones = np.ones(len(self.exponent))
+        out = self.at(speed * ones, load, ones)
+        if self.stribeck:
+            out[2] = 1.0
+        return out
+
+    def _turned(self, v: Array) -> Array:
+        """The direction that speed alone gives; for presliding that of a drive which has slid for long."""
         if self.direction == "smooth":
             return np.asarray(np.tanh(v / self.width))
-        if self.direction == "presliding":
-            return _presliding(u, self.width)
         sign = np.sign(v)
         return np.where(np.abs(v) < self.width, 0.0, sign) if self.direction == "band" else sign
 
-    def columns(self, u: Array, v: Array, load: Array) -> tuple[Array, Array, list[Array]]:
-        """The columns of Fc and Fv and of the extra coefficients, each (N, n), one column a drive.
-
-        Args:
-            u: positions of the drives, in the order of time, (N, n) [rad or m]
-            v: speeds of the drives, (N, n) [rad/s or m/s]
-            load: torque that each gear carries, (N, n) [Nm or N]
-        """
-        s = self.directions(u, v)
-        viscous = v if not self.curved else np.abs(v) ** self.exponent * np.sign(v)
-        extra = []
-        if self.stribeck:
-            extra.append(np.exp(-((v / self.stribeck_speed) ** 2)) * s)
-        if self.load:
-            extra.append(np.abs(load) * s)
-        return s, viscous, extra
+    def _bent(self, memory: Array, u: Array) -> Array:
+        """The state z of bent asperities; exact for motion that is monotone between rows."""
+        z, before = memory
+        way = np.empty_like(u)
+        way[0] = u[0] - before
+        np.subtract(u[1:], u[:-1], out=way[1:])
+        kept = np.exp(-np.abs(way) / self.width)
+        pulled = np.sign(way) * (1.0 - kept)
+        s = np.empty_like(u)
+        for i in range(len(u)):
+            z = kept[i] * z + pulled[i]
+            s[i] = z
+        return s
 
 
 FRICTION_MODELS: dict[str, tuple[Direction, bool, bool, bool]] = {
@@ -189,15 +270,13 @@ def friction_law(
     return FrictionLaw(name, direction, curved, stribeck, load, first, widths, np.full(n, 0.1))
 
 
-def _presliding(u: Array, width: Array) -> Array:
-    """The state z of bent asperities; exact for motion that is monotone between samples. It starts at 0."""
-    du = np.diff(u, axis=0)
-    ahead = np.sign(du)
-    kept = np.exp(-np.abs(du) / width)
-    pulled = ahead * (1.0 - kept)
-    z = np.zeros_like(u)
-    state = z[0]
-    for i in range(len(du)):
-        state = kept[i] * state + pulled[i]
-        z[i + 1] = state
-    return z
+def carried_torque(rest: Array, share: Array, s: Array) -> tuple[Array, Array]:
+    """The torque L that gears carry, like rest, and Fl s sign(L): how much of it friction adds.
+
+    Args:
+        rest: torque of the drives less all friction that does not grow with L, (..., n) [Nm or N]
+        share: Fl, (n,)
+        s: direction of friction, like rest
+    """
+    slope = share * s * np.sign(rest)
+    return rest / (1.0 + slope), slope

@@ -156,16 +156,6 @@ class Arm:
         self._mujoco.mj_applyFT(self.model, data, push.force, np.zeros(3), point, body, external)
 
 
-def mixing(drive: DriveModel) -> Array:
-    """The matrix U of the drives' own motion u = U q, (n, n).
-
-    Args:
-        drive: of the arm
-    """
-    C = drive.coupling
-    return np.eye(len(drive)) if C is None else np.asarray(C / np.diag(C)[:, None])
-
-
 def checked_payload(robot: RobotModel, payload: InertialParameters | None) -> InertialParameters:
     """The payload if a body can have its numbers and it is in the flange frame; ten zeros for None.
 
@@ -241,7 +231,7 @@ def _add_chain(mujoco: Any, spec: Any, robot: RobotModel) -> Any:
 
 
 def _add_coupled_rotors(spec: Any, drive: DriveModel) -> None:
-    for i, row in enumerate(mixing(drive)):
+    for i, row in enumerate(drive.transmission.matrix):
         tendon = spec.add_tendon(name=f"drive{i + 1}", armature=drive.rotor_inertia[i])
         for j in np.flatnonzero(row):
             tendon.wrap_joint(f"joint{j + 1}", row[j])

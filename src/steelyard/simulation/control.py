@@ -21,7 +21,6 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.simulation.arm import mixing
 
 _INERTIA_EVERY_S = 0.01
 
@@ -89,7 +88,7 @@ def inertia_along(robot: RobotModel, motion: Motion) -> Array:
         robot: with its payload
         motion: commanded, at every step
     """
-    U = mixing(robot.drive)
+    U = robot.drive.transmission.matrix
     rotors = U.T @ np.diag(robot.drive.rotor_inertia) @ U
     return np.array([robot.mass_matrix(q) + rotors for q in motion.q[:: _stride(motion)]])
 

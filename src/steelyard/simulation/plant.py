@@ -11,6 +11,18 @@ so that q, v, a and tau belong to one instant, to second order in h, and
 
 holds to rounding. In MuJoCo's own Euler step v_k = w_k: every velocity would be half a step late, which looks
 like a rotor inertia of -Fv h/2. Load-dependent friction takes the load extrapolated from the last two steps.
+
+Friction is exact while a drive turns, and holds it when it stands. For the speeds u of the drives it is an
+odd, set-valued law: f(u) = DriveModel.friction(u) - B for u != 0, and any value in
+[-f(0+), f(0+)] at rest. Where a drive turns fast enough, so that friction takes less than half of its speed
+in a step of h seconds, f(u) at the present speed is applied: the torque law then holds exactly. Slower
+drives are stiff. For them the speed after the step is found together with the friction,
+
+    u' + h A F = u_free,   F in f(u'),   A = U M^-1 U'                              (implicit Euler)
+
+where u_free is the speed after a step without their friction. One drive alone is a monotone scalar equation,
+u' + c f(u') = b: with f tabulated over the speed it is solved by interpolation, and b < c f(0+) gives u' = 0,
+F = b / c: the drive sticks. Several slow drives are solved in turn (Gauss-Seidel) from the last friction.
 """
 
 from __future__ import annotations
@@ -22,14 +34,19 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
-from steelyard.robot import RobotModel
-from steelyard.simulation.arm import Arm, BodyPush, mixing
+from steelyard.robot import DriveModel, RobotModel
+from steelyard.simulation.arm import Arm, BodyPush
 from steelyard.simulation.control import Motion, Servo, inertia_along
-from steelyard.simulation.friction import Friction
+
+_STIFF_SHARE = 0.5
+_SWEEPS = 50
+_TOLERANCE = 1e-10
+_REST = 1e-12
+_SPEEDS = np.concatenate([[_REST], np.geomspace(1e-6, 1e4, 401)])
 
 
 class Instant(NamedTuple):
-    """One instant, (n,) each, or N of them, (N, n) each; `Truth` tells what they mean."""
+    """One instant, (n,) each, or N of them, (N, n) each; see `Truth`."""
 
     q: Array
     v: Array
@@ -59,15 +76,14 @@ class Plant:
         self._h = motion.step_s
         self._loaded = robot.with_payload(payload).with_gravity(gravity_base)
         self._inertia = inertia_along(self._loaded, motion)
-        self._U = U = mixing(robot.drive)
+        U = robot.drive.transmission.matrix
         self._rotors = U.T @ np.diag(robot.drive.rotor_inertia) @ U
         mobility = np.einsum("ij,gjk,ik->gi", U, np.linalg.inv(self._inertia), U).max(axis=0)
-        self._friction = Friction(robot.drive, step_s=self._h, mobility=mobility)
+        self._friction = _Friction(robot.drive, step_s=self._h, mobility=mobility)
         self.q, self._a = motion.q[0], motion.a[0]
         self.w = motion.v[0] - self._h / 2 * self._a
         link = self._loaded.inverse_dynamics(motion.q[0], motion.v[0], motion.a[0])
-        self._drive_of_joint = np.linalg.inv(U.T)
-        self._load = self._load_before = self._drive_of_joint @ link
+        self._load = self._load_before = robot.drive.transmission.load(link)
         self._f = np.zeros(robot.n)
 
     @property
@@ -86,27 +102,96 @@ class Plant:
         return Servo(self.robot, self.motion, bandwidth_hz=bandwidth_hz, inertia=self._inertia, start=start)
 
     def step(self, tau: Array, pushes: Sequence[BodyPush]) -> Instant:
-        """Goes one step on and tells the instant at its beginning.
+        """Goes one step on; the instant at its beginning.
 
         Args:
             tau: torque that the drives apply, (n,) [Nm or N]
             pushes: those that act now
         """
-        q, v, U = self.q, self.v, self._U
+        q, v, drives = self.q, self.v, self.robot.drive.transmission
         external = self.arm.move_to(q, v, pushes)
         load = 2 * self._load - self._load_before
-        f, stiff = self._friction.while_turning(U @ v, load)
-        a = self.arm.acceleration(tau - f @ U)
+        f, stiff = self._friction.while_turning(drives.to_drives(v), load)
+        a = self.arm.acceleration(tau - drives.to_joints(f))
         if stiff:
-            u_free = U @ (self.w + self._h * a)
+            u_free = drives.to_drives(self.w + self._h * a)
             last = self._f - self.robot.drive.offset
             f = f + self._friction.of_stiff(
-                stiff, u_free, mobility=self.arm.mobility(U), load=load, last=last
+                stiff, u_free, mobility=self.arm.mobility(drives.matrix), load=load, last=last
             )
-            a = self.arm.acceleration(tau - f @ U)
-        tau_link = tau - self._rotors @ a - f @ U
+            a = self.arm.acceleration(tau - drives.to_joints(f))
+        taken = drives.to_joints(f)
+        tau_link = tau - self._rotors @ a - taken
         self._a, self._f = a, f
-        self._load, self._load_before = self._drive_of_joint @ tau_link, self._load
+        self._load, self._load_before = drives.load(tau_link), self._load
         self.w = self.w + self._h * a
         self.q = q + self._h * self.w
-        return Instant(q, v, a, tau, tau_link, f @ U, external, self.arm.wrench)
+        return Instant(q, v, a, tau, tau_link, taken, external, self.arm.wrench)
+
+
+class _Friction:
+    """The friction of an arm's drives over steps of constant length.
+
+    Args:
+        drive: of n joints
+        step_s: length of a step, [s]
+        mobility: largest 1/inertia that each drive sees, (n,) [1/(kg m^2)]
+    """
+
+    def __init__(self, drive: DriveModel, *, step_s: float, mobility: Array) -> None:
+        n = len(drive)
+        self._drive, self._h, self._mobility = drive, step_s, mobility
+        speeds = np.tile(_SPEEDS[:, None], (1, n))
+        plain = drive.friction(speeds) - drive.offset
+        self._law = np.maximum(plain, 0.0).T
+        self._law_for_load = (drive.friction(speeds, np.ones_like(speeds)) - drive.offset - plain).T
+        self.absent = not self._law.any() and not self._law_for_load.any()
+        self._speeds = _SPEEDS - _REST
+
+    def while_turning(self, u: Array, load: Array) -> tuple[Array, Sequence[int]]:
+        """Friction with offset at the present speed, (n,) [Nm], and the numbers of the stiff drives.
+
+        The stiff drives have only their offset in it.
+
+        Args:
+            u: speeds of the drives, (n,) [rad/s]
+            load: torque that each gear carries, (n,) [Nm]
+        """
+        offset = self._drive.offset
+        if self.absent:
+            return offset, ()
+        f = self._drive.friction(u, load)
+        stiff = self._h * self._mobility * np.abs(f - offset) >= _STIFF_SHARE * np.abs(u)
+        if not stiff.any():
+            return f, ()
+        return np.where(stiff, offset, f), tuple(map(int, np.flatnonzero(stiff)))
+
+    def of_stiff(
+        self, stiff: Sequence[int], u_free: Array, *, mobility: Array, load: Array, last: Array
+    ) -> Array:
+        """Friction of the stiff drives without offset, (n,) [Nm]; zero for the others.
+
+        Args:
+            stiff: numbers of these drives
+            u_free: speed of each drive after a step without their friction, (n,) [rad/s]
+            mobility: A, (n, n) [1/(kg m^2)]
+            load: torque that each gear carries, (n,) [Nm]
+            last: friction without offset to start from, (n,) [Nm]
+        """
+        F = np.zeros(len(u_free))
+        F[list(stiff)] = last[list(stiff)]
+        c = self._h * np.diag(mobility)
+        reach = {j: np.maximum.accumulate(self._speeds + c[j] * self._law_with(j, load[j])) for j in stiff}
+        for _ in range(_SWEEPS):
+            change = 0.0
+            for j in stiff:
+                b = u_free[j] - self._h * (mobility[j] @ F) + c[j] * F[j]
+                value = (b - np.copysign(np.interp(abs(b), reach[j], self._speeds), b)) / c[j]
+                change = max(change, abs(value - F[j]) * c[j])
+                F[j] = value
+            if change < _TOLERANCE:
+                break
+        return F
+
+    def _law_with(self, j: int, load: float) -> Array:
+        return np.asarray(self._law[j] + self._law_for_load[j] * abs(load))

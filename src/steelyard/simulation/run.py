@@ -13,7 +13,7 @@ from steelyard.errors import InvalidRecording, InvalidRobot, InvalidTrajectory, 
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
-from steelyard.simulation.arm import Push, checked_payload, mixing
+from steelyard.simulation.arm import Push, checked_payload
 from steelyard.simulation.control import Motion, Servo, Trajectory, commanded
 from steelyard.simulation.plant import Instant, Plant
 from steelyard.simulation.sensors import SensorModel
@@ -231,4 +231,4 @@ def _current(robot: RobotModel, tau: Array) -> Array | None:
     """Motor currents where the gains are known, (N, n) [A]."""
     if robot.drive.gain is None:
         return None
-    return np.asarray(tau @ np.linalg.inv(mixing(robot.drive)) / robot.drive.gain)
+    return np.asarray(robot.drive.transmission.load(tau) / robot.drive.gain)

@@ -115,11 +115,9 @@ def missing_friction(observer: Observer, residuals: Residuals) -> str | None:
     arm = observer.arm
     if len(residuals.names) != arm.n:
         return None
-    U = arm.friction.mixing
+    drives, (Fc, Fv) = arm.friction.transmission, np.abs(arm.friction.coefficients[:2])
     settled = _settled(observer, residuals)
-    speed, torque = residuals.v[settled], residuals.residual[settled]
-    if U is not None:
-        speed, torque = speed @ U.T, np.asarray(np.linalg.solve(U.T, torque.T).T, dtype=float)
+    speed, torque = drives.to_drives(residuals.v[settled]), drives.load(residuals.residual[settled])
     enough = _TELLING_TIMES * _together(observer, residuals)
     for j in range(arm.n):
         forwards, backwards = speed[:, j] > _MOVING, speed[:, j] < -_MOVING
@@ -132,7 +130,7 @@ def missing_friction(observer: Observer, residuals: Residuals) -> str | None:
         turning = columns[:, :2] @ found[:2]
         left = np.std(r - columns @ found)
         size = float(np.sqrt(np.mean(turning**2)))
-        known = float(np.abs(arm.friction.coulomb[j]) + np.abs(arm.friction.viscous[j] * np.abs(v).max()))
+        known = float(Fc[j] + Fv[j] * np.abs(v).max())
         if size > known and size**2 > _DIRECTION_EXPLAINS * (size**2 + left**2) and found[0] < 0:
             return (
                 f"{residuals.names[j]} has about {size:.2g} {residuals.unit} of friction that the model does"
@@ -145,8 +143,8 @@ def _changes(observer: Observer, free: Residuals) -> tuple[Array, tuple[Array, A
     """Changes of Fc, Fv and B, (3, n), from the whole motion, and for each half from the other one."""
     columns = _filtered_columns(observer, free)
     friction = observer.arm.friction
-    U = friction.mixing
-    at_rest = friction.friction_at_rest if U is None else friction.friction_at_rest @ np.abs(U)
+    at_drives = (np.abs(friction.coefficients) * friction.law.breakaway(0.0)).sum(axis=0)
+    at_rest = friction.transmission.most_at_joints(at_drives)
     usable = _settled(observer, free)[:, None] & (
         free.slack.sum(axis=1) <= 2 * _KNOWN_FRICTION * np.maximum(at_rest, 1e-9)
     )
@@ -160,8 +158,7 @@ def _changes(observer: Observer, free: Residuals) -> tuple[Array, tuple[Array, A
 def _least_squares(observer: Observer, free: Residuals, columns: Array, usable: NDArray[np.bool_]) -> Array:
     """Changes of Fc, Fv and B, (3, n): normal equations of all joints and the prior, in its deviations."""
     friction, n = observer.arm.friction, observer.arm.n
-    size = _DAY_TO_DAY * np.abs(np.array([friction.coulomb, friction.viscous, friction.coulomb]))
-    U = np.eye(n) if friction.mixing is None else friction.mixing
+    size, U = _DAY_TO_DAY * np.abs(friction.coefficients[[0, 1, 0]]), friction.transmission.matrix
     together = _together(observer, free)
     A, b = np.eye(3 * n), np.zeros(3 * n)
     for j in range(n):
@@ -188,10 +185,8 @@ def _together(observer: Observer, residuals: Residuals) -> float:
 def _filtered_columns(observer: Observer, free: Residuals) -> Array:
     """What a unit change of Fc, Fv and B of each drive adds to its own torque, filtered, (N, n, 3)."""
     friction = observer.arm.friction
-    U = friction.mixing
-    speed = free.v if U is None else free.v @ U.T
-    viscous = np.abs(speed) ** friction.exponent * np.sign(speed)
-    plain = np.stack([free.direction, viscous, np.ones_like(speed)], axis=2)
+    Fc, Fv = friction.law.at(friction.transmission.to_drives(free.v), s=free.direction)[:2]
+    plain = np.stack([Fc, Fv, np.ones_like(Fc)], axis=2)
     out = np.zeros_like(plain)
     kept = np.exp(-2 * np.pi * observer.gain_hz * np.diff(free.t))
     for i, share in enumerate(kept):
@@ -201,13 +196,9 @@ def _filtered_columns(observer: Observer, free: Residuals) -> Array:
 
 def _adapted(observer: Observer, change: Array) -> Observer:
     friction = observer.arm.friction
-    coulomb, viscous, offset = change
-    adapted = replace(
-        friction,
-        coulomb=friction.coulomb + coulomb,
-        viscous=friction.viscous + viscous,
-        offset=friction.offset + offset,
-    )
+    coefficients = friction.coefficients.copy()
+    coefficients[:2] += change[:2]
+    adapted = replace(friction, coefficients=coefficients, offset=friction.offset + change[2])
     spread = observer.arm.spread
     spread = None if spread is None else spread.with_friction_doubt(change)
     return replace(observer, arm=replace(observer.arm, friction=adapted, spread=spread))

@@ -20,6 +20,15 @@ The other two share filter and interface and differ in e only:
     energy    e = (E_1 - E_0) / h - v' (tau - f)                            power into the arm, (1,) [W]
 
 Power says nothing at rest, nor where. Positive r pushes along the joint's axis.
+
+At rest and where a joint turns round, friction can be anything between -F and F = Fc + Fs + Fl |L| (and the
+speed law at the speed w_0, steep for a small exponent), whatever the law says: F s. What it may be more or
+less than that, times the weight of rest
+
+    exp(-|w| / w_0),   w speed of the drive,   w_0 = 2 widths, or 3 widths in the filter's time (presliding)
+
+is the slack that no observer can tell from a contact. Where the direction changes between two samples, nobody
+knows when: the mean of both may be wrong by half the difference, which counts as slack, too.
 """
 
 from __future__ import annotations
@@ -35,8 +44,12 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array
 from steelyard.control.collision.dynamics import ArmDynamics
 from steelyard.errors import InvalidSamples, UnknownName
+from steelyard.robot.drive import JointFriction
 
 _SETTLING = 8.0  # filter times after which the start of an observer is forgotten
+_SLIDING_WIDTHS = 3.0
+_BLURRED_WIDTHS = 2.0
+_SLOW = 0.01  # [rad/s]
 ObserverKind = Literal["momentum", "direct", "energy"]
 
 
@@ -85,6 +98,49 @@ class ObserverState(NamedTuple):
         return np.asarray(self.residual - np.clip(self.residual, -self.slack[0], self.slack[1]))
 
 
+class _Slack(NamedTuple):
+    """What friction may be beside its law, at rest and where joints turn round."""
+
+    friction: JointFriction
+    at_rest: Array  # Fc + Fs of each drive, (n,) [Nm]
+    slow: Array  # what the speed law adds at the speed w_0, (n,) [Nm]
+    share: Array  # Fl, (n,)
+    rest_speed: Array  # w_0, (n,) [rad/s]
+
+    @classmethod
+    def of(cls, friction: JointFriction, filter_s: float) -> _Slack:
+        law = friction.law
+        if law.direction == "presliding":
+            speed = _SLIDING_WIDTHS * law.width / filter_s
+        else:
+            blurred = 0.0 if law.direction == "exact" else _BLURRED_WIDTHS
+            speed = np.maximum(blurred * law.width, _SLOW)
+        size = np.abs(friction.coefficients)
+        at_rest = (size * law.breakaway(0.0)).sum(axis=0)
+        slow = (size * law.breakaway(speed)).sum(axis=0) - at_rest
+        share = size[-1] if law.load else np.zeros_like(at_rest)
+        return cls(friction, at_rest, slow, share, speed)
+
+    def at(self, before: Array, s: Array, v: Array, load: Array) -> Array:
+        """How much less and how much more than the law friction may be at the joints, (2, n) [Nm].
+
+        Args:
+            before: direction of the drives one sample earlier, (n,)
+            s: direction that the law holds for the drives, (n,)
+            v: joint velocities, (n,) [rad/s or m/s]
+            load: that the gears carry, (n,) [Nm]
+        """
+        drives = self.friction.transmission
+        most = self.at_rest + self.share * np.abs(load)
+        weight = (most + self.slow) * np.exp(-np.abs(drives.to_drives(v)) / self.rest_speed)
+        turned = 0.5 * most * np.abs(s - before)
+        less, more = weight * (1.0 + s) + turned, weight * (1.0 - s) + turned
+        if not drives.is_coupled:
+            return np.array([less, more])
+        along, against = np.maximum(drives.matrix, 0.0), np.maximum(-drives.matrix, 0.0)
+        return np.array([less @ along + more @ against, more @ along + less @ against])
+
+
 @dataclass(frozen=True, eq=False)
 class Observer(ABC):
     """What all observers share: `init`, `step`, and the filter.
@@ -98,15 +154,15 @@ class Observer(ABC):
     arm: ArmDynamics
     gain_hz: float = 5.0
     longest_gap_s: float = 0.1
-    _rest_speed: Array = field(init=False, repr=False)
+    _unknown_friction: _Slack = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.gain_hz < np.inf or not 0 < self.longest_gap_s < np.inf:
             raise InvalidSamples(
                 f"gain_hz and longest_gap_s must be positive, got {self.gain_hz} and {self.longest_gap_s}"
             )
-        rest = self.arm.friction.rest_speed(1.0 / (2 * np.pi * self.gain_hz))
-        object.__setattr__(self, "_rest_speed", rest)
+        slack = _Slack.of(self.arm.friction, 1.0 / (2 * np.pi * self.gain_hz))
+        object.__setattr__(self, "_unknown_friction", slack)
 
     @property
     def settling_s(self) -> float:
@@ -138,8 +194,8 @@ class Observer(ABC):
     def _mean_external(self, state: ObserverState, store: Array, supply: Array, h: float) -> Array:
         return np.asarray((store - state.store) / h - 0.5 * (supply + state.supply))
 
-    def _slack(self, before: Array, s: Array, v: Array, most: Array) -> Array:
-        less, more = self.arm.friction.slack(before, s, v, most, self._rest_speed)
+    def _slack(self, before: Array, s: Array, v: Array, load: Array) -> Array:
+        less, more = self._unknown_friction.at(before, s, v, load)
         return np.array([more, less])  # friction below the law shows as a push along the axis
 
     def init(self, sample: ObserverSample) -> ObserverState:
@@ -149,9 +205,9 @@ class Observer(ABC):
             sample: the first one
         """
         q, v, tau = self._checked(sample)
-        memory, friction, most = self.arm.friction.step(self.arm.friction.init(q, v), q, v, tau)
+        memory, friction, load = self.arm.friction.step(self.arm.friction.init(q, v), q, v, tau)
         store, supply = self._balance(q, v, tau, friction)
-        slack = self._slack(memory[0], memory[0], v, most)
+        slack = self._slack(memory[0], memory[0], v, load)
         zero = np.zeros(len(self.names))
         return ObserverState(float(sample.t), zero, store, supply, slack, memory, v, np.zeros(self.arm.n))
 
@@ -171,12 +227,12 @@ class Observer(ABC):
                 f"{h:.4g} s from t = {state.t:.4f} s to the next sample; the observer takes steps of up to"
                 f" {self.longest_gap_s:g} s forwards: start it anew after a pause"
             )
-        memory, friction, most = self.arm.friction.step(state.memory, q, v, tau)
+        memory, friction, load = self.arm.friction.step(state.memory, q, v, tau)
         store, supply = self._balance(q, v, tau, friction)
         kept = np.exp(-2 * np.pi * self.gain_hz * h)
         external = self._mean_external(state, store, supply, h)
         residual = kept * state.residual + (1.0 - kept) * external
-        slack = kept * state.slack + (1.0 - kept) * self._slack(state.memory[0], memory[0], v, most)
+        slack = kept * state.slack + (1.0 - kept) * self._slack(state.memory[0], memory[0], v, load)
         a = kept * state.a + (1.0 - kept) / h * (v - state.v)
         return ObserverState(float(sample.t), residual, store, supply, slack, memory, v, a)
 
@@ -237,8 +293,8 @@ class EnergyObserver(Observer):
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
         return np.array([self.arm.rigid.energy(q, v)]), np.array([v @ (tau - friction)])
 
-    def _slack(self, before: Array, s: Array, v: Array, most: Array) -> Array:
-        down, up = Observer._slack(self, before, s, v, most)
+    def _slack(self, before: Array, s: Array, v: Array, load: Array) -> Array:
+        down, up = Observer._slack(self, before, s, v, load)
         along, against = np.maximum(v, 0.0), np.maximum(-v, 0.0)
         return np.array([[down @ along + up @ against], [up @ along + down @ against]])
 

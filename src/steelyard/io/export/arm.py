@@ -91,28 +91,16 @@ def export_arm(arm: ArmForExport, to: str, *, forced: bool = False) -> str:
 
 def _identified_drive(model: DynamicModel, found: FeasibleArm) -> DriveModel:
     """Friction with the law that was identified, not the one that the robot came with."""
-    law, n = model.law, model.robot.n
-    extra = dict(zip(law.extra_names, found.extra, strict=True))
-    stribeck = [extra.get(f"Fs{j + 1}", 0.0) for j in range(n)]
-    load = [extra.get(f"Fl{j + 1}", 0.0) for j in range(n)]
-    return replace(
-        found.robot.drive,
-        exponent=law.exponent if law.curved else np.ones(n),
-        stribeck=np.array(stribeck),
-        stribeck_speed=law.stribeck_speed if law.stribeck else np.ones(n),
-        load_coulomb=np.array(load),
-        sign_width=0.0,
-    )
+    return found.robot.drive.with_law(model.law, found.extra)
 
 
 def _straight(drive: DriveModel, speeds: Array) -> DriveModel:
     """The same drives with the nearest straight line for friction."""
     coulomb, viscous = drive.coulomb.copy(), drive.viscous.copy()
+    v = np.linspace(0.0, speeds, _POINTS + 1)[1:]
+    curves = drive.friction(v) - drive.offset
     for j in np.flatnonzero((drive.exponent != 1) | (drive.stribeck != 0)):
-        v = np.linspace(0.0, speeds[j], _POINTS + 1)[1:]
-        curve = drive.coulomb[j] + drive.viscous[j] * v ** drive.exponent[j]
-        curve = curve + drive.stribeck[j] * np.exp(-((v / drive.stribeck_speed[j]) ** 2))
-        coulomb[j], viscous[j] = nnls(np.column_stack([np.ones(_POINTS), v]), curve)[0]
+        coulomb[j], viscous[j] = nnls(np.column_stack([np.ones(_POINTS), v[:, j]]), curves[:, j])[0]
     one, none = np.ones(len(drive)), np.zeros(len(drive))
     return replace(
         drive, coulomb=coulomb, viscous=viscous, exponent=one, stribeck=none, stribeck_speed=one,

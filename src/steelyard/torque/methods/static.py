@@ -112,14 +112,10 @@ def _posture_rows(problem: WeighingProblem) -> tuple[Array, Array]:
 
 def _friction_at_rest(model: DynamicModel, Y: Array) -> Array:
     """What each joint needs to move slowly out of postures with the regressor Y, (n,) [Nm]."""
-    n, names, value = model.robot.n, kinds(model.estimate.names), model.estimate.value
-    links = ~np.isin(names, (*FRICTION, "Ia", "Fl"))
-    load = np.abs(Y[:, :, links] @ value[links]).mean(axis=0)
-    Fc, Fv, Fs, Fl = (value[names == kind] if (names == kind).any() else np.zeros(n) for kind in _MOVING)
-    alpha = model.law.exponent if model.law.curved else np.ones(n)
-    drives = np.abs(Fc + Fs + Fl * load + Fv * _SLOW**alpha)
-    C = model.robot.drive.coupling
-    return np.asarray(drives if C is None else drives @ np.abs(C / np.diag(C)[:, None]))
+    links = ~np.isin(kinds(model.estimate.names), (*FRICTION, "Ia", "Fl"))
+    load = np.abs(Y[:, :, links] @ model.estimate.value[links]).mean(axis=0)
+    drives = np.abs((model.friction.coefficients * model.law.breakaway(_SLOW, load)).sum(axis=0))
+    return model.robot.drive.transmission.most_at_joints(drives)
 
 
 def _posture_response(solution: Solution, prior: Array, n: int, k: int) -> Array:

@@ -24,12 +24,18 @@ drives and directions.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import lapack
 
 from steelyard.arrays import Array
+from steelyard.identification import DynamicModel
+from steelyard.robot.drive import Transmission
+from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.state import Window
 
+_OF_UNIFORM = 3.0**-0.5  # standard deviation of what is anything between -1 and 1
 _MOST_DOUBT = 100.0  # what was not known before, over what the window tells, in variance
 
 
@@ -52,3 +58,67 @@ def change_statistic(window: Window, R: Array, x: Array) -> float:
     V = V / np.outer(scale, scale) + 1e-9 * np.eye(4)
     g = g / scale
     return float(g @ np.linalg.solve(V, g))
+
+
+@dataclass(frozen=True, eq=False)
+class Creep:
+    """Friction of slow drives, which no law knows (see above).
+
+    Attributes:
+        std: of the friction of each drive at `lowest_speed`, F / sqrt(3), (n,) [Nm or N]
+        lowest_speed: v_0, below which torques do not count, [rad/s or m/s]
+        weights: of the joints' rows, (n,)
+        drives: from joints to drives
+    """
+
+    std: Array
+    lowest_speed: float
+    weights: Array
+    drives: Transmission
+
+    @classmethod
+    def of(cls, model: DynamicModel, rows: OnlineRows, weights: Array, lowest_speed: float) -> Creep:
+        """The doubt about a model's friction.
+
+        Args:
+            model: of the empty arm
+            rows: its row maker
+            weights: of the joints' rows, (n,)
+            lowest_speed: below which torques do not count, [rad/s or m/s]
+        """
+        size = np.abs(model.friction.coefficients)
+        F = (size * model.law.breakaway(lowest_speed)).sum(axis=0)
+        return cls(_OF_UNIFORM * F, lowest_speed, weights, rows.drives)
+
+    def pull(self, payload: Array, v: Array) -> Array:
+        """W'c of a few samples: forwards and backwards of the first drive, of the second, ..., (4, 2 n).
+
+        Args:
+            payload: first four payload columns W of each sample and joint, rows over their noise, (k, n, 4)
+            v: joint velocity, (k, n) [rad/s or m/s]
+        """
+        if self.lowest_speed == 0:
+            return np.zeros((4, 2 * len(self.std)))
+        drives, std = self.drives, self.std
+        if drives.is_coupled:
+            v, payload = drives.to_drives(v), drives.matrix @ (payload * self.weights[:, None])
+        else:
+            std = std * self.weights
+        c = (self.lowest_speed * std) / np.maximum(np.abs(v), self.lowest_speed)
+        both = np.empty((v.shape[1], 2, len(v)))
+        both[:, 0] = (c * (v > 0)).T
+        both[:, 1] = c.T - both[:, 0]
+        return np.asarray((both @ payload.transpose(1, 0, 2)).reshape(-1, 4).T)
+
+
+def friction_change(model: DynamicModel, rows: OnlineRows, share: float) -> Array:
+    """Standard deviation of the change of each friction coefficient with the payload, (f,) [SI].
+
+    Args:
+        model: of the empty arm
+        rows: its row maker
+        share: of Fc + Fv
+    """
+    of_drive = np.maximum(np.abs(model.friction.coefficients[:2]).sum(axis=0), 1e-3)
+    drives = [int(name.rstrip("r").lstrip("FcvsB")) - 1 for name in rows.names[: rows.friction]]
+    return np.asarray(share * of_drive[drives])

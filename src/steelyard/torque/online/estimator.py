@@ -29,7 +29,7 @@ from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.signals import OnlineSample
 from steelyard.torque.online.advice import OnlineAnswer, progress_words
-from steelyard.torque.online.change import change_statistic
+from steelyard.torque.online.change import Creep, change_statistic, friction_change
 from steelyard.torque.online.factor import (
     NOTHING_STD,
     SystematicErrors,
@@ -40,10 +40,8 @@ from steelyard.torque.online.factor import (
     restarted,
     solved,
 )
-from steelyard.torque.online.friction import Creep, friction_change
-from steelyard.torque.online.noise import slow_noise
+from steelyard.torque.online.noise import Spread, slow_noise
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.spread import Spread
 from steelyard.torque.online.state import (
     Counts,
     Episode,
@@ -214,9 +212,8 @@ class OnlineEstimator:
     def _begun(self, state: OnlineState, row: Array) -> OnlineState:
         """The state when the first sample comes; friction remembers from there."""
         n, q = self.model.robot.n, row[1 : 1 + self.model.robot.n]
-        u = q if self._rows.mixing is None else self._rows.mixing @ q
         return state._replace(
-            memory=np.array([np.zeros(n), u]),
+            memory=self._rows.law.init(self._rows.drives.to_drives(q)),
             last_tau=row[-n:].copy(),
             window=Window.nothing(n, self._rows.m, float(row[0])),
             start_s=float(row[0]),

@@ -12,7 +12,7 @@ on an early, wrong payload.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from steelyard.arrays import Array, Indices
 from steelyard.identification import DynamicModel, FrictionLaw
 from steelyard.identification.problem import kinds
 from steelyard.robot import RobotModel
+from steelyard.robot.drive import Transmission
+from steelyard.robot.friction import carried_torque
 
 _KNOWN_SHARE_STD = 0.02
 
@@ -32,15 +34,15 @@ class OnlineRows:
     """Makes rows of a few samples.
 
     Attributes:
-        robot: with the speed law of the model in its drives
+        robot: the empty arm
         law: of friction
         theta_order: which parameter of the model each unknown after the payload is, (p,)
         friction: how many of them are friction
         names: of all unknowns after the payload
         payload_rows: parameters of the model that a payload changes
         J: how it changes them, (len(payload_rows), 10)
-        coulomb: columns of Fc among the parameters of the model, (n,)
-        mixing: U of drive motion u = U q, (n, n); None when each motor turns one joint
+        drives: from joints to drives
+        terms: which parameters of the model are the coefficients of the law's terms, (terms, n)
         links: which parameters of the model are those of links
         columns: of the regressor that are base parameters
         shares: Fl of each joint where the empty arm knows it, else 0, (n,)
@@ -53,8 +55,8 @@ class OnlineRows:
     names: tuple[str, ...]
     payload_rows: Indices
     J: Array
-    coulomb: Indices
-    mixing: Array | None
+    drives: Transmission
+    terms: Indices
     links: Indices
     columns: Indices
     shares: Array
@@ -67,23 +69,21 @@ class OnlineRows:
             model: of the empty arm
         """
         law, robot = model.law, model.robot
-        exponent = law.exponent if law.curved else np.ones(robot.n)
         kind = kinds(model.estimate.names)
         nuisance = np.isin(kind, FRICTION)
         order = np.concatenate([np.flatnonzero(nuisance), np.flatnonzero(~nuisance)])
         jacobian = model.basis.payload_jacobian
         changed = np.flatnonzero(np.abs(jacobian).max(axis=1) > 0)
-        C = robot.drive.coupling
         return cls(
-            robot=robot.with_drive(replace(robot.drive, exponent=exponent, sign_width=0.0)),
+            robot=robot,
             law=law,
             theta_order=order,
             friction=int(nuisance.sum()),
             names=tuple(np.array(model.estimate.names)[order].tolist()),
             payload_rows=changed,
             J=jacobian[changed],
-            coulomb=np.flatnonzero(kind[: len(model.basis)] == "Fc"),
-            mixing=None if C is None else C / np.diag(C)[:, None],
+            drives=robot.drive.transmission,
+            terms=np.array([np.flatnonzero(kind == term) for term in law.terms]),
             links=np.flatnonzero(~np.isin(kind, ("Ia", "Fc", "Fv", "B", "Fs", "Fl"))),
             columns=model.basis.independent,
             shares=_known_shares(model),
@@ -115,20 +115,15 @@ class OnlineRows:
         """
         q, v, a = motion[:, 0], motion[:, 1], motion[:, 2]
         Y = self.robot.regressor(q, v, a)[:, :, self.columns]
-        if self.law.direction == "exact" and not self.law.extra_names:
-            return Y, memory
-        u, speed = (q, v) if self.mixing is None else (q @ self.mixing.T, v @ self.mixing.T)
-        s, memory = self._directions(u, speed, memory)
-        self._write(Y, s, self.coulomb)
-        extra = self._extra(Y, s, speed, x)
-        if not extra:
-            return Y, memory
-        p = Y.shape[2]
-        out = np.zeros((*q.shape, p + len(self.law.extra_names)))
-        out[:, :, :p] = Y
-        for i, values in enumerate(extra):
-            self._write(out, values, p + i * q.shape[1] + np.arange(q.shape[1]))
-        return out, memory
+        load = None
+        if self.law.load:
+            load = self.drives.load(Y[:, :, self.links] @ self.theta(x)[self.links])
+        memory, columns = self.law.step(memory, self.drives.to_drives(q), self.drives.to_drives(v), load)
+        if len(columns) > 2:
+            Y = np.concatenate([Y, np.zeros((*q.shape, len(self.law.extra_names)))], axis=2)
+        for values, where in zip(columns, self.terms, strict=True):
+            self.drives.write(Y, values, where)
+        return Y, memory
 
     def rows(self, motion: Array, tau: Array, memory: Array, x: Array) -> tuple[Array, Array]:
         """The rows [H tau], (k, n, m + 1), and what friction remembers, (2, n).
@@ -140,7 +135,7 @@ class OnlineRows:
             x: the unknowns, for the torque that gears carry, (m,)
         """
         Y, memory = self.regressor(motion, memory, x)
-        if self.law.load and self.mixing is None:
+        if self.law.load and not self.drives.is_coupled:
             Y, tau = self._linear_in_load(Y, tau, x)
         out = np.empty((*tau.shape, self.m + 1))
         out[:, :, :10] = Y[:, :, self.payload_rows] @ self.J
@@ -154,44 +149,12 @@ class OnlineRows:
         theta = self.theta(x)
         other = np.setdiff1d(np.arange(Y.shape[2] - len(joints)), self.links)
         load = tau - Y[:, :, other] @ theta[other]
-        s = Y[:, joints, self.coulomb]
-        slope = self.shares * np.sign(load) * s
-        load = load / (1.0 + slope)
+        s = Y[:, joints, self.terms[0]]
+        load, slope = carried_torque(load, self.shares, s)
         Y = Y.copy()
         Y[:, :, self.links] *= 1.0 + slope[:, :, None]
-        Y[:, joints, Y.shape[2] - len(joints) + joints] = np.abs(load) * s
+        Y[:, joints, self.terms[-1]] = np.abs(load) * s
         return Y, tau + slope * load
-
-    def _extra(self, Y: Array, s: Array, speed: Array, x: Array) -> list[Array]:
-        extra = []
-        if self.law.stribeck:
-            extra.append(np.exp(-((speed / self.law.stribeck_speed) ** 2)) * s)
-        if self.law.load:
-            load = Y[:, :, self.links] @ self.theta(x)[self.links]
-            carried = load if self.mixing is None else load @ np.linalg.inv(self.mixing)
-            extra.append(np.abs(carried) * s)
-        return extra
-
-    def _directions(self, u: Array, speed: Array, memory: Array) -> tuple[Array, Array]:
-        if self.law.direction != "presliding":
-            return self.law.directions(u, speed), memory
-        z, before = memory
-        s = np.empty_like(u)
-        for i, here in enumerate(u):
-            way = here - before
-            kept = np.exp(-np.abs(way) / self.law.width)
-            z = kept * z + np.sign(way) * (1.0 - kept)
-            s[i], before = z, here
-        return s, np.array([z, before])
-
-    def _write(self, out: Array, values: Array, columns: Indices) -> None:
-        """Writes one column a drive into the rows of the joints that it acts on."""
-        if self.mixing is None:
-            joints = np.arange(values.shape[1])
-            out[:, joints, columns] = values
-            return
-        for drive, joint in np.argwhere(self.mixing):
-            out[:, joint, columns[drive]] = self.mixing[drive, joint] * values[:, drive]
 
 
 def _known_shares(model: DynamicModel) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.signals import OnlineSample
-from steelyard.torque.online.spread import Spread
+from steelyard.torque.online.noise import Spread
 
 _MOVING = 0.75  # of a window's samples
 _FORMAT = "steelyard online state 4"
