@@ -18,7 +18,7 @@ from steelyard import (
     weigh,
 )
 from steelyard.control.collision import Detector, MomentumObserver, arm_dynamics, detect, learn
-from steelyard.control.compensation import Compensator, torque_change
+from steelyard.control.compensation import Compensator
 from steelyard.simulation import Push, SimulationOptions
 
 robot, motion = load_robot("ur10"), load_trajectory("xu2024")
@@ -38,7 +38,7 @@ for words, carried in (("without the payload", None), ("with the payload   ", pa
     error = measured.tau - Compensator(model, carried).batch(measured.q, measured.v, measured.a).total
     moving = np.ma.array(error, mask=~measured.mask)  # at rest friction is anything up to its limit
     print(f"Feed-forward {words}: error {np.round(np.sqrt((moving**2).mean(axis=0)), 2)} Nm RMS")
-change = torque_change(model, payload, measured.q, measured.v, measured.a)
+change = Compensator(model, payload).payload_torque(measured.q, measured.v, measured.a)
 j = int(np.abs(change.total).max(axis=0).argmax())
 worst = np.abs(change.total[:, j]).argmax()
 print(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.control.carried import flange_body
-from steelyard.control.compensation import Compensator, loaded_robot, torque_change
+from steelyard.control.compensation import Compensator, loaded_robot
 from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
@@ -34,7 +34,7 @@ def test_a_payload_of_another_flange_is_refused(ur10):
         lambda: Compensator(ur10, foreign),
         lambda: Compensator(ur10, payload(foreign)),
         lambda: loaded_robot(ur10, foreign),
-        lambda: torque_change(ur10, foreign, q, q, q),
+        lambda: Compensator(ur10, foreign).payload_torque(q, q, q),
     ):
         with pytest.raises(
             InvalidRobot, match=r"in frame 'tool0', the flange of .* is 'flange'; bring it there"
@@ -53,7 +53,7 @@ def test_numbers_that_an_arm_can_never_feel_may_be_unknown():
     unseen = payload(BODY.renamed(planar.flange), unknown=("mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz"))
     assert flange_body(planar, unseen).mass == 2.0
     q = np.array([[0.3, -0.7]])
-    assert np.isfinite(torque_change(planar, unseen, q, q, q).std).all()
+    assert np.isfinite(Compensator(planar, unseen).payload_torque(q, q, q).std).all()
 
 
 def test_a_payload_that_is_no_body_is_refused(ur10):
@@ -79,8 +79,8 @@ def test_a_mass_that_is_none_is_refused_though_the_rest_is_unknown():
 
 def test_a_payload_without_covariance_has_no_uncertainty_to_tell(ur10, rng):
     q, v, a = rng.normal(size=(3, 4, 6))
-    assert np.isnan(torque_change(ur10, BODY, q, v, a).std).all()
-    assert (torque_change(ur10, payload(), q, v, a).std > 0).all()
+    assert np.isnan(Compensator(ur10, BODY).payload_torque(q, v, a).std).all()
+    assert (Compensator(ur10, payload()).payload_torque(q, v, a).std > 0).all()
 
 
 def test_the_given_model_stays_as_it_is(ur10, rng):

@@ -14,6 +14,7 @@ from steelyard.identification.problem import RowMaker, kinds
 from steelyard.identification.validation import validation_of
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, load_robot
+from steelyard.robot.drive import JointFriction, Transmission
 from steelyard.signals import Preparation
 from steelyard.trajectory import FourierTrajectory
 
@@ -65,11 +66,52 @@ def test_every_law_is_recovered_from_its_own_torques(name):
 def test_the_direction_of_presliding_is_a_memory_of_the_way_travelled():
     law = friction_law("presliding", 1, width=np.array([0.01]))
     u = np.concatenate([np.linspace(0, 0.1, 50), np.full(30, 0.1), np.linspace(0.1, 0.05, 50)])[:, None]
-    s = law.directions(u, np.zeros_like(u))
+    s = law.columns(u, np.zeros_like(u))[0]
     assert s[49, 0] == pytest.approx(1, abs=1e-4)
     np.testing.assert_array_equal(s[50:80, 0], np.full(30, s[49, 0]))  # at rest nothing changes
     travelled = u[79] - u[84:]
     np.testing.assert_allclose(s[84:, 0], (-1 + 2 * np.exp(-travelled / 0.01))[:, 0], atol=1e-3)
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("name", sorted(FRICTION_MODELS))
+def test_stepping_with_memory_gives_the_columns_of_the_batch(name, coupled, rng):
+    """Rows one at a time, in blocks, or all at once, of drives that turn one joint or several."""
+    law, samples = true_law(name), motion(3)
+    q, v = samples.q[:500], np.where(np.arange(500)[:, None] % 50 < 3, 0.0, samples.v[:500])
+    load = 30 * rng.normal(size=q.shape)
+    drives = Transmission(np.array([[1.0, 0.0], [0.4, 1.0]]) if coupled else np.eye(2))
+    u, w = drives.to_drives(q), drives.to_drives(v)
+    batch = law.columns(u, w, load)
+    for size in (1, 7):
+        memory, parts = law.init(u[0]), []
+        for i in range(0, len(u), size):
+            rows = slice(i, i + size)
+            memory, columns = law.step(memory, u[rows], w[rows], load[rows])
+            parts.append(columns)
+        np.testing.assert_allclose(np.concatenate(parts, axis=1), batch, atol=1e-12)
+    coefficients = rng.uniform(0.02, 0.2, (len(law.terms), 2))
+    friction = JointFriction(law, coefficients, rng.normal(size=2), drives)
+    _, taken = friction.along(friction.init(q[0]), q, v, drives.to_joints(load))
+    np.testing.assert_allclose(
+        taken, np.einsum("tj,tkj->kj", coefficients, batch) @ drives.matrix, atol=1e-12
+    )
+    memory = friction.init(q[0])
+    for i in range(len(q)):
+        tau = drives.to_joints(load[i] + friction.offset) + taken[i]
+        memory, felt, carried = friction.step(memory, q[i], v[i], tau)
+        np.testing.assert_allclose(felt, taken[i] + drives.to_joints(friction.offset), atol=1e-12)
+        np.testing.assert_allclose(carried, load[i], atol=1e-11)
+
+
+def test_a_law_breaks_loose_with_all_of_its_stribeck_excess():
+    law = true_law("stribeck")
+    assert law.terms == ("Fc", "Fv", "Fs")
+    np.testing.assert_allclose(law.breakaway(0.05), [[1, 1], [0.05, 0.05], [1, 1]])
+    slides = law.at(np.full(2, 0.05), s=np.ones(2))[2]
+    np.testing.assert_allclose(slides, np.exp(-((0.05 / np.array(SHAPES["stribeck_speed"])) ** 2)))
+    load = np.array([-20.0, 30.0])
+    np.testing.assert_allclose(true_law("presliding-load").breakaway(0.1, load)[-1], [20.0, 30.0])
 
 
 def test_the_law_that_made_the_data_predicts_best():

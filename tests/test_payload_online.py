@@ -13,6 +13,7 @@ from steelyard.identification import friction_law, identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
+from steelyard.robot.drive import Transmission
 from steelyard.torque import weigh
 from steelyard.torque.online import (
     OnlineEstimator,
@@ -21,10 +22,9 @@ from steelyard.torque.online import (
     OnlineState,
 )
 from steelyard.torque.online.advice import best_motion
+from steelyard.torque.online.change import Creep
 from steelyard.torque.online.factor import inverse_factor, restarted, solved
-from steelyard.torque.online.friction import Creep
-from steelyard.torque.online.noise import slow_noise
-from steelyard.torque.online.spread import Spread
+from steelyard.torque.online.noise import Spread, slow_noise
 from steelyard.torque.online.state import Counts
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
@@ -331,15 +331,14 @@ def test_friction_of_slow_drives_adds_what_a_torque_of_that_size_would(coupled):
     rng = np.random.default_rng(4)
     n, k = 3, 5
     std, weights, v = rng.uniform(1, 2, n), rng.uniform(1, 3, n), rng.normal(size=(k, n))
-    U = np.eye(n) + np.triu(rng.normal(size=(n, n)), 1) if coupled else None
+    U = np.eye(n) + (np.triu(rng.normal(size=(n, n)), 1) if coupled else 0.0)
     payload = rng.normal(size=(k, n, 4))
-    pull = Creep(std, 0.3, weights, U).pull(payload, v)
-    mixing = np.eye(n) if U is None else U
+    pull = Creep(std, 0.3, weights, Transmission(U)).pull(payload, v)
     for drive in range(n):
-        speed = v @ mixing[drive]
+        speed = v @ U[drive]
         for direction in (1, -1):
             size = std[drive] * np.minimum(1.0, 0.3 / np.abs(speed)) * (np.sign(speed) == direction)
-            torque = size[:, None] * mixing[drive] * weights  # of the joints, over their noise
+            torque = size[:, None] * U[drive] * weights  # of the joints, over their noise
             expected = np.tensordot(payload, torque, axes=([0, 1], [0, 1]))
             np.testing.assert_allclose(pull[:, 2 * drive + (direction < 0)], expected, atol=1e-12)
 

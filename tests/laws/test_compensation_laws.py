@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.control.compensation import Compensator, loaded_robot, torque_change
+from steelyard.control.compensation import Compensator, loaded_robot
 from steelyard.identification import friction_law, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -93,14 +93,14 @@ def test_a_payload_adds_its_own_inverse_dynamics(models, name):
     difference = with_links.inverse_dynamics(q, v, a) - model.robot.inverse_dynamics(q, v, a)
     more = Compensator(model, load).batch(q, v, a).total - model.torque(q, v, a)
     np.testing.assert_allclose(more, difference, atol=1e-8)
-    np.testing.assert_allclose(torque_change(model, load, q, v, a).total, difference, atol=1e-8)
+    np.testing.assert_allclose(Compensator(model, load).payload_torque(q, v, a).total, difference, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["load", "presliding-load", "coupled"])
 def test_friction_that_knows_the_load_grows_with_the_payload(models, name):
     model = models[name]
     q, v, a = motion(model.robot, 6)
-    change = torque_change(model, body(), q, v, a)
+    change = Compensator(model, body()).payload_torque(q, v, a)
     empty, full = (Compensator(model, load).batch(q, v, a) for load in (None, body()))
     np.testing.assert_allclose(change.total, full.total - empty.total, atol=1e-8)
     assert np.abs(change.friction).max() > 1e-4
@@ -179,7 +179,7 @@ def test_uncertainty_is_that_of_many_payloads(models, name, rng):
     size = 0.05 if name == "power" else 0.001  # small beside the kink of |L| where a gear carries nothing
     root = size * rng.normal(size=(10, 10)) * np.array([0.3, *[0.03] * 3, *[0.01] * 6])[:, None]
     load = Payload(body(), body(), root @ root.T, np.ones(model.robot.n), Verdict("drawn"))
-    change = torque_change(model, load, q, v, a)
+    change = Compensator(model, load).payload_torque(q, v, a)
     base = model.robot.payload_regressor(q, v, a)
     draws = load.body.vector + rng.normal(size=(4000, 10)) @ root.T
     if name == "power":
