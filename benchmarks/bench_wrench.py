@@ -35,7 +35,6 @@ from steelyard.wrist import (
     WrenchSamples,
     WristSensor,
     find_postures,
-    payload_at_rest,
     samples_from_imu,
     samples_from_joints,
     samples_from_pose,
@@ -338,7 +337,7 @@ def real() -> Iterator[Figure]:
     for name in ("run1", "run3"):
         samples = panda(name)
         runs[name] = weigh_dynamic(samples)
-        still = payload_at_rest(weigh_static(moving_postures(samples, 10)))
+        still = weigh_static(moving_postures(samples, 10)).payload()
         for kind, payload in (("with", runs[name]), ("without", still)):
             force = detrend(contact_force(payload, samples).external[:, :3], axis=0)
             rms = float(np.sqrt((force**2).sum(axis=1).mean()))

@@ -24,7 +24,6 @@ from steelyard.wrist import (
     WrenchRecording,
     WristSensor,
     find_postures,
-    payload_at_rest,
     samples_from_joints,
     weigh_dynamic,
     weigh_static,
@@ -139,7 +138,7 @@ def wrench() -> Page:
 
 def at_rest() -> Page:
     static, _, _ = wrench_parts()
-    return wrench_page(payload_at_rest(static), None, static, doubtful=True, settings=SETTINGS)
+    return wrench_page(static.payload(), None, static, settings=SETTINGS)
 
 
 def contact() -> Page:

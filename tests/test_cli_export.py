@@ -12,7 +12,6 @@ from steelyard.cli.output import complain
 from steelyard.errors import SteelyardError
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.io.wrench import write_wrench_payload
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
@@ -38,7 +37,17 @@ def sensed(T):
     full[:10, :10] = SPREAD
     drift, two, six = [4.0, -2.0, 6.0, 0.2, -0.3, 0.1], np.zeros(2), np.zeros(6)
     return WrenchPayload(
-        body, body, drift, two, [0, 0, -9.81], full, six, six, six, T_flange_sensor=T, status=GOOD.sentence
+        body,
+        body,
+        verdict=GOOD,
+        full_covariance=full,
+        noise=six,
+        drift=drift,
+        inclination=two,
+        nominal_gravity=[0, 0, -9.81],
+        trend=six,
+        trend_std=six,
+        T_flange_sensor=T,
     )
 
 
@@ -50,7 +59,7 @@ def folder(tmp_path_factory):
     Payload(BODY, BODY, 400 * SPREAD, np.ones(6), GOOD).save(path / "doubtful.json")
     T = np.eye(4)
     T[2, 3] = 0.04
-    write_wrench_payload(sensed(T), path / "sensor.json")
+    sensed(T).save(path / "sensor.json")
     robot = load_robot("ur10")
     q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.02))
     tau = robot.torque(q, v, a) + 0.05 * np.random.default_rng(3).normal(size=q.shape)

@@ -45,7 +45,7 @@ def sensed(T=None, inertia=INERTIA, **changes):
         "trend": np.zeros(6),
         "trend_std": np.zeros(6),
         "T_flange_sensor": np.eye(4) if T is None else T,
-        "status": GOOD.sentence,
+        "verdict": GOOD,
     }
     return WrenchPayload(body, body, **(fields | changes))
 
@@ -55,8 +55,9 @@ def point():
     spread = np.zeros((18, 18))
     spread[:4, :4] = np.diag(STD[:4] ** 2)
     spread[range(4, 10), range(4, 10)] = np.inf
-    status = "postures at rest say nothing about the inertia; 8 postures"
-    return sensed(inertia=np.zeros((3, 3)), full_covariance=spread, status=status)
+    words = "postures at rest say nothing about the inertia"
+    verdict = Verdict("8 postures", (Doubt(DoubtKind.NOT_EXCITED, words, blocks=False),))
+    return sensed(inertia=np.zeros((3, 3)), full_covariance=spread, verdict=verdict)
 
 
 @pytest.mark.parametrize("to", EXPORTS)

@@ -11,12 +11,12 @@ from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.io.wrench import (
     read_sensor,
-    read_wrench_payload,
     read_wrench_recording,
     write_contact_force,
-    write_wrench_payload,
 )
+from steelyard.payload import Payload
 from steelyard.report.wrench import contact_picture
+from steelyard.verdict import Verdict
 from steelyard.wrist import WrenchPayload, WrenchSamples, WristSensor
 from steelyard.wrist.regressor import features, tilted_gravity, wrench_regressor
 
@@ -31,15 +31,15 @@ def payload(rng):
     return WrenchPayload(
         BODY,
         BODY,
-        DRIFT,
-        TILT,
-        np.array([0.0, 0.0, -9.81]),
-        half @ half.T,
-        np.full(6, 0.1),
-        np.zeros(6),
-        np.ones(6),
+        drift=DRIFT,
+        inclination=TILT,
+        nominal_gravity=np.array([0.0, 0.0, -9.81]),
+        full_covariance=half @ half.T,
+        noise=np.full(6, 0.1),
+        trend=np.zeros(6),
+        trend_std=np.ones(6),
         method="test",
-        status="known",
+        verdict=Verdict("known"),
         made_by=("by hand",),
     )
 
@@ -180,29 +180,47 @@ def test_a_payload_goes_through_a_file_with_every_field(payload, tmp_path):
     full = payload.full_covariance.copy()
     full[5, 5] = np.inf
     written = replace(payload, full_covariance=full, trend=np.full(6, np.nan))
-    write_wrench_payload(written, tmp_path / "payload.json")
-    back = read_wrench_payload(tmp_path / "payload.json")
+    written.save(tmp_path / "payload.json")
+    back = WrenchPayload.load(tmp_path / "payload.json")
     for item in fields(WrenchPayload):
         one, other = getattr(written, item.name), getattr(back, item.name)
         if isinstance(one, np.ndarray):
             np.testing.assert_array_equal(one, other)
+        elif isinstance(one, InertialParameters):
+            np.testing.assert_array_equal(one.vector, other.vector)
+            assert one.frame == other.frame
         else:
             assert one == other
 
 
+def test_a_payload_of_a_sensor_is_a_payload(payload):
+    assert str(payload).startswith("4.000 +- ")
+    assert "in frame 'sensor'" in str(payload)
+    np.testing.assert_array_equal(payload.covariance, payload.full_covariance[:10, :10])
+    assert not payload.covariance.flags.writeable
+    names = [x.name for x in payload.quantities]
+    assert names[0] == "mass"
+    assert names[-3:] == ["zero drift tz", "tilt of the base U", "tilt of the base V"]
+    assert "zero drift fx" in payload._repr_html_()
+    both = payload.together_with(payload)
+    assert both.mass == pytest.approx(8.0)
+    np.testing.assert_allclose(both.covariance, 2 * payload.covariance)
+    assert type(both) is Payload
+
+
 def test_payload_files_that_are_none(tmp_path):
-    with pytest.raises(UnreadableFile, match="no such file"):
-        read_wrench_payload(tmp_path / "nothing.json")
+    with pytest.raises(UnreadableFile, match=r"cannot read .*: No such file"):
+        WrenchPayload.load(tmp_path / "nothing.json")
     path = tmp_path / "x.json"
     path.write_text("{")
-    with pytest.raises(UnreadableFile, match="it is no JSON file"):
-        read_wrench_payload(path)
+    with pytest.raises(UnreadableFile, match="is not JSON"):
+        WrenchPayload.load(path)
     path.write_text("{}")
-    with pytest.raises(UnreadableFile, match="it is no payload of a wrist sensor"):
-        read_wrench_payload(path)
-    path.write_text('{"format": "steelyard wrench payload 1"}')
-    with pytest.raises(UnreadableFile, match="it is damaged"):
-        read_wrench_payload(path)
+    with pytest.raises(UnreadableFile, match="is not a wrist payload file of steelyard"):
+        WrenchPayload.load(path)
+    path.write_text('{"steelyard": "wrist payload", "version": 2}')
+    with pytest.raises(UnreadableFile, match="is not a whole wrist payload file"):
+        WrenchPayload.load(path)
 
 
 def test_a_contact_is_written_and_drawn(payload, tmp_path):

@@ -10,6 +10,7 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
+from steelyard.verdict import DoubtKind
 from steelyard.wrist import (
     WrenchRecording,
     WristSensor,
@@ -54,7 +55,7 @@ def test_an_inertial_unit_gives_all_ten(rng):
     payload = weigh_dynamic(samples_from_imu(turning(rng)), tilt=False)
     np.testing.assert_allclose(payload.body.vector, BODY.vector, atol=6 * payload.std.max())
     assert payload.body.mass == pytest.approx(3.0, abs=0.01)
-    assert "all ten parameters were estimated, and a real body can have them" in payload.status
+    assert "all ten parameters were excited, and a real body can have them" in payload.status
     body, covariance = payload.in_flange()
     assert body.frame == "flange"
     np.testing.assert_allclose(covariance, payload.covariance)
@@ -69,9 +70,20 @@ def test_a_pose_gives_all_ten_causally(rng):
 
 def test_a_drift_that_moves_in_motion_is_told(rng):
     payload = weigh_dynamic(samples_from_imu(turning(rng, trend=0.2)), tilt=False)
-    assert payload.status.startswith("the zero drift moves during the run, fy0 by 12")
+    assert payload.status.startswith("do not use this: the zero drift moves during the run, fy by 12")
+    assert [doubt.kind for doubt in payload.verdict.blocking] == [DoubtKind.DRIFT_MOVES]
     assert payload.trend[1] == pytest.approx(0.2, rel=0.05)
     assert payload.body.mass == pytest.approx(3.0, abs=0.01)
+
+
+def test_a_sensor_that_carries_nothing_is_doubted(rng):
+    recording = turning(rng)
+    drift = np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.1])
+    empty = replace(recording, wrench=drift + 0.02 * rng.normal(size=recording.wrench.shape))
+    payload = weigh_dynamic(samples_from_imu(empty), tilt=False)
+    assert [doubt.kind for doubt in payload.verdict.blocking] == [DoubtKind.NOTHING_CARRIED]
+    assert "the sensor carries nothing, or too little to weigh" in payload.status
+    np.testing.assert_allclose(payload.drift, drift, atol=0.05)
 
 
 def test_a_wrong_sign_in_motion_is_a_negative_mass(rng):

@@ -8,13 +8,13 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.errors import InvalidRecording, InvalidRobot
 from steelyard.inertia import InertialParameters
+from steelyard.verdict import DoubtKind
 from steelyard.wrist import (
     Postures,
     RestRule,
     WrenchRecording,
     WristSensor,
     find_postures,
-    payload_at_rest,
     weigh_static,
 )
 from steelyard.wrist.regressor import tilted_gravity, wrench_regressor
@@ -98,12 +98,15 @@ def test_rest_is_found_in_a_continuous_recording(rng):
     low, high = found.interval(0.9999).T
     assert ((low < TRUTH) & (high > TRUTH)).all()
     assert np.isfinite(found.trend).all()
+    assert found.verdict.ok
     assert "well spread" in found.status
 
 
 def test_a_drift_that_moves_is_told_and_not_averaged(rng):
     found = weigh_static(find_postures(continuous(rng, trend=0.05, noise=0.02)))
-    assert "the zero drift moves during the run, fz0 by 2.99 a minute" in found.status
+    assert "the zero drift moves during the run, fz by 2.99 N per minute" in found.status
+    assert [doubt.kind for doubt in found.verdict.blocking] == [DoubtKind.DRIFT_MOVES]
+    assert not found.payload().verdict.ok
     assert found.trend[2] == pytest.approx(0.05, rel=0.05)
     assert found.mass == pytest.approx(5.0, abs=0.01)
 
@@ -147,6 +150,8 @@ def test_postures_that_are_alike_are_told_and_one_to_add(rng):
     angles = np.linspace(0, 5, 6)  # gravity stays in the x-z plane of the sensor
     flat = Rotation.from_rotvec(np.outer(angles, [0, 1, 0])).as_matrix()
     found = weigh_static(find_postures(table(rng, R=flat, gravity_base=UPRIGHT, noise=0.02)))
+    assert found.verdict.has(DoubtKind.POSTURES_TOO_ALIKE)
+    assert not found.verdict.ok
     assert "too alike" in found.status
     assert "(0.0, -1.0, 0.0) of the sensor frame" in found.status
     assert not np.isfinite(found.std[5]) or found.std[5] > 1.0
@@ -206,9 +211,12 @@ def test_refusals_of_the_static_stage(rng):
 
 
 def test_a_payload_at_rest_says_that_it_knows_no_inertia(rng):
-    payload = payload_at_rest(weigh_static(find_postures(table(rng, noise=0.01))))
+    payload = weigh_static(find_postures(table(rng, noise=0.01))).payload()
     assert not payload.knows_inertia
     assert np.isinf(payload.std[4:]).all()
     assert payload.body.mass == pytest.approx(5.0, abs=0.01)
-    assert payload.status.startswith("postures at rest say nothing about the inertia; 12 postures")
+    assert payload.status.startswith("12 postures, well spread; all twelve numbers are determined; nothing")
+    assert payload.status.endswith("Izz: postures at rest say nothing about the inertia")
+    assert payload.verdict.ok
+    assert payload.verdict.has(DoubtKind.NOT_EXCITED)
     assert isinstance(find_postures(table(rng)), Postures)

@@ -41,13 +41,13 @@ def command(
     from steelyard.io.wrench import (
         SensorDescription,
         read_sensor,
-        read_wrench_payload,
         write_contact_force,
     )
     from steelyard.report.wrench import contact_picture
     from steelyard.robot import load_robot
+    from steelyard.wrist import WrenchPayload
 
-    load = read_wrench_payload(payload)
+    load = WrenchPayload.load(payload)
     about = SensorDescription() if sensor is None else read_sensor(sensor)
     arm = None if robot is None else load_robot(robot)
     yaw = _yaw(load.T_flange_sensor, about.sensor.T_flange_sensor)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, urdf, mjcf, ft-yaml"
+_KINDS = {"payload": "payload", "wrist payload": "sensor", "model": "model"}
 _MADE_BY = {
     "payload": "steelyard weigh -o",
     "sensor": "steelyard weigh-ft -o",
@@ -198,13 +199,13 @@ def _arm(
 
 
 def _read_payload(file: Path) -> Payload | WrenchPayload:
-    from steelyard.io.wrench import read_wrench_payload
     from steelyard.payload import Payload
+    from steelyard.wrist import WrenchPayload
 
     kind = _kind(file)
     if kind == "model":
         raise UnreadableFile(f"{file} is a model of an arm, not a payload; weigh one with steelyard weigh -o")
-    return Payload.load(file) if kind == "payload" else read_wrench_payload(file)
+    return (Payload if kind == "payload" else WrenchPayload).load(file)
 
 
 def _kind(file: Path) -> str:
@@ -216,11 +217,9 @@ def _kind(file: Path) -> str:
     except ValueError as error:
         raise UnreadableFile(f"{file} is not JSON: {error}") from error
     held = content if isinstance(content, dict) else {}
-    if held.get("steelyard") in ("payload", "model"):
-        return str(held["steelyard"])
-    if "wrench payload" in str(held.get("format")):
-        return "sensor"
-    says = held.get("steelyard") or held.get("format")
+    says = held.get("steelyard")
+    if says in _KINDS:
+        return _KINDS[says]
     what = f"it says '{says}'" if says else "it does not say what it is"
     made = "; ".join(f"a {kind} by {verb}" for kind, verb in _MADE_BY.items())
     raise UnreadableFile(f"{file} holds neither a payload nor a model ({what}); they are made so: {made}")

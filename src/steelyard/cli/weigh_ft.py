@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from steelyard.wrist import StaticWeight, WrenchPayload, WrenchRecording, WrenchSamples
 
 
-_BAD = ("do not trust", " postures say nothing about", "too alike", "the zero drift moves")
-
-
 class Rig(NamedTuple):
     """What stands behind a recording: the arm, the sensor, and what the user says of a foreign file."""
 
@@ -52,9 +49,9 @@ def command(
     as_json: JsonFlag = False,
 ) -> None:
     """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
-    from steelyard.io.wrench import SensorDescription, read_sensor, write_wrench_payload
+    from steelyard.io.wrench import SensorDescription, read_sensor
     from steelyard.robot import load_robot
-    from steelyard.wrist import payload_at_rest, weigh_dynamic
+    from steelyard.wrist import weigh_dynamic
     from steelyard.wrist.estimators import ESTIMATORS
 
     if static is None and dynamic is None:
@@ -78,20 +75,19 @@ def command(
             drift_again=drift_again,
         )
     elif at_rest is not None:
-        payload = payload_at_rest(at_rest, turned_frame(about, turned))
+        payload = at_rest.payload(turned_frame(about, turned))
     if output is not None:
-        write_wrench_payload(payload, output)
-    bad = any(words in payload.status for words in _BAD)
+        payload.save(output)
     if report is not None:
         from steelyard.report.wrench_page import wrench_page
 
         settings = run_settings(ctx, [robot, static, dynamic, sensor])
-        write_report(wrench_page(payload, samples, at_rest, doubtful=bad, settings=settings), report)
+        write_report(wrench_page(payload, samples, at_rest, settings=settings), report)
     if as_json:
         print_json(_facts(payload, at_rest, output) | {"report": None if report is None else str(report)})
     else:
         _show(payload, at_rest, {"Payload": output, "Report": report})
-    if bad:
+    if not payload.verdict.ok:
         raise typer.Exit(1)
 
 
@@ -145,65 +141,49 @@ def _gravity(arm: RobotModel | None, about: SensorDescription) -> Any:
 
 
 def _at_rest(path: Path, rig: Rig, gravity: Any, *, level: bool) -> tuple[StaticWeight, float]:
-    """What the postures tell, and the yaw of the sensor that they showed."""
+    """What the postures say, and the yaw of the sensor that they showed."""
     from steelyard.wrist import find_postures, weigh_static
 
     sensor = rig.about.sensor
     axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]
     postures = find_postures(read(path, rig))
-    told = weigh_static(postures, gravity_base=gravity, tilt=not level, yaw_axis=axis)
-    return told, told.yaw
+    found = weigh_static(postures, gravity_base=gravity, tilt=not level, yaw_axis=axis)
+    return found, found.yaw
 
 
 def _show(payload: WrenchPayload, static: StaticWeight | None, files: dict[str, Path | None]) -> None:
-    from steelyard.inertia import PARAMETER_NAMES
-
-    rows = [("mass", payload.body.mass, payload.std[0], "kg")]
-    for i, axis in enumerate("xyz"):
-        rows.append((f"centre of mass {axis}", 1e3 * payload.body.com[i], 1e3 * payload.com_std[i], "mm"))
-    for i in range(4, 10):
-        if payload.knows_inertia:
-            rows.append((PARAMETER_NAMES[i], payload.body.vector[i], payload.std[i], "kg m^2"))
-    for i, axis in enumerate(("fx", "fy", "fz", "tx", "ty", "tz")):
-        unit = "N" if i < 3 else "Nm"
-        rows.append((f"zero drift {axis}", payload.drift[i], payload.drift_std[i], unit))
-    for i, name in enumerate("UV"):
-        degrees = np.degrees([payload.inclination[i], payload.inclination_std[i]])
-        rows.append((f"tilt of the base {name}", *degrees, "degree"))
-    cells = [(name, f"{x:.4f}", f"{1.96 * std:.4f}", unit) for name, x, std, unit in rows]
+    cells = [
+        (x.name, f"{x.value:.4f}", f"{x.half_width:.4f}", x.unit)
+        if np.isfinite(x.std)
+        else (x.name, "unknown", "", x.unit)
+        for x in payload.quantities
+    ]
     print_table(
         "What the sensor carries, in the sensor frame (95 % intervals)", ("", "value", "+-", "unit"), cells
     )
+    print()
     if static is not None:
         notes = "".join(f"; {note}" for note in static.postures.notes)
-        print(f"\nAt rest: {len(static.postures)} postures{notes}.")
-        print(f"{static.status[0].upper()}{static.status[1:]}.")
+        print(f"At rest: {len(static.postures)} postures{notes}.")
+        if payload.knows_inertia:
+            print(static.verdict)
         if static.yaw_std > 0:
             turn, std = np.degrees([static.yaw, static.yaw_std])
             print(f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f} degrees.")
-    print(f"{payload.status[0].upper()}{payload.status[1:]}.")
+    print(payload.verdict)
     for what, path in files.items():
         if path is not None:
             print(f"{what}: {path}")
 
 
 def _facts(payload: WrenchPayload, static: StaticWeight | None, output: Path | None) -> dict[str, Any]:
-    facts = {
-        "mass": payload.body.mass,
-        "mass_std": payload.std[0],
-        "com": payload.body.com,
-        "com_std": payload.com_std,
-        "vector": payload.body.vector,
-        "std": payload.std,
-        "frame": payload.body.frame,
-        "drift": payload.drift,
+    facts = payload.to_dict() | {
         "drift_std": payload.drift_std,
         "inclination_degrees": np.degrees(payload.inclination),
         "inclination_std_degrees": np.degrees(payload.inclination_std),
         "residual_rms": payload.noise,
         "drift_trend": payload.trend,
         "drift_trend_std": payload.trend_std,
-        "method": payload.method,
         "status": payload.status,
         "output": None if output is None else str(output),
     }
@@ -212,6 +192,7 @@ def _facts(payload: WrenchPayload, static: StaticWeight | None, output: Path | N
             "postures": len(static.postures),
             "notes": list(static.postures.notes),
             "status": static.status,
+            "verdict": static.verdict.to_dict(),
             "mass": static.mass,
             "com": static.com,
             "yaw_degrees": np.degrees(static.yaw),

@@ -1,4 +1,4 @@
-"""Files of wrist sensors: what a sensor is (TOML), what it measured without a robot, what it weighed (JSON).
+"""Files of wrist sensors: what a sensor is (TOML), what it measured without a robot, what touched it.
 
     description = read_sensor("sensor.toml")
     recording = read_wrench_recording("log.csv", description)
@@ -10,8 +10,6 @@ quaternion. Nothing is guessed. See docs/wrench.md for every key.
 from __future__ import annotations
 
 import csv
-import json
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,11 +22,9 @@ from scipy.spatial.transform import Rotation
 from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
 from steelyard.errors import SteelyardError, UnreadableFile
-from steelyard.inertia import InertialParameters
 from steelyard.io.binary import pyarrow
 from steelyard.io.recordings import file_kind
 from steelyard.saved import replacing
-from steelyard.wrist.payload import WrenchPayload
 from steelyard.wrist.recording import WrenchRecording, WristSensor
 
 _KEYS = {
@@ -45,11 +41,6 @@ _COLUMNS = {
     "angular_velocity": 3,
     "temperature": 1,
 }
-_FORMAT = "steelyard wrench payload 1"
-_ARRAYS = (
-    "drift", "inclination", "nominal_gravity", "full_covariance", "noise", "trend", "trend_std",
-    "T_flange_sensor",
-)  # fmt: skip
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
@@ -153,58 +144,6 @@ def read_wrench_recording(path: str | Path, description: SensorDescription) -> W
         timed=not description.postures,
         source=path.name,
     )
-
-
-def write_wrench_payload(payload: WrenchPayload, path: str | Path) -> None:
-    """Write a weighed payload as JSON, with every field.
-
-    Args:
-        payload: what was weighed
-        path: the file, made or replaced
-    """
-    content: dict[str, Any] = {
-        "format": _FORMAT,
-        "body": payload.body.vector.tolist(),
-        "unconstrained": payload.unconstrained.vector.tolist(),
-        "frame": payload.body.frame,
-        "method": payload.method,
-        "status": payload.status,
-        "made_by": list(payload.made_by),
-    }
-    content |= {name: _without_infinity(getattr(payload, name).tolist()) for name in _ARRAYS}
-    with replacing(Path(path)) as part:
-        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def read_wrench_payload(path: str | Path) -> WrenchPayload:
-    """The payload in a file that `write_wrench_payload` wrote.
-
-    Args:
-        path: a JSON file
-    """
-    path = Path(path)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UnreadableFile(f"{path}: it is no JSON file: {error}") from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise UnreadableFile(
-            f"{path}: it is no payload of a wrist sensor; make one with steelyard weigh-ft -o"
-        )
-    try:
-        arrays: dict[str, Any] = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
-        bodies = [
-            InertialParameters.from_vector(content[name], content["frame"])
-            for name in ("body", "unconstrained")
-        ]
-        words = {name: content[name] for name in ("method", "status", "made_by")}
-    except (KeyError, ValueError, TypeError) as error:
-        raise UnreadableFile(f"{path}: it is damaged: {error}") from error
-    covariance = arrays["full_covariance"]
-    covariance[np.isnan(covariance)] = np.inf
-    return WrenchPayload(body=bodies[0], unconstrained=bodies[1], **arrays, **words)
 
 
 def write_contact_force(contact: ContactForce, path: str | Path) -> None:
@@ -319,9 +258,3 @@ def _orientation(arrays: Mapping[str, Array], description: SensorDescription, pa
     else:
         return None
     return R if description.quaternion_of == "base_from_sensor" else np.asarray(R.transpose(0, 2, 1))
-
-
-def _without_infinity(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_infinity(item) for item in value]
-    return value if math.isfinite(value) else None

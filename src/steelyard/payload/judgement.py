@@ -41,6 +41,7 @@ class Evidence:
         fixed: names of the numbers that were given
         contradiction: how far loaded data move the empty arm, RMS in its standard deviations
         doubts: what else speaks against the estimate
+        beyond_empty_arm: whether it is what the arm carries beyond a model, and not all that a sensor feels
         look_for_body: whether to look for the nearest real body, which takes much longer than a sample
     """
 
@@ -51,6 +52,7 @@ class Evidence:
     fixed: tuple[str, ...] = ()
     contradiction: float = 0.0
     doubts: Sequence[Doubt] = ()
+    beyond_empty_arm: bool = True
     look_for_body: bool = True
 
 
@@ -128,17 +130,16 @@ def _about_mass(evidence: Evidence) -> Doubt | None:
     """A doubt about a mass that is none."""
     mass, half = evidence.plain.mass, HALF_WIDTH * float(np.sqrt(evidence.covariance[0, 0]))
     if abs(mass) < half:
-        words = (
-            f"{mass:.3g} +- {half:.3g} kg cannot be told from nothing; the arm carries what it did when it"
-            " was identified, or too little more to weigh"
-        )
+        meaning = "the sensor carries nothing, or too little to weigh"
+        if evidence.beyond_empty_arm:
+            meaning = "the arm carries what it did when it was identified, or too little more to weigh"
+        words = f"{mass:.3g} +- {half:.3g} kg cannot be told from nothing; {meaning}"
         return Doubt(DoubtKind.NOTHING_CARRIED, words)
     if mass <= 0:
-        words = (
-            f"the mass is {mass:.4g} kg; is the model that of the empty arm, and was the load taken after it"
-            " was identified?"
-        )
-        return Doubt(DoubtKind.NEGATIVE_MASS, words)
+        check = "is the sign of the wrench the stated one?"
+        if evidence.beyond_empty_arm:
+            check = "is the model that of the empty arm, and was the load taken after it was identified?"
+        return Doubt(DoubtKind.NEGATIVE_MASS, f"the mass is {mass:.4g} kg; {check}")
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -64,6 +64,7 @@ class Payload:
     verdict: Verdict
     method: str = "direct"
     gain_error: Array | None = None
+    _KIND: ClassVar[str] = "payload"
 
     def __post_init__(self) -> None:
         freeze(self, "covariance", "noise", "gain_error")
@@ -187,7 +188,7 @@ class Payload:
         }
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Payload:
+    def from_dict(cls, content: dict[str, Any]) -> Self:
         """The payload that `to_dict` has written.
 
         Args:
@@ -206,15 +207,15 @@ class Payload:
 
     def save(self, path: str | Path) -> None:
         """Writes the payload to a JSON file."""
-        saved.save(self.to_dict(), "payload", path, version=_VERSION)
+        saved.save(self.to_dict(), self._KIND, path, version=_VERSION)
 
     @classmethod
-    def load(cls, path: str | Path) -> Payload:
+    def load(cls, path: str | Path) -> Self:
         """The payload in a JSON file that `save` wrote.
 
         Args:
             path: of the file
         """
-        content = saved.load(path, "payload", version=_VERSION)
-        with saved.reading(path, "payload"):
+        content = saved.load(path, cls._KIND, version=_VERSION)
+        with saved.reading(path, cls._KIND):
             return cls.from_dict(content)

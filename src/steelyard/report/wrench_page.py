@@ -23,7 +23,6 @@ def wrench_page(
     samples: WrenchSamples | None = None,
     static: StaticWeight | None = None,
     *,
-    doubtful: bool = False,
     settings: Mapping[str, str] | None = None,
 ) -> Page:
     """The page of a payload weighed with a wrist sensor.
@@ -31,8 +30,7 @@ def wrench_page(
     Args:
         payload: what was weighed
         samples: of the motion it was weighed with, to draw
-        static: what postures at rest told
-        doubtful: whether its status is a warning
+        static: the answer of postures at rest
         settings: every setting, version and input digest, by name
     """
     sections = [_body_section(payload), _zero_section(payload)]
@@ -43,7 +41,7 @@ def wrench_page(
     if payload.knows_inertia:
         sections.append(excited_section(payload.body, payload.std))
     answer = mass_answer(payload.body, payload.std, payload.com_std, payload.status)
-    doubts = [sentence(payload.status)] if doubtful else []
+    doubts = [] if payload.verdict.ok else [sentence(payload.status)]
     return Page("What the wrist sensor carries", answer, sections, settings or {}, doubts)
 
 

@@ -2,7 +2,7 @@
 
 from steelyard.wrist.dynamic import weigh_dynamic
 from steelyard.wrist.kalman import PoseKalmanFilter, samples_from_pose
-from steelyard.wrist.payload import WrenchPayload, payload_at_rest
+from steelyard.wrist.payload import WrenchPayload
 from steelyard.wrist.recording import WrenchRecording, WristSensor
 from steelyard.wrist.rest import Postures, RestRule, find_postures
 from steelyard.wrist.samples import WrenchSamples, samples_from_imu, samples_from_joints
@@ -18,7 +18,6 @@ __all__ = [
     "WrenchSamples",
     "WristSensor",
     "find_postures",
-    "payload_at_rest",
     "samples_from_imu",
     "samples_from_joints",
     "samples_from_pose",

@@ -2,12 +2,12 @@
 
 The unknowns are theta = (phi, drift, U, V). With a static stage, its twelve numbers and their whole
 covariance are a prior, so that the uncertainty of drift and tilt is in the answer; estimators that do not
-weigh rows take drift and tilt as they are. Without one, all are estimated together. The tilt enters the
-wrench through u = R' g(U, V) - a; the columns of U and V are the derivatives there, and the problem is set
-up anew at each tilt until it stays.
+weigh samples take drift and tilt as they are. Without one, all are estimated together. The tilt enters the
+wrench through u = R' g(U, V) - a; the columns of U and V are the derivatives there, and the regression
+is set up anew at each tilt until it stays.
 
 **How noisy the wrench really is.** Errors in variables need the ratio of two noises, and a sensor's data
-sheet tells only one part of the wrench's: cables, hysteresis and cross-talk come on top. If it is taken too
+sheet states only one part of the wrench's: cables, hysteresis and cross-talk come on top. If it is taken too
 small, total least squares blames the motion for everything, and the inertia explodes. But the noise Sx of the
 motion alone is enough for a consistent answer,
 
@@ -28,16 +28,16 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload.physical import nearest_physical
+from steelyard.payload import Evidence, judge
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.payload import UNKNOWNS, WrenchPayload
+from steelyard.wrist.payload import WrenchPayload, drift_doubt
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist.regressor import checked_gravity, tilt_columns, tilted_gravity, wrench_slope
 from steelyard.wrist.samples import WrenchSamples
 from steelyard.wrist.static import StaticWeight
 
-_FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
-_SIGNIFICANT = 4.5
+_WEAK = 0.2  # of a typical moment of inertia: a larger standard deviation is worth knowing
 _TILTS = 6
 _ROUNDS = 6
 _KNOWN = 1.25  # times its variance: what the noise of the motion may explain
@@ -120,8 +120,8 @@ def weigh_dynamic(
     if 6 * len(samples) <= len(setting.free) + 6:
         raise InvalidSamples(f"{len(samples)} samples are too few for {len(setting.free)} unknowns")
     trend, trend_std = _trend(setting)
-    moves = bool((np.abs(trend) > _SIGNIFICANT * trend_std).any())
-    setting = replace(setting, drifting=moves)
+    moving_drift = drift_doubt(trend, trend_std)
+    setting = replace(setting, drifting=moving_drift is not None)
     noise = calibrated_wrench_covariance(setting.regression())
     setting = replace(setting, samples=replace(samples, wrench_covariance=noise))
     setting, fit = _solve(setting, estimator)
@@ -130,7 +130,26 @@ def weigh_dynamic(
             f"the load weighs {setting.value[0]:.3f} kg: the wrench has the other sign than stated; say"
             " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse)"
         )
-    return _answer(setting, fit, estimator, trend=trend, trend_std=trend_std, moves=moves)
+    full = np.zeros((18, 18))
+    count = len(setting.free)
+    full[np.ix_(setting.free, setting.free)] = fit.covariance[:count, :count]
+    plain = InertialParameters.from_vector(setting.value[:10], "sensor")
+    body, verdict = _judged(plain, full[:10, :10], moving_drift)
+    return WrenchPayload(
+        body,
+        plain,
+        verdict=verdict,
+        method=estimator.name,
+        noise=np.sqrt((fit.residual**2).mean(axis=0)),
+        full_covariance=full,
+        drift=setting.value[10:16],
+        inclination=setting.value[16:],
+        nominal_gravity=setting.nominal,
+        trend=trend,
+        trend_std=trend_std,
+        T_flange_sensor=samples.sensor.T_flange_sensor,
+        made_by=samples.made_by,
+    )
 
 
 def _setting(
@@ -235,63 +254,16 @@ def _trend(setting: _Setting) -> tuple[Array, Array]:
     return fit.value[-6:], np.sqrt(np.diag(fit.covariance)[-6:])
 
 
-def _answer(
-    setting: _Setting,
-    fit: WrenchFit,
-    estimator: WrenchEstimator,
-    *,
-    trend: Array,
-    trend_std: Array,
-    moves: bool,
-) -> WrenchPayload:
-    full = np.zeros((18, 18))
-    count = len(setting.free)
-    full[np.ix_(setting.free, setting.free)] = fit.covariance[:count, :count]
-    plain = InertialParameters.from_vector(setting.value[:10], "sensor")
-    body, status = _judged(plain, full[:10, :10])
-    if moves:
-        axis = int(np.abs(trend / trend_std).argmax())
-        status = (
-            f"the zero drift moves during the run, {UNKNOWNS[10 + axis]} by {60 * trend[axis]:.3g} a minute;"
-            f" the drift given is that in its middle. {status}"
-        )
-    samples = setting.samples
-    return WrenchPayload(
-        body=body,
-        unconstrained=plain,
-        drift=setting.value[10:16],
-        inclination=setting.value[16:],
-        nominal_gravity=setting.nominal,
-        full_covariance=full,
-        noise=np.sqrt((fit.residual**2).mean(axis=0)),
-        trend=trend,
-        trend_std=trend_std,
-        T_flange_sensor=samples.sensor.T_flange_sensor,
-        method=estimator.name,
-        status=status,
-        made_by=samples.made_by,
-    )
-
-
-def _judged(plain: InertialParameters, spread: Array) -> tuple[InertialParameters, str]:
-    """The body to answer with, and a sentence about it."""
-    std = np.sqrt(np.diag(spread))
-    body, distance = nearest_physical(plain, spread)
-    weak = [name for name, s in zip(PARAMETER_NAMES[4:], std[4:], strict=True) if s > 0.2 * _size(body)]
-    words = f"; the motion hardly excites {', '.join(weak)}" if weak else ""
-    if distance == 0.0:
-        return body, f"all ten parameters were estimated, and a real body can have them{words}"
-    if distance < _FAR:
-        return body, (
-            "all ten parameters were estimated; this is the nearest real body,"
-            f" {distance:.1f} standard deviations from the plain estimate{words}"
-        )
-    return plain, (
-        f"do not trust this: the nearest real body is {distance:.0f} standard deviations away;"
-        f" {plain.why_not_physical}"
-    )
-
-
-def _size(body: InertialParameters) -> float:
-    """A typical moment of inertia of the body, [kg m^2]."""
-    return float(np.trace(body.inertia) / 3)
+def _judged(
+    plain: InertialParameters, covariance: Array, moving_drift: Doubt | None
+) -> tuple[InertialParameters, Verdict]:
+    """The body to answer with, and the verdict on it."""
+    doubts = () if moving_drift is None else (moving_drift,)
+    unknown = ~np.isfinite(np.diag(covariance))
+    body, verdict = judge(Evidence(plain, covariance, unknown, doubts=doubts, beyond_empty_arm=False))
+    size = float(np.trace(body.inertia) / 3)
+    weak = np.array(PARAMETER_NAMES[4:])[np.sqrt(np.diag(covariance)[4:]) > _WEAK * size]
+    if weak.size and body.is_physical:
+        words = f"the motion hardly excites {', '.join(weak)}"
+        verdict = verdict.doubted(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
+    return body, verdict

@@ -4,78 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from steelyard.arrays import Array, freeze
 from steelyard.inertia import InertialParameters, frame_change_matrix
+from steelyard.payload import Payload, Quantity
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.regressor import tilt_columns, tilted_gravity, wrench_regressor
-from steelyard.wrist.static import StaticWeight
 
-UNKNOWNS = (
-    "m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz",
-    "fx0", "fy0", "fz0", "tx0", "ty0", "tz0", "U", "V",
+_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+_UNITS = ("N", "N", "N", "Nm", "Nm", "Nm")
+_SIGNIFICANT = 4.5  # standard deviations of one of six trends before a moving drift is believed
+_ARRAYS = (
+    "full_covariance", "noise", "drift", "inclination", "nominal_gravity", "trend", "trend_std",
+    "T_flange_sensor",
 )  # fmt: skip
-"""The order of the eighteen numbers: ten of the body, six zero drifts, two angles of the base."""
 
 
-@dataclass(frozen=True, eq=False)
-class WrenchPayload:
-    """A payload weighed by a wrist sensor.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class WrenchPayload(Payload):
+    """A payload weighed by a wrist sensor, in the sensor frame.
 
     Attributes:
-        body: the answer, in the sensor frame; physical where all ten numbers were excited
-        unconstrained: the plain estimate, in the sensor frame, which no real body may have
+        full_covariance: of eighteen numbers: ten of the body, six zero drifts, tilt U and V, (18, 18);
+            infinite where unknown, zero where taken as known
+        noise: root mean square of the residuals, (6,) [N, Nm]
         drift: what the sensor shows without a load, (6,) [N, Nm], in the sensor frame
         inclination: tilt U, V of the base, (2,) [rad]
         nominal_gravity: gravity without a tilt, (3,) [m/s^2], in the base frame
-        full_covariance: of the numbers in the order of `UNKNOWNS`, (18, 18); infinite where unknown, zero
-            where taken as known
-        noise: root mean square of the residuals, (6,) [N, Nm]
-        trend: how fast the zero drift moves, (6,) [N/s, Nm/s]; NaN where it cannot be told
+        trend: how fast the zero drift moves, (6,) [N/s, Nm/s]; NaN where unknown
         trend_std: its standard deviation, (6,)
         T_flange_sensor: the sensor in the flange frame, (4, 4)
-        method: how it was estimated, in words
-        status: how good it is, a sentence
-        made_by: how its samples were made, a sentence a step
+        made_by: how its samples were made, a sentence for each step
     """
 
-    body: InertialParameters
-    unconstrained: InertialParameters
+    covariance: Array = field(init=False)
+    full_covariance: Array
     drift: Array
     inclination: Array
     nominal_gravity: Array
-    full_covariance: Array
-    noise: Array
     trend: Array
     trend_std: Array
     T_flange_sensor: Array = field(default_factory=lambda: np.eye(4))
-    method: str = ""
-    status: str = ""
     made_by: Sequence[str] = ()
+    _KIND: ClassVar[str] = "wrist payload"
 
     def __post_init__(self) -> None:
-        freeze(
-            self, "drift", "inclination", "nominal_gravity", "full_covariance", "noise", "trend", "trend_std",
-            "T_flange_sensor",
-        )  # fmt: skip
+        object.__setattr__(self, "covariance", np.asarray(self.full_covariance, dtype=float)[:10, :10])
+        super().__post_init__()
+        freeze(self, *_ARRAYS)
         object.__setattr__(self, "made_by", tuple(self.made_by))
-
-    @property
-    def covariance(self) -> Array:
-        """Of the ten numbers of the body, (10, 10); infinite where unknown."""
-        return self.full_covariance[:10, :10]
-
-    @property
-    def std(self) -> Array:
-        """Standard deviation of the ten numbers of the body, (10,) [SI]."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)))
-
-    @property
-    def com_std(self) -> Array:
-        """Standard deviation of the centre of mass, (3,) [m]."""
-        slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
-        return np.asarray(np.sqrt(np.diag(slope @ self.covariance[:4, :4] @ slope.T)))
 
     @property
     def drift_std(self) -> Array:
@@ -124,31 +104,67 @@ class WrenchPayload:
         A = frame_change_matrix(self.T_flange_sensor)
         return self.body.in_frame(flange, self.T_flange_sensor), np.asarray(A @ self.covariance @ A.T)
 
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Mass, centre of mass, inertia, zero drift and tilt of the base, as people read them."""
+        rows = list(super().quantities)
+        for axis, x, std, unit in zip(_AXES, self.drift, self.drift_std, _UNITS, strict=True):
+            rows.append(Quantity(f"zero drift {axis}", float(x), float(std), unit))
+        for name, x, std in zip("UV", self.inclination, self.inclination_std, strict=True):
+            angle, error = np.degrees([x, std])
+            rows.append(Quantity(f"tilt of the base {name}", float(angle), float(error), "degree"))
+        return tuple(rows)
 
-def payload_at_rest(static: StaticWeight, T_flange_sensor: Array | None = None) -> WrenchPayload:
-    """The payload that postures at rest tell: mass and centre of mass; its inertia is that of a point.
+    def together_with(self, tool: Payload) -> Payload:
+        """The tool and this part as one load; the zero drift of the sensor is no part of it.
+
+        Args:
+            tool: in the sensor frame too
+        """
+        plain = Payload(self.body, self.unconstrained, self.covariance, self.noise, self.verdict, self.method)
+        return plain.together_with(tool)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything there is to know, as texts, numbers and arrays."""
+        return {
+            **super().to_dict(),
+            **{name: getattr(self, name) for name in _ARRAYS},
+            "made_by": list(self.made_by),
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Self:
+        """The payload that `to_dict` has written.
+
+        Args:
+            content: what it wrote
+        """
+        body, plain = (
+            InertialParameters.from_vector(content[name], content["frame"])
+            for name in ("vector", "unconstrained")
+        )
+        return cls(
+            body,
+            plain,
+            verdict=Verdict.from_dict(content["verdict"]),
+            method=content["method"],
+            made_by=content["made_by"],
+            **{name: np.array(content[name], dtype=float) for name in _ARRAYS},
+        )
+
+
+def drift_doubt(trend: Array, trend_std: Array) -> Doubt | None:
+    """A doubt where the zero of the sensor moves significantly.
 
     Args:
-        static: what they tell
-        T_flange_sensor: the sensor in the flange frame, (4, 4); the flange by default
+        trend: how fast it moves, (6,) [N/s, Nm/s]; NaN where unknown
+        trend_std: its standard deviation, (6,)
     """
-    point = InertialParameters.from_com(static.mass, static.com, np.zeros((3, 3)), "sensor")
-    full = np.zeros((18, 18))
-    known = [0, 1, 2, 3, *range(10, 18)]
-    full[np.ix_(known, known)] = static.covariance
-    full[range(4, 10), range(4, 10)] = np.inf
-    return WrenchPayload(
-        body=point,
-        unconstrained=point,
-        drift=static.drift,
-        inclination=static.inclination,
-        nominal_gravity=static.nominal_gravity,
-        full_covariance=full,
-        noise=np.sqrt((static.residual**2).mean(axis=0)),
-        trend=static.trend,
-        trend_std=static.trend_std,
-        T_flange_sensor=np.eye(4) if T_flange_sensor is None else T_flange_sensor,
-        method="postures at rest",
-        status=f"postures at rest say nothing about the inertia; {static.status}",
-        made_by=static.postures.notes,
+    if not (np.abs(trend) > _SIGNIFICANT * trend_std).any():
+        return None
+    axis = int(np.abs(trend / trend_std).argmax())
+    words = (
+        f"the zero drift moves during the run, {_AXES[axis]} by {60 * trend[axis]:.3g} {_UNITS[axis]} per"
+        " minute; the drift given is that in the middle of the run, measure it again before use"
     )
+    return Doubt(DoubtKind.DRIFT_MOVES, words)

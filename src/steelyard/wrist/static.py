@@ -29,6 +29,10 @@ from scipy.special import stdtrit
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Evidence, judge
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.wrist.payload import WrenchPayload, drift_doubt
 from steelyard.wrist.regressor import (
     checked_gravity,
     inclination,
@@ -42,7 +46,6 @@ from steelyard.wrist.rest import Postures, RestRule
 STATIC_NAMES = ("m", "mx", "my", "mz", "fx0", "fy0", "fz0", "tx0", "ty0", "tz0", "U", "V")
 """The order of the twelve numbers of the static stage."""
 
-_SIGNIFICANT = 4.5  # standard deviations of one of six trends before a moving drift is believed
 _ROUNDS = 30
 _STEPS = 50
 _RELATIVE_RANK = 1e-8
@@ -64,7 +67,7 @@ class StaticWeight:
         trend_std: its standard deviation, (6,)
         yaw: rotation of the sensor about the flange axis that was found, [rad]; 0 where it was known
         yaw_std: its standard deviation, [rad]
-        status: how good it is, a sentence
+        verdict: whether it may be used, and what speaks against it
     """
 
     value: Array
@@ -77,7 +80,7 @@ class StaticWeight:
     trend_std: Array
     yaw: float
     yaw_std: float
-    status: str
+    verdict: Verdict
 
     @property
     def mass(self) -> float:
@@ -88,12 +91,6 @@ class StaticWeight:
     def com(self) -> Array:
         """Centre of mass, (3,) [m], in the sensor frame."""
         return np.asarray(self.value[1:4] / self.value[0])
-
-    @property
-    def com_std(self) -> Array:
-        """Standard deviation of the centre of mass, (3,) [m]."""
-        slope = np.column_stack([-self.com, np.eye(3)]) / self.mass
-        return np.asarray(np.sqrt(np.diag(slope @ self.covariance[:4, :4] @ slope.T)))
 
     @property
     def drift(self) -> Array:
@@ -115,6 +112,11 @@ class StaticWeight:
         """Standard deviation of the twelve numbers, (12,)."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
+    @property
+    def status(self) -> str:
+        """The verdict as a sentence without a full stop."""
+        return self.verdict.sentence
+
     def interval(self, level: float = 0.95) -> Array:
         """Lower and upper end of the interval of each number, (12, 2).
 
@@ -123,6 +125,42 @@ class StaticWeight:
         """
         half = stdtrit(max(self.freedom, 1), 0.5 + level / 2) * self.std
         return np.column_stack([self.value - half, self.value + half])
+
+    def payload(self, T_flange_sensor: Array | None = None) -> WrenchPayload:
+        """Mass and centre of mass as a payload; its inertia is that of a point, and unknown.
+
+        Args:
+            T_flange_sensor: the sensor in the flange frame, (4, 4); the flange by default
+        """
+        point = InertialParameters.from_com(self.mass, self.com, np.zeros((3, 3)), "sensor")
+        full = np.zeros((18, 18))
+        known = [0, 1, 2, 3, *range(10, 18)]
+        full[np.ix_(known, known)] = self.covariance
+        full[range(4, 10), range(4, 10)] = np.inf
+        evidence = Evidence(
+            point,
+            full[:10, :10],
+            np.isinf(np.diag(full)[:10]),
+            expected="postures at rest say nothing about the inertia",
+            doubts=self.verdict.doubts,
+            beyond_empty_arm=False,
+        )
+        body, verdict = judge(evidence)
+        return WrenchPayload(
+            body,
+            point,
+            verdict=replace(verdict, summary=self.verdict.summary),
+            method="postures at rest",
+            noise=np.sqrt((self.residual**2).mean(axis=0)),
+            full_covariance=full,
+            drift=self.drift,
+            inclination=self.inclination,
+            nominal_gravity=self.nominal_gravity,
+            trend=self.trend,
+            trend_std=self.trend_std,
+            T_flange_sensor=np.eye(4) if T_flange_sensor is None else T_flange_sensor,
+            made_by=self.postures.notes,
+        )
 
 
 def weigh_static(
@@ -152,12 +190,12 @@ def weigh_static(
         chosen.require_plausible(nominal)
     best = _fit(model)
     trend = trend_std = np.full(6, np.nan)
-    moves = False
+    moving_drift = None
     if postures.timed and 6 * len(chosen) - model.p - 6 >= 6:
         moving = _fit(replace(model, drifting=True))
         trend, trend_std = moving.value[-6:], np.sqrt(np.diag(moving.covariance)[-6:])
-        moves = bool(np.abs(trend / trend_std).max() > _SIGNIFICANT)
-        best = moving if moves else best
+        moving_drift = drift_doubt(trend, trend_std)
+        best = best if moving_drift is None else moving
     value, covariance = model.twelve(best)
     yaw, yaw_std = model.yaw(best)
     return StaticWeight(
@@ -171,7 +209,7 @@ def weigh_static(
         trend_std,
         yaw,
         yaw_std,
-        _status(model, covariance, trend, moves=moves),
+        _verdict(chosen, nominal, covariance, moving_drift),
     )
 
 
@@ -184,19 +222,19 @@ def _how_long(postures: Postures) -> str:
     return f"A rest counts when the arm stands still for {lasts:.2g} s or longer: stop for 2 s each time. "
 
 
-def _status(model: _Model, covariance: Array, trend: Array, *, moves: bool) -> str:
-    N = len(model.postures)
-    words = model.postures.advice(model.nominal)
-    if not np.isfinite(np.diag(covariance)).all():
-        unknown = ", ".join(np.array(STATIC_NAMES)[~np.isfinite(np.diag(covariance))])
-        return f"{N} postures say nothing about {unknown}. {words}"
-    if moves:
-        axis = int(np.abs(trend / np.sqrt(np.diag(covariance)[4:10])).argmax())
-        return (
-            f"the zero drift moves during the run, {STATIC_NAMES[4 + axis]} by {60 * trend[axis]:.3g} a"
-            f" minute; the drift given is that in the middle of the run, measure it again before use. {words}"
-        ).strip()
-    return words or f"{N} postures, well spread; all twelve numbers are determined"
+def _verdict(postures: Postures, nominal: Array, covariance: Array, moving_drift: Doubt | None) -> Verdict:
+    doubts = []
+    unknown = ~np.isfinite(np.diag(covariance))
+    if unknown.any():
+        names = ", ".join(np.array(STATIC_NAMES)[unknown])
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, f"{len(postures)} postures say nothing about {names}"))
+    elif moving_drift is not None:
+        doubts.append(moving_drift)
+    if advice := postures.advice(nominal):
+        doubts.append(Doubt(DoubtKind.POSTURES_TOO_ALIKE, advice))
+    if doubts:
+        return Verdict(doubts=tuple(doubts))
+    return Verdict(f"{len(postures)} postures, well spread; all twelve numbers are determined")
 
 
 @dataclass(frozen=True, eq=False)

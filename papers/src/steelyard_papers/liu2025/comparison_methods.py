@@ -12,7 +12,6 @@ from steelyard.wrist import (
     StaticWeight,
     WrenchPayload,
     WrenchSamples,
-    payload_at_rest,
     weigh_dynamic,
 )
 from steelyard.wrist.estimators import ESTIMATORS
@@ -27,7 +26,7 @@ def method_1(postures: Postures, *, gravity_base: Array) -> WrenchPayload:
         postures: at rest, or with `moving_postures` rows of a motion that is taken for rest
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
     """
-    return payload_at_rest(weigh_linear(postures, gravity_base=gravity_base))
+    return weigh_linear(postures, gravity_base=gravity_base).payload()
 
 
 def method_2(samples: WrenchSamples, static: StaticWeight) -> WrenchPayload:

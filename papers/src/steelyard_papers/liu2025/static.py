@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
+from steelyard.verdict import Verdict
 from steelyard.wrist import Postures, StaticWeight
 from steelyard.wrist.regressor import checked_gravity, inclination, tilted_gravity, wrench_regressor
 
@@ -44,9 +45,9 @@ def weigh_linear(
     variance = chosen.variance + np.repeat(chosen.extra_variance(residual, freedom), 3)
     covariance = _covariance(chosen, nominal, method, variance)
     nothing = np.full(6, np.nan)
-    words = f"{len(chosen)} postures by {method}, for comparison"
+    verdict = Verdict(f"{len(chosen)} postures by {method}, for comparison")
     return StaticWeight(
-        value, covariance, nominal, chosen, residual, freedom, nothing, nothing, 0.0, 0.0, words
+        value, covariance, nominal, chosen, residual, freedom, nothing, nothing, 0.0, 0.0, verdict
     )  # fmt: skip
 
 
