@@ -18,7 +18,7 @@ from steelyard import (
     simulate,
     weigh,
 )
-from steelyard.io.export import arm_for_export, export_arm, export_payload
+from steelyard.io.arms import arm_for_export
 from steelyard.payload import Payload
 from steelyard.report.html import write_page
 from steelyard.report.payload_page import payload_page
@@ -38,25 +38,23 @@ payload.save("payload.json")
 payload = Payload.load("payload.json")
 
 print("For a UR controller (the program line only):")
-text = export_payload(payload, to="ur")
+text = payload.export("ur")
 print("    " + next(line.strip() for line in text.splitlines() if line.strip().startswith("set_target")))
 
 # The controller's flange may sit elsewhere than the model's: say where the model's flange is in it.
 T_controller_model = np.eye(4)
 T_controller_model[2, 3] = 0.03
 for target in ("abb", "franka-ros2"):
-    Path(f"payload.{target}.txt").write_text(
-        export_payload(payload, to=target, T_target_payload=T_controller_model)
-    )
+    payload.export(target, f"payload.{target}.txt", T_target_payload=T_controller_model)
 
 # What is doubtful is refused, with the reason.
 try:
-    export_payload(weigh(model, samples.rows(slice(0, 40))), to="ur")
+    weigh(model, samples.rows(slice(0, 40))).export("ur")
 except SteelyardError as error:
     print(f"From 0.3 s of motion: {error}.")
 
 # The whole arm, as real bodies, for a simulator.
-Path("arm.xml").write_text(export_arm(arm_for_export(model), "mjcf"))
+arm_for_export(model).write("arm.xml", "mjcf")
 
 # A page: the answer first, then why to believe it. It is one file and needs no network.
 quality = {"loaded run": check_quality(recording, limits=robot.limits)}

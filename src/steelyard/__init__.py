@@ -26,7 +26,6 @@ _HOME = {
     "check_quality": "quality",
     "contact_force": "control.contact_force",
     "design": "excitation",
-    "export_payload": "io.export",
     "identify": "identification",
     "load_robot": "robot",
     "load_trajectory": "trajectory",

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from steelyard.export import TARGETS, export_load
 from steelyard.inertia import InertialParameters
-from steelyard.io.export import EXPORTS, export_payload, load_for
 from steelyard.io.mjcf import mjcf_text
 from steelyard.io.urdf import urdf_text
 from steelyard.payload import Payload
@@ -182,10 +182,10 @@ def require_same(to, text, mass, com, inertia):
 
 
 def test_every_target_has_a_reader():
-    assert set(READERS) == set(EXPORTS)
+    assert set(READERS) == set(TARGETS)
 
 
-@pytest.mark.parametrize("to", EXPORTS)
+@pytest.mark.parametrize("to", TARGETS)
 def test_a_cloud_of_points_comes_back_from_any_frame(to, rng):
     for _ in range(5):
         masses, points = cloud(rng)
@@ -193,9 +193,9 @@ def test_a_cloud_of_points_comes_back_from_any_frame(to, rng):
         T[:3, :3] = turn("x", rng.uniform(-3, 3)) @ turn("z", rng.uniform(-3, 3)) @ turn("y", 1.0)
         T[:3, 3] = rng.uniform(-0.2, 0.2, 3)
         payload = weighed(InertialParameters.from_points(masses, points))
-        text = export_payload(payload, to=to, force=to == "ft-yaml")
+        text = payload.export(to, force=to == "ft-yaml")
         require_same(to, text, *of_points(masses, points))
-        text = export_payload(payload, to=to, T_target_payload=T, force=to == "ft-yaml")
+        text = payload.export(to, T_target_payload=T, force=to == "ft-yaml")
         require_same(to, text, *of_points(masses, points @ T[:3, :3].T + T[:3, 3]))
 
 
@@ -205,13 +205,13 @@ def test_bodies_alike_in_several_directions(to, moments, rng):
     for R in (np.eye(3), turn("z", 0.4) @ turn("x", -1.1), turn("y", np.pi / 2)):
         com = rng.uniform(-0.1, 0.1, 3)
         body = InertialParameters.from_principal(3.3, com, moments, axes=R)
-        require_same(to, export_payload(weighed(body), to=to), 3.3, com, R @ np.diag(moments) @ R.T)
+        require_same(to, weighed(body).export(to), 3.3, com, R @ np.diag(moments) @ R.T)
 
 
 def test_axes_turn_no_more_than_they_must():
     body = InertialParameters.from_com(2.0, [0.01, 0.02, 0.03], np.diag([0.03, 0.02, 0.015]))
-    assert ",[1.0,0.0,0.0,0.0],0.03,0.02,0.015];" in export_payload(weighed(body), to="abb")
-    assert "A 0.0,B 0.0,C 0.0},J {X 0.03,Y 0.02,Z 0.015}" in export_payload(weighed(body), to="kuka")
+    assert ",[1.0,0.0,0.0,0.0],0.03,0.02,0.015];" in weighed(body).export("abb")
+    assert "A 0.0,B 0.0,C 0.0},J {X 0.03,Y 0.02,Z 0.015}" in weighed(body).export("kuka")
 
 
 def test_uncertainty_of_the_inertia_is_that_of_random_draws(rng):
@@ -221,7 +221,7 @@ def test_uncertainty_of_the_inertia_is_that_of_random_draws(rng):
     payload = Payload(body, body, A @ A.T, np.ones(6), GOOD)
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = turn("x", 0.7) @ turn("z", 1.9), [0.1, -0.2, 0.05]
-    load = load_for(payload, to="ur", T_target_payload=T)
+    load = export_load(payload.as_load(), "ur", T_target_load=T).load
     draws = [
         InertialParameters.from_vector(body.vector + A @ e).in_frame("x", T)
         for e in rng.normal(size=(4000, 10))
@@ -255,7 +255,7 @@ def test_pinocchio_reads_the_link_and_finds_the_same_torque(arm, rng):
     T[:3, :3], T[:3, 3] = turn("y", 0.9) @ turn("x", -0.3), [0.02, 0.05, -0.04]
     tau = arm.with_payload(body).inverse_dynamics(*(samples := motion(arm, rng)))
     for T_target_payload in (None, T):
-        link = ET.fromstring(export_payload(weighed(body), to="urdf", T_target_payload=T_target_payload))
+        link = ET.fromstring(weighed(body).export("urdf", T_target_payload=T_target_payload))
         root = ET.fromstring(urdf_text(arm))
         joint = link.find("joint")
         joint.find("parent").set("link", arm.flange)
@@ -282,7 +282,7 @@ def test_mujoco_reads_the_body_and_finds_the_same_torque(arm, rng):
     body = InertialParameters.from_points(*cloud(rng), arm.flange)
     root = ET.fromstring(mjcf_text(arm))
     place = root.find(f".//body[@name='{arm.flange}']")
-    place.append(ET.fromstring(export_payload(weighed(body), to="mjcf")).find("worldbody/body"))
+    place.append(ET.fromstring(weighed(body).export("mjcf")).find("worldbody/body"))
     model = mujoco.MjModel.from_xml_string(ET.tostring(root, encoding="unicode"))
     q, v, a = motion(arm, rng)
     tau = arm.with_payload(body).torque(q, v, a) - arm.drive.offset

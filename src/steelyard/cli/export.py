@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +15,14 @@ from steelyard.cli.output import JsonFlag, complain, print_json
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
-    from steelyard.io.export import ErrorLimits, Load
+    from steelyard.export import ErrorLimits, Load
+    from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
+    from steelyard.verdict import Verdict
     from steelyard.wrist import WrenchPayload
 
 
-_TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, urdf, mjcf, ft-yaml"
+_TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, ft-yaml, urdf, mjcf"
 _KINDS = {"payload": "payload", "wrist payload": "sensor", "model": "model"}
 _MADE_BY = {
     "payload": "steelyard weigh -o",
@@ -69,17 +73,17 @@ def command(
 
     Exit code 1, and no file, when the numbers are doubtful and --force was not given.
     """
-    from steelyard.io.export import ErrorLimits
+    from steelyard.export import ErrorLimits
 
     limits = ErrorLimits(largest_mass_error / 100, largest_com_error / 1e3)
     place = _Place(tool_frame, as_mounted)
     if _kind(file) == "model":
-        done = _arm(file, to, place, payload, limits, force=force)
+        result = _arm(file, to, place, payload, limits, force=force)
     else:
         if payload is not None:
             raise UnknownName("--payload belongs to the export of a model; this file is a payload itself")
-        done = _payload(file, to, place, limits, name=name, number=number, force=force)
-    done.tell(output, force=force, as_json=as_json)
+        result = _payload(file, to, place, limits, name=name, number=number, force=force)
+    result.emit(output, force=force, as_json=as_json)
 
 
 class _Place:
@@ -91,7 +95,7 @@ class _Place:
         self.T = None if tool_frame is None else _pose(tool_frame)
         self.as_mounted = as_mounted
 
-    def of(self, payload: Payload | WrenchPayload, file: Path, *, in_sensor_frame: bool) -> np.ndarray | None:
+    def of(self, payload: Payload, file: Path, *, in_sensor_frame: bool) -> np.ndarray | None:
         """T_target_payload, or None where the frames are the same."""
         from steelyard.wrist import WrenchPayload
 
@@ -111,94 +115,115 @@ class _Place:
         return payload.T_flange_sensor if self.as_mounted else self.T
 
 
-class _Done:
-    """A text with what is known about it; or doubts."""
+@dataclass(frozen=True)
+class _Result:
+    """What can be written, or why not.
 
-    def __init__(
-        self, text: str, doubts: list[str], facts: dict[str, Any], drives: dict[str, Any] | None = None
-    ):
-        self.text, self.doubts, self.facts, self.drives = text, doubts, facts, drives
+    Attributes:
+        verdict: on writing it
+        facts: about it, for programs
+        text: makes it
+        write: makes it, into a file, and says where the drives went
+        drives: what the file of an arm cannot hold
+    """
 
-    def tell(self, output: Path | None, *, force: bool, as_json: bool) -> None:
+    verdict: Verdict
+    facts: dict[str, Any]
+    text: Callable[[], str]
+    write: Callable[[Path], Path | None]
+    drives: dict[str, Any] | None = None
+
+    def emit(self, output: Path | None, *, force: bool, as_json: bool) -> None:
         """Writes or prints it; ends with exit code 1 when doubts were not overruled."""
-        refused = bool(self.doubts) and not force
-        beside = self._write(output) if output is not None and not refused else None
+        refused = not self.verdict.ok and not force
+        beside = self.write(output) if output is not None and not refused else None
         if as_json:
-            kept = None if refused or output is None else str(output)
-            text = None if refused else self.text
-            told = {"doubts": self.doubts, "forced": bool(self.doubts) and force, "file": kept}
-            print_json({**self.facts, **told, "drives": self.drives, "text": text})
+            file = None if refused or output is None else str(output)
+            text = None if refused else self.text()
+            done = {
+                "forced": not self.verdict.ok and force,
+                "file": file,
+                "drives": self.drives,
+                "text": text,
+            }
+            print_json({**self.facts, "verdict": self.verdict.to_dict(), **done})
         elif not refused and output is None:
-            print(self.text, end="")
+            print(self.text(), end="")
         elif not refused:
-            for doubt in self.doubts:
-                print(f"warning: forced in spite of a doubt: {doubt}")
+            for doubt in self.verdict.blocking:
+                print(f"warning: forced in spite of a doubt: {doubt.words}")
             print(f"Written: {output}" + (f", and what it cannot hold: {beside}" if beside else ""))
+        if refused and not as_json:
+            reasons = "; ".join(doubt.words for doubt in self.verdict.blocking)
+            complain(f"not exported: {reasons}; weigh again, or use --force", as_json=False)
         if refused:
-            if not as_json:
-                complain(
-                    f"not exported: {'; '.join(self.doubts)}; weigh again, or use --force", as_json=False
-                )
             raise typer.Exit(1)
-
-    def _write(self, output: Path) -> Path | None:
-        from steelyard.saved import replacing
-
-        with replacing(output) as part:
-            part.write_text(self.text, encoding="utf-8")
-        if self.drives is None:
-            return None
-        beside = output.with_suffix(".drives.json")
-        with replacing(beside) as part:
-            part.write_text(json.dumps(self.drives, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        return beside
 
 
 def _payload(
     file: Path, to: str, place: _Place, limits: ErrorLimits, *, name: str, number: int, force: bool
-) -> _Done:
-    from steelyard.io.export import doubts_of, export_load, load_for, target_named
+) -> _Result:
+    from steelyard.export import TARGETS, export_load
 
-    target = target_named(to)
     weighed = _read_payload(file)
-    T = place.of(weighed, file, in_sensor_frame=target.in_sensor_frame)
-    load = load_for(weighed, to=to, T_target_payload=T, name=name, number=number)
-    doubts = doubts_of(load, to, limits)
-    text = export_load(load, to, forced=doubts) if force or not doubts else ""
-    return _Done(text, doubts, {"to": to, "target": target.words, **_facts(load)})
+    T = place.of(weighed, file, in_sensor_frame=to in TARGETS and TARGETS[to].in_sensor_frame)
+    load = weighed.as_load(name=name, number=number)
+    export = export_load(load, to, T_target_load=T, limits=limits)
+
+    def write(output: Path) -> None:
+        export.write(output, force=force)
+
+    facts = {"to": to, "target": export.target.words, **_facts(export.load)}
+    return _Result(export.verdict, facts, lambda: export.text(force=force), write)
 
 
 def _arm(
     file: Path, to: str, place: _Place, payload: Path | None, limits: ErrorLimits, *, force: bool
-) -> _Done:
-    from dataclasses import replace
-
+) -> _Result:
     from steelyard.identification import DynamicModel
-    from steelyard.io.export import MODEL_EXPORTS, arm_for_export, export_arm
-    from steelyard.io.export.load import doubts_about, load_of
+    from steelyard.io.arms import ARM_TARGETS, arm_for_export
+    from steelyard.verdict import Verdict
 
-    if to not in MODEL_EXPORTS:
+    if to not in ARM_TARGETS:
         raise UnknownName(
-            f"{file} is a model of an arm, which is exported to {' or '.join(MODEL_EXPORTS)}, not to '{to}'"
+            f"{file} is a model of an arm, which is exported to {' or '.join(ARM_TARGETS)}, not to '{to}'"
         )
     model = DynamicModel.load(file)
-    carried, doubts = None, []
+    facts = {"to": to, "robot": model.robot.name}
+    carried, verdict = None, Verdict()
     if payload is not None:
-        weighed = _read_payload(payload)
-        load = load_of(weighed, T_target_payload=place.of(weighed, payload, in_sensor_frame=False))
-        doubts = [f"the payload: {words}" for words in doubts_about(load, limits)]
-        carried = load.body.renamed(model.robot.flange) if load.body is not weighed.body else load.body
+        carried, verdict = _carried(payload, to, place, limits, model.robot.flange)
+        if not verdict.ok and not force:
+            return _Result(verdict, facts, str, lambda output: None)
     elif place.T is not None or place.as_mounted:
         raise UnknownName("a model has its own frames: --tool-frame and --as-mounted place its --payload")
-    if doubts and not force:
-        return _Done("", doubts, {"to": to, "robot": model.robot.name})
-    arm = arm_for_export(model, payload=carried)
-    arm = replace(arm, doubts=(*arm.doubts, *doubts))
-    text = export_arm(arm, to, forced=True)
-    return _Done(text, list(arm.doubts), {"to": to, "robot": model.robot.name}, arm.drives)
+    arm = arm_for_export(model, payload=carried, doubts=verdict.blocking)
+    return _Result(
+        arm.verdict,
+        facts,
+        lambda: arm.text(to, force=force),
+        lambda output: arm.write(output, to, force=force),
+        arm.drives,
+    )
 
 
-def _read_payload(file: Path) -> Payload | WrenchPayload:
+def _carried(
+    file: Path, to: str, place: _Place, limits: ErrorLimits, flange: str
+) -> tuple[InertialParameters, Verdict]:
+    """What an arm carries, in its flange frame, and whether it may be exported."""
+    from dataclasses import replace
+
+    from steelyard.export import export_load
+
+    weighed = _read_payload(file)
+    T = place.of(weighed, file, in_sensor_frame=False)
+    export = export_load(weighed.as_load(), to, T_target_load=T, limits=limits)
+    doubts = tuple(replace(d, words=f"the payload: {d.words}") for d in export.verdict.doubts)
+    body = export.load.body if T is None else export.load.body.renamed(flange)
+    return body, replace(export.verdict, doubts=doubts)
+
+
+def _read_payload(file: Path) -> Payload:
     from steelyard.payload import Payload
     from steelyard.wrist import WrenchPayload
 
@@ -254,5 +279,4 @@ def _facts(load: Load) -> dict[str, Any]:
         "com_error": load.com_error,
         "inertia_com": load.body.inertia_com,
         "inertia_known": load.knows_inertia,
-        "status": load.status,
     }

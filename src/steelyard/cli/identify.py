@@ -100,7 +100,7 @@ def command(
     model.save(output)
     bodies = _feasible(model) if feasible or urdf else None
     if urdf is not None:
-        from steelyard.io.export import arm_for_export
+        from steelyard.io.arms import arm_for_export
         from steelyard.io.urdf import write_urdf
 
         write_urdf(arm_for_export(model).robot, urdf)

@@ -4,7 +4,7 @@ A body's frame is its joint's frame. Masses are given by principal moments, comp
 x, y, z of the mass about its centre as (y + z, x + z, x + y), so that they keep MuJoCo's A + B >= C to the
 last bit. Held are rotor inertia (armature), linear viscous friction (damping) and Coulomb friction
 (frictionloss); where motors turn several joints, these belong to a fixed tendon for each motor, whose length
-is the drive's own motion u = U q. What has no place there is told in comments: offsets, other friction laws,
+is the drive's own motion u = U q. What has no place there stands in comments: offsets, other friction laws,
 limits of speed.
 
 MuJoCo makes frictionloss a soft constraint: it is the full Coulomb friction while a joint slides, and less
@@ -15,35 +15,17 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
-from steelyard.errors import InvalidRobot, UnreadableFile
+from steelyard.errors import InvalidRobot
+from steelyard.export.simulators import digits, remark
 from steelyard.inertia import InertialParameters
-from steelyard.io.urdf import digits, remark
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.saved import replacing
 
-_SUFFIXES = (".xml", ".mjcf")
 _UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of quat"
-
-
-def write_mjcf(robot: RobotModel, path: str | Path) -> None:
-    """Write an arm as MJCF; beside its place, moved there when complete.
-
-    Args:
-        robot: the arm, every link a real body
-        path: the file, made or replaced; .xml or .mjcf
-    """
-    path = Path(path)
-    if path.suffix.lower() not in _SUFFIXES:
-        raise UnreadableFile(f"{path}: MJCF is written to {' or '.join(_SUFFIXES)}, not '{path.suffix}'")
-    text = mjcf_text(robot)
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")
 
 
 def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
@@ -55,7 +37,7 @@ def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
     """
     _require_movable(robot)
     root = ET.Element("mujoco", model=robot.name)
-    for words in (*_told(robot), *remarks):
+    for words in (*_facts(robot), *remarks):
         remark(root, words)
     ET.SubElement(root, "compiler", angle="radian", autolimits="true", fusestatic="false")
     ET.SubElement(root, "option", gravity=digits(robot.gravity_base))
@@ -82,9 +64,9 @@ def _require_movable(robot: RobotModel) -> None:
         )
 
 
-def _told(robot: RobotModel) -> list[str]:
+def _facts(robot: RobotModel) -> list[str]:
     drive = robot.drive
-    told = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
+    facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
     others = {
         "gains of the drives [Nm/A]": drive.gain,
         "offsets B [Nm]": drive.offset,
@@ -94,24 +76,24 @@ def _told(robot: RobotModel) -> list[str]:
         "exponents alpha of viscous friction": drive.exponent if (drive.exponent != 1).any() else None,
         "speed limits [rad/s or m/s]": robot.limits.v_max if np.isfinite(robot.limits.v_max).any() else None,
     }
-    told += [
+    facts += [
         f"Not held by MJCF: {name} {digits(values)}"
         for name, values in others.items()
         if values is not None and values.any()
     ]
     if (drive.exponent != 1).any():
-        told.append(
+        facts.append(
             f"Not held by MJCF: viscous friction Fv [Nm (s/rad)^alpha] {digits(drive.viscous)};"
             " joints whose exponent is not 1 have no damping here"
         )
     if drive.sign_width > 0:
-        told.append(f"Not held by MJCF: Coulomb friction is Fc tanh(v / {drive.sign_width!r} rad/s)")
+        facts.append(f"Not held by MJCF: Coulomb friction is Fc tanh(v / {drive.sign_width!r} rad/s)")
     if (drive.coulomb < 0).any() or (drive.viscous < 0).any():
-        told.append(
+        facts.append(
             "MuJoCo has no negative friction; 0 stands for what is below it in"
             f" Fc {digits(drive.coulomb)} Nm, Fv {digits(drive.viscous)} Nm s/rad"
         )
-    return told
+    return facts
 
 
 def _append_chain(parent: ET.Element, robot: RobotModel) -> ET.Element:

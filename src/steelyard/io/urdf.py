@@ -5,30 +5,26 @@ mass and along the axes of that frame. Where the arm's own link frame sits elsew
 written as a fixed link without mass, and so is the flange. Numbers are written with as many digits as it
 takes to read the same ones back.
 
-Roll, pitch and yaw are those of R = RotZ(yaw) RotY(pitch) RotX(roll). The yaw is taken first, and roll and
-pitch from what RotZ(-yaw) leaves of R: that keeps all digits where the pitch is a right angle and the yaw
-is arbitrary.
-
-What a URDF has no place for is told in comments: gravity, rotor inertia, offsets, friction laws other than
+What a URDF has no place for stands in comments: gravity, rotor inertia, offsets, friction laws other than
 Coulomb and linear, limits of acceleration, gains and coupling of the drives.
 """
 
 from __future__ import annotations
 
-import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnreadableFile
+from steelyard.export.simulators import append_inertial, digits, remark
+from steelyard.export.text import roll_pitch_yaw
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
 from steelyard.robot.chain import STANDARD_GRAVITY
-from steelyard.saved import replacing
+from steelyard.saved import write_text
 
 _SUFFIXES = (".urdf", ".xml")
 _UNLIMITED = 1e9
@@ -39,7 +35,7 @@ def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = 
     """Write an arm as a URDF.
 
     Links, joints, limits, the flange, Coulomb friction and linear viscous friction are kept; what a URDF
-    cannot hold is told in comments. It is written beside its place and moved there when complete.
+    cannot hold stands in comments. It is written beside its place and moved there when complete.
 
     Args:
         robot: the arm, from any source
@@ -49,9 +45,7 @@ def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = 
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
         raise UnreadableFile(f"{path}: a URDF is written to {' or '.join(_SUFFIXES)}, not '{path.suffix}'")
-    text = urdf_text(robot, allow_unphysical=allow_unphysical)
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")
+    write_text(path, urdf_text(robot, allow_unphysical=allow_unphysical))
 
 
 def urdf_text(robot: RobotModel, *, allow_unphysical: bool = False, remarks: Sequence[str] = ()) -> str:
@@ -81,7 +75,7 @@ def _require_physical(robot: RobotModel) -> None:
 
 def _robot(robot: RobotModel, remarks: Sequence[str]) -> ET.Element:
     root = ET.Element("robot", name=robot.name)
-    for words in (*_told(robot), *remarks):
+    for words in (*_facts(robot), *remarks):
         remark(root, words)
     base = _new_name("base_link", {*robot.link_names, robot.flange})
     ET.SubElement(root, "link", name=base)
@@ -99,25 +93,25 @@ def _robot(robot: RobotModel, remarks: Sequence[str]) -> ET.Element:
     return root
 
 
-def _told(robot: RobotModel) -> list[str]:
+def _facts(robot: RobotModel) -> list[str]:
     """What stands at the head: where it comes from, its units, and what a URDF has no place for."""
-    told = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
+    facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
     if not np.array_equal(robot.gravity_base, STANDARD_GRAVITY):
-        told.append(
+        facts.append(
             f"Not held by a URDF: gravity is ({digits(robot.gravity_base)}) m/s^2 in the base frame;"
             " give it again when this file is read"
         )
     if robot.drive.gain is not None:
-        told.append(f"Not held by a URDF: gains of the drives ({digits(robot.drive.gain)}) Nm/A")
+        facts.append(f"Not held by a URDF: gains of the drives ({digits(robot.drive.gain)}) Nm/A")
     if robot.drive.coupling is not None:
         rows = "; ".join(digits(row) for row in robot.drive.coupling)
-        told.append(
+        facts.append(
             f"Not held by a URDF: coupled drives, motor positions = C joint positions with C = [{rows}];"
             " rotor inertia and friction below are those of the drives"
         )
     if robot.drive.sign_width > 0:
-        told.append(f"Not held by a URDF: Coulomb friction is Fc tanh(v / {robot.drive.sign_width!r} rad/s)")
-    return told
+        facts.append(f"Not held by a URDF: Coulomb friction is Fc tanh(v / {robot.drive.sign_width!r} rad/s)")
+    return facts
 
 
 def _append_link(root: ET.Element, body: InertialParameters, T_joint_link: Array) -> None:
@@ -129,11 +123,7 @@ def _append_link(root: ET.Element, body: InertialParameters, T_joint_link: Array
     com, inertia = (there.com, there.inertia_com) if there.mass else (np.zeros(3), there.inertia)
     if not body.is_physical:
         remark(link, f"no real body has these numbers: {body.why_not_physical}")
-    inertial = ET.SubElement(link, "inertial")
-    ET.SubElement(inertial, "origin", xyz=digits(com), rpy="0 0 0")
-    ET.SubElement(inertial, "mass", value=digits(there.mass))
-    entries = {f"i{'xyz'[i]}{'xyz'[k]}": digits(inertia[i, k]) for i in range(3) for k in range(i, 3)}
-    inertial.append(ET.Element("inertia", entries))
+    append_inertial(link, there.mass, com, inertia)
 
 
 def _append_joint(root: ET.Element, robot: RobotModel, j: int, parent: str) -> None:
@@ -199,40 +189,7 @@ def _append_ends(joint: ET.Element, parent: str, child: str, T_parent_child: Arr
     ET.SubElement(joint, "origin", xyz=digits(T_parent_child[:3, 3]), rpy=digits(rpy))
 
 
-def roll_pitch_yaw(R: Array) -> Array:
-    """Roll, pitch and yaw of a rotation R = RotZ(yaw) RotY(pitch) RotX(roll), (3,) [rad].
-
-    Args:
-        R: (3, 3)
-    """
-    yaw = math.atan2(R[1, 0], R[0, 0])
-    c, s = math.cos(yaw), math.sin(yaw)
-    rest = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ R
-    return np.array([math.atan2(-rest[1, 2], rest[1, 1]), math.atan2(-rest[2, 0], rest[0, 0]), yaw])
-
-
-def digits(values: ArrayLike) -> str:
-    """The shortest digits that are read back as the same numbers.
-
-    Args:
-        values: one or many
-    """
-    return " ".join(repr(float(value) + 0.0) for value in np.atleast_1d(values))
-
-
-def remark(parent: ET.Element, words: str) -> None:
-    """Appends a comment; two hyphens in a row would end it.
-
-    Args:
-        parent: that it is appended to
-        words: the comment
-    """
-    while "--" in words:
-        words = words.replace("--", "- -")
-    parent.append(ET.Comment(f" {words} "))
-
-
-def _new_name(wish: str, taken: set[str]) -> str:
-    while wish in taken:
-        wish += "_"
-    return wish
+def _new_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steelyard import saved
 from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidSamples
+from steelyard.export import ErrorLimits, Load, export_load
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.verdict import Verdict, together
 
@@ -19,6 +21,10 @@ HALF_WIDTH = 1.96
 """Standard deviations in half the width of a 95 % interval."""
 
 _VERSION = 2
+_HOLDS = (
+    "what the arm carries beyond what it carried when its model was identified; a gripper that was mounted"
+    " then is not in it"
+)
 
 
 class Quantity(NamedTuple):
@@ -219,3 +225,41 @@ class Payload:
         content = saved.load(path, cls._KIND, version=_VERSION)
         with saved.reading(path, cls._KIND):
             return cls.from_dict(content)
+
+    # --- for controllers and simulators --------------------------------------------------------------------
+
+    def as_load(self, *, name: str = "payload", number: int = 1) -> Load:
+        """What an export writes.
+
+        Args:
+            name: what the payload is called where a format names it
+            number: of the payload where a format counts them
+        """
+        return Load(self.body, self.covariance, self.verdict, _HOLDS, name=name, number=number)
+
+    def export(
+        self,
+        target: str,
+        path: str | Path | None = None,
+        *,
+        T_target_payload: ArrayLike | None = None,
+        limits: ErrorLimits | None = None,
+        force: bool = False,
+        name: str = "payload",
+        number: int = 1,
+    ) -> str:
+        """The text for a controller or a simulator, with frame, units and doubts as comments.
+
+        Args:
+            target: one of `steelyard.export.TARGETS`, as 'ur', 'abb' or 'urdf'
+            path: of the file that it goes into; none by default
+            T_target_payload: the frame that the payload was weighed in, in the frame that the target wants,
+                (4, 4); by default they are the same
+            limits: how uncertain it may be; 10 % of the mass and 20 mm by default
+            force: in spite of doubts, which the text then repeats
+            name: what the payload is called where a format names it
+            number: of the payload where a format counts them
+        """
+        load = self.as_load(name=name, number=number)
+        export = export_load(load, target, T_target_load=T_target_payload, limits=limits)
+        return export.text(force=force) if path is None else export.write(path, force=force)

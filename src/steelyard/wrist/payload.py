@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from steelyard.arrays import Array, freeze
+from steelyard.export import Load
 from steelyard.inertia import InertialParameters, frame_change_matrix
 from steelyard.payload import Payload, Quantity
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -16,6 +17,7 @@ from steelyard.wrist.regressor import tilt_columns, tilted_gravity, wrench_regre
 
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _UNITS = ("N", "N", "N", "Nm", "Nm", "Nm")
+_HOLDS = "what hangs on the wrist sensor; the sensor itself is not in it"
 _SIGNIFICANT = 4.5  # standard deviations of one of six trends before a moving drift is believed
 _ARRAYS = (
     "full_covariance", "noise", "drift", "inclination", "nominal_gravity", "trend", "trend_std",
@@ -123,6 +125,15 @@ class WrenchPayload(Payload):
         """
         plain = Payload(self.body, self.unconstrained, self.covariance, self.noise, self.verdict, self.method)
         return plain.together_with(tool)
+
+    def as_load(self, *, name: str = "payload", number: int = 1) -> Load:
+        """What an export writes, in the sensor frame: say where the sensor sits in that of the target.
+
+        Args:
+            name: what the payload is called where a format names it
+            number: of the payload where a format counts them
+        """
+        return Load(self.body, self.covariance, self.verdict, _HOLDS, self.drift, name, number)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything there is to know, as texts, numbers and arrays."""

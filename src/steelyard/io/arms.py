@@ -1,7 +1,7 @@
 """The whole identified arm for a simulator: real bodies, rotors, and friction as a straight line.
 
-Torques tell base parameters only; a simulator wants every link. They are the real bodies that explain the
-data best (`steelyard.identification.feasible`). URDF and MJCF know friction as f = friction sign(v) +
+Torques determine base parameters only; a simulator wants every link. They are the real bodies that explain
+the data best (`steelyard.identification.feasible`). URDF and MJCF know friction as f = friction sign(v) +
 damping v. A law with an exponent or a Stribeck curve is replaced by the line, with no negative part, that is
 nearest to it (least squares) at the speeds from rest to the joint's limit; what the files cannot hold goes
 as it is into `drives`, which is written as JSON beside them.
@@ -9,7 +9,9 @@ as it is into `drives`, which is written as JSON beside them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +26,11 @@ from steelyard.inertia import InertialParameters
 from steelyard.io.mjcf import mjcf_text
 from steelyard.io.urdf import urdf_text
 from steelyard.robot import DriveModel, RobotModel
+from steelyard.saved import save, write_text
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-MODEL_EXPORTS = ("urdf", "mjcf")
-"""Where a whole model can go."""
+ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text}
+"""Where a whole arm can go, and what writes it."""
 
 _WORSE_FIT = 1.10  # RMS with real bodies over RMS without: beyond, they are not the arm that was measured
 _SPEED = 1.0  # [rad/s or m/s] up to which friction is drawn where a joint has no limit
@@ -40,22 +44,56 @@ class ArmForExport:
     Attributes:
         robot: real bodies, and drives with linear friction
         drives: rotor inertia, the friction law as identified, offsets and more, as plain JSON values
-        remarks: what the file says at its head, a sentence each
-        doubts: why the file should not be believed, a sentence each; empty when nothing speaks against it
+        remarks: what the file says at its head
+        verdict: whether it may be written, and what speaks against it
     """
 
     robot: RobotModel
     drives: dict[str, Any]
     remarks: tuple[str, ...]
-    doubts: tuple[str, ...]
+    verdict: Verdict
+
+    def text(self, target: str, *, force: bool = False) -> str:
+        """The text of the arm; refused where there are doubts.
+
+        Args:
+            target: one of `ARM_TARGETS`
+            force: in spite of the doubts, which the text then repeats
+        """
+        if target not in ARM_TARGETS:
+            raise UnknownName(
+                f"a model of an arm is exported to {' or '.join(ARM_TARGETS)}, not to '{target}'"
+            )
+        against = self.verdict.blocking
+        if against and not force:
+            reasons = "; ".join(doubt.words for doubt in against)
+            raise InvalidRobot(f"not exported: {reasons}; weigh or identify again, or use force")
+        forced = (f"FORCED in spite of a doubt: {doubt.words}." for doubt in against)
+        return ARM_TARGETS[target](self.robot, remarks=(*self.remarks, *forced))
+
+    def write(self, path: str | Path, target: str, *, force: bool = False) -> Path:
+        """Writes the text, and beside it what it cannot hold; the path of the latter.
+
+        Args:
+            path: of the file, made or replaced
+            target: one of `ARM_TARGETS`
+            force: as in `text`
+        """
+        write_text(path, self.text(target, force=force))
+        beside = Path(path).with_suffix(".drives.json")
+        save(self.drives, "drives", beside)
+        return beside
 
 
-def arm_for_export(model: DynamicModel, *, payload: InertialParameters | None = None) -> ArmForExport:
+def arm_for_export(
+    model: DynamicModel, *, payload: InertialParameters | None = None, doubts: Sequence[Doubt] = ()
+) -> ArmForExport:
     """The identified arm with real bodies and linear friction.
 
     Args:
         model: as identified
         payload: that is merged into the last link, in the flange frame; none by default
+        doubts: about the payload
     """
     R = model.factor.weighted(solve_weighted(model.factor).weights)
     found = feasible_parameters(model.robot, model.basis, R)
@@ -69,24 +107,8 @@ def arm_for_export(model: DynamicModel, *, payload: InertialParameters | None = 
         robot = robot.with_payload(payload)
     drives = _drives(model, found, identified, linear, speeds)
     drives["payload"] = None if payload is None else payload.vector.tolist()
-    return ArmForExport(
-        robot, drives, _remarks(model, found, identified, speeds, payload), _doubts(model, found)
-    )
-
-
-def export_arm(arm: ArmForExport, to: str, *, forced: bool = False) -> str:
-    """The text of an arm.
-
-    Args:
-        arm: with real bodies
-        to: one of `MODEL_EXPORTS`
-        forced: its doubts were overruled; the text repeats them
-    """
-    if to not in MODEL_EXPORTS:
-        raise UnknownName(f"a model of an arm is exported to {' or '.join(MODEL_EXPORTS)}, not to '{to}'")
-    overruled = [f"FORCED in spite of a doubt: {doubt}." for doubt in arm.doubts] if forced else []
-    write = urdf_text if to == "urdf" else mjcf_text
-    return write(arm.robot, remarks=(*arm.remarks, *overruled))
+    remarks = _remarks(model, found, identified, speeds, payload)
+    return ArmForExport(robot, drives, remarks, _verdict(model, found).doubted(*doubts))
 
 
 def _identified_drive(model: DynamicModel, found: FeasibleArm) -> DriveModel:
@@ -127,8 +149,6 @@ def _drives(
         "friction_in_file_fitted_up_to": speeds,
     }
     return {
-        "steelyard": "drives",
-        "version": 1,
         "robot": model.robot.name,
         "units": "kg m^2, Nm, rad/s (kg, N, m/s for sliding joints); viscous in Nm (s/rad)^exponent",
         "torque": "rotor_inertia a + (coulomb + load_coulomb |load| + stribeck exp(-(v/stribeck_speed)^2)) s"
@@ -156,26 +176,27 @@ def _remarks(
     speeds: Array,
     payload: InertialParameters | None,
 ) -> tuple[str, ...]:
-    told = [f"Identified: {model.estimate.status}.", f"Real bodies: {found.status}."]
+    remarks = [f"Identified: {model.estimate.status}.", f"Real bodies: {found.status}."]
     law = model.law
     if (drive.exponent != 1).any() or drive.stribeck.any():
-        told.append(
+        remarks.append(
             f"Friction follows the law '{law.name}'; damping and friction here are the straight line nearest"
             f" to it up to the speeds {' '.join(f'{v:.4g}' for v in speeds)} (rad or m)/s. The law itself"
             " stands in the JSON beside this file."
         )
     if drive.load_coulomb.any():
-        told.append("Left out: friction that grows with the carried torque; it stands in the JSON beside.")
+        remarks.append("Left out: friction that grows with the carried torque; it stands in the JSON beside.")
     if law.direction not in ("exact", "band"):
-        told.append(f"Left out: how friction turns round ('{law.direction}'); it stands in the JSON beside.")
+        remarks.append(
+            f"Left out: how friction turns round ('{law.direction}'); it stands in the JSON beside."
+        )
     if payload is not None:
-        told.append(f"The last link carries a payload of {payload.mass:.6g} kg, merged into it.")
-    return tuple(told)
+        remarks.append(f"The last link carries a payload of {payload.mass:.6g} kg, merged into it.")
+    return tuple(remarks)
 
 
-def _doubts(model: DynamicModel, found: FeasibleArm) -> tuple[str, ...]:
-    doubts = []
-    doubts += [doubt.words for doubt in model.verdict.blocking]
-    if found.rms_ratio > _WORSE_FIT:
-        doubts.append(f"no real bodies explain the data well: {found.status}")
-    return tuple(doubts)
+def _verdict(model: DynamicModel, found: FeasibleArm) -> Verdict:
+    if found.rms_ratio <= _WORSE_FIT:
+        return model.verdict
+    words = f"no real bodies explain the data well: {found.status}"
+    return model.verdict.doubted(Doubt(DoubtKind.NOT_PHYSICAL, words))

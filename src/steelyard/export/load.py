@@ -1,0 +1,196 @@
+"""A weighed body on its way into a file: in the frame of the target, with what is known about it.
+
+The covariance of the ten numbers follows the body into the frame, Sigma_new = A Sigma A'. The inertia about
+the centre of mass is not linear in them,
+
+    I_c = I - (h'h 1 - h h') / m,
+
+so its uncertainty is that of its slope, dI_c = dI + dm (h'h 1 - h h') / m^2 - (2 h'dh 1 - dh h' - h dh') / m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.arrays import Array, freeze
+from steelyard.errors import InvalidInertia, UnknownName
+from steelyard.inertia import InertialParameters, frame_change_matrix
+from steelyard.verdict import Doubt, Verdict
+
+_HALF_WIDTH = 1.96  # standard deviations, 95 %
+_UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_UNTOUCHED = 1e-12  # entries of a change of frames below which a number does not depend on another
+_ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
+
+
+@dataclass(frozen=True)
+class ErrorLimits:
+    """How uncertain a payload may be and still go to a controller without force.
+
+    Attributes:
+        mass: largest 95 % half-width of the mass, as a share of the mass
+        com: largest 95 % half-width of the centre of mass in any direction, [m]
+    """
+
+    mass: float = 0.10
+    com: float = 0.020
+
+    def __post_init__(self) -> None:
+        if not self.mass > 0 or not self.com > 0:
+            raise InvalidInertia(
+                f"the largest errors must be positive, got {self.mass:g} of the mass and {self.com:g} m"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """What an export writes.
+
+    Attributes:
+        body: what was weighed; its mass is positive
+        covariance: of its ten numbers, (10, 10); infinite where unknown
+        verdict: how good the estimate is
+        holds: what was weighed, in words
+        bias: what the wrist sensor that weighed it shows without a load, (6,) [N, Nm], in the frame of the
+            body, which is the sensor's; None when unknown, and for what no sensor weighed
+        name: what the payload is called where a format names it: letters, digits and underscores
+        number: of the payload where a format counts them, from 1
+        frame: the target's frame in words, and how the body came there; empty before `in_target_frame`
+        forced: doubts that were overruled
+    """
+
+    body: InertialParameters
+    covariance: Array
+    verdict: Verdict
+    holds: str
+    bias: Array | None = None
+    name: str = "payload"
+    number: int = 1
+    frame: str = ""
+    forced: tuple[Doubt, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier() or not self.name.isascii():
+            raise UnknownName(f"a payload's name is letters, digits and underscores, got '{self.name}'")
+        if self.number < 1:
+            raise UnknownName(f"payloads are counted from 1, got {self.number}")
+        if not self.body.mass > 0:
+            raise InvalidInertia(f"no controller takes this payload: {self.body.why_not_physical}")
+        freeze(self, "covariance", "bias")
+
+    def in_target_frame(self, wanted: str, T_target_load: Array | None) -> Load:
+        """The load in the frame that a target wants.
+
+        Args:
+            wanted: name of that frame, 'flange' or 'sensor'
+            T_target_load: the frame that the load is in, in that frame, (4, 4); None where they are the same
+        """
+        T, source = T_target_load, self.body.frame
+        if T is None:
+            words = (
+                f"the {wanted} frame of the target, taken to be the frame '{source}' that the payload was"
+                " weighed in (make sure that it is)"
+            )
+            return replace(self, frame=words)
+        exact = np.round(T, 9) + 0.0  # what trigonometry left of zeros is no length and no angle
+        place = " ".join(f"{x:.6g}" for x in exact[:3, 3])
+        rows = "; ".join(" ".join(f"{x:.6g}" for x in row) for row in exact[:3, :3])
+        return replace(
+            self,
+            body=self.body.in_frame(wanted, T),
+            covariance=_moved_covariance(self.covariance, T),
+            bias=None,
+            frame=f"the {wanted} frame of the target; the frame '{source}' that the payload was weighed in"
+            f" sits there at ({place}) m with the axes (rows) [{rows}]",
+        )
+
+    @property
+    def mass_error(self) -> float:
+        """95 % half-width of the mass, [kg]."""
+        return float(_HALF_WIDTH * np.sqrt(self.covariance[0, 0]))
+
+    @property
+    def com_error(self) -> float:
+        """95 % half-width of the centre of mass in its worst direction, [m]; the same in every frame."""
+        covariance = self.covariance[:4, :4]
+        if not np.isfinite(covariance).all():
+            return float("inf")
+        slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
+        return float(_HALF_WIDTH * np.sqrt(max(np.linalg.eigvalsh(slope @ covariance @ slope.T)[-1], 0.0)))
+
+    @property
+    def knows_inertia(self) -> bool:
+        """Whether all ten numbers were excited."""
+        return bool(np.isfinite(self.covariance).all())
+
+    @property
+    def inertia_com(self) -> Array:
+        """Inertia about the centre of mass, entries xx, yy, zz, xy, xz, yz, (6,) [kg m^2]."""
+        inertia = self.body.inertia_com
+        return np.array([inertia[entry] for entry in _UPPER])
+
+    @property
+    def inertia_com_error(self) -> Array:
+        """95 % half-widths of `inertia_com`, (6,) [kg m^2]; infinite where unknown."""
+        if not self.knows_inertia:
+            return np.full(6, np.inf)
+        slope = _inertia_com_slope(self.body)
+        return np.asarray(_HALF_WIDTH * np.sqrt(np.diag(slope @ self.covariance @ slope.T).clip(min=0.0)))
+
+    @property
+    def is_point(self) -> bool:
+        """Whether all mass sits in one point, as where only mass and centre of mass are known."""
+        return bool(np.abs(self.body.inertia_com).max() <= _ROUNDING * np.abs(self.body.inertia).max())
+
+    def require_moments(self) -> None:
+        """Refuses a negative principal moment; a controller may read one as a request for its default."""
+        smallest = self.body.principal_moments[0]
+        if smallest < -_ROUNDING * np.abs(self.body.inertia).max():
+            raise InvalidInertia(
+                f"the payload has a negative moment of inertia, {smallest:.3g} kg m^2 about its centre of"
+                " mass: no controller takes it, force or not; weigh again with more motion"
+            )
+
+
+@dataclass(frozen=True)
+class Target:
+    """A form that a load can be written in.
+
+    Attributes:
+        words: what reads it
+        write: the text of a load
+        inertia: whether it holds the inertia
+        in_sensor_frame: whether it holds the body and the zero drift in the frame of a wrist sensor
+    """
+
+    words: str
+    write: Callable[[Load], str]
+    inertia: bool = True
+    in_sensor_frame: bool = False
+
+
+def _moved_covariance(covariance: Array, T: Array) -> Array:
+    """The covariance in another frame; what depends on an unknown number is unknown."""
+    A = frame_change_matrix(T)
+    unknown = ~np.isfinite(np.diag(covariance))
+    finite = np.where(unknown[:, None] | unknown[None, :], 0.0, covariance)
+    moved = A @ finite @ A.T
+    touched = (np.abs(A[:, unknown]) > _UNTOUCHED).any(axis=1)
+    moved[touched, touched] = np.inf
+    return np.asarray(moved)
+
+
+def _inertia_com_slope(body: InertialParameters) -> Array:
+    """The derivative of the six entries of the inertia about the centre of mass, (6, 10)."""
+    m, h, one = body.mass, body.first_moment, np.eye(3)
+    rows = np.empty((6, 10))
+    for i, unit in enumerate(np.eye(10)):
+        d = InertialParameters.from_vector(unit)
+        dh = d.first_moment
+        change = d.inertia + d.mass * (h @ h * one - np.outer(h, h)) / m**2
+        change = change - (2 * (h @ dh) * one - np.outer(dh, h) - np.outer(h, dh)) / m
+        rows[:, i] = [change[entry] for entry in _UPPER]
+    return rows

@@ -1,0 +1,120 @@
+"""The one door to all formats: a load is brought into the target's frame, judged, and written.
+
+export = export_load(load, "ur", T_target_load=T)
+text = export.text()            # refuses where there are doubts
+export.write("payload.script", force=True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from steelyard.errors import InvalidInertia, UnknownName
+from steelyard.export.controllers import CONTROLLERS
+from steelyard.export.load import ErrorLimits, Load, Target
+from steelyard.export.simulators import SIMULATORS
+from steelyard.inertia import checked_transform
+from steelyard.saved import write_text
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+TARGETS: dict[str, Target] = CONTROLLERS | SIMULATORS
+"""Where a load can go, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """A load for a target, before it is written.
+
+    Attributes:
+        load: in the frame of the target
+        target: what it is written for
+        verdict: whether it may be written, and what speaks against it
+    """
+
+    load: Load
+    target: Target
+    verdict: Verdict
+
+    def text(self, *, force: bool = False) -> str:
+        """The text, with frame, units and doubts as comments; refused where there are doubts.
+
+        Args:
+            force: in spite of the doubts, which the text then repeats
+        """
+        against = self.verdict.blocking
+        if against and not force:
+            reasons = "; ".join(doubt.words for doubt in against)
+            raise InvalidInertia(f"not exported: {reasons}; weigh again, or use force")
+        if self.target.inertia:
+            self.load.require_moments()
+        return self.target.write(replace(self.load, forced=against))
+
+    def write(self, path: str | Path, *, force: bool = False) -> str:
+        """The text, which also goes into a file.
+
+        Args:
+            path: of the file, made or replaced
+            force: as in `text`
+        """
+        text = self.text(force=force)
+        write_text(path, text)
+        return text
+
+
+def export_load(
+    load: Load, target: str, *, T_target_load: ArrayLike | None = None, limits: ErrorLimits | None = None
+) -> Export:
+    """A load for a controller or a simulator.
+
+    Args:
+        load: what was weighed
+        target: one of `TARGETS`
+        T_target_load: the frame that the load was weighed in (flange or sensor), in the frame that the target
+            wants, (4, 4); by default they are the same, which for a wrist sensor must be said
+        limits: how uncertain it may be; 10 % of the mass and 20 mm by default
+    """
+    if target not in TARGETS:
+        raise UnknownName(f"payloads are not exported to '{target}'; there are {', '.join(TARGETS)}")
+    form = TARGETS[target]
+    if load.bias is not None and T_target_load is None and not form.in_sensor_frame:
+        raise InvalidInertia(
+            "this payload was weighed in the frame of a wrist sensor: say where the sensor sits in the flange"
+            " frame of the target"
+        )
+    T = None if T_target_load is None else checked_transform(T_target_load)
+    there = load.in_target_frame("sensor" if form.in_sensor_frame else "flange", T)
+    doubts = _doubts(there, form, limits or ErrorLimits())
+    return Export(there, form, Verdict(load.verdict.summary, doubts))
+
+
+def _doubts(load: Load, target: Target, limits: ErrorLimits) -> tuple[Doubt, ...]:
+    """What speaks against a load that is in the target's frame."""
+    doubts = []
+    if target.inertia and not load.body.is_physical:
+        words = f"no real body has these numbers: {load.body.why_not_physical}"
+        doubts.append(Doubt(DoubtKind.NOT_PHYSICAL, words))
+    doubts += [
+        replace(doubt, words=f"the estimate itself says: {doubt.words}") for doubt in load.verdict.doubts
+    ]
+    if target.inertia and not load.knows_inertia:
+        words = "the motion said nothing about some of the ten numbers; they were not measured"
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
+    share = load.mass_error / load.body.mass
+    if not share <= limits.mass:
+        words = (
+            f"the mass is known to +- {100 * share:.3g} % (95 %), more than {100 * limits.mass:g} % allowed"
+        )
+        doubts.append(Doubt(DoubtKind.TOO_UNCERTAIN, words))
+    if not load.com_error <= limits.com:
+        words = (
+            f"the centre of mass is known to +- {1e3 * load.com_error:.3g} mm (95 %),"
+            f" more than {1e3 * limits.com:g} mm allowed"
+        )
+        doubts.append(Doubt(DoubtKind.TOO_UNCERTAIN, words))
+    if target.in_sensor_frame and load.bias is None:
+        words = "the zero drift of the sensor was not measured in this frame; zeros stand for it"
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
+    return tuple(doubts)
