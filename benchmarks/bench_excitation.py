@@ -36,7 +36,7 @@ from steelyard.excitation import (
     evaluate,
 )
 from steelyard.robot import JointLimits, RobotModel, load_robot
-from steelyard.robot.geometry import half_space
+from steelyard.robot.geometry import Body
 from steelyard.trajectory import load_trajectory
 
 NOISE = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]  # xu2024 Table VIII, nonlinear, without payload [Nm]
@@ -179,7 +179,7 @@ def random_wish(arm: RobotModel, rng: np.random.Generator) -> tuple[DesignLimits
         R = arm.forward_kinematics(posture)[:3, :3]
         workspace = OrientationWorkspace.around(R, rng.uniform(0.3, 1.2))
     elif kind == 3:
-        scene = Scene((half_space("floor", (0, 0, -0.2), (0, 0, 1)),), radius=0.05)
+        scene = Scene((Body.half_space("floor", (0, 0, -0.2), (0, 0, 1)),), radius=0.05)
     limits = DesignLimits(
         joints,
         form=str(rng.choice(["exact", "amplitude"])),  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from steelyard.excitation import (
     objective_named,
 )
 from steelyard.robot import JointLimits, load_robot
-from steelyard.robot.geometry import box, half_space
+from steelyard.robot.geometry import Body
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 
 QUICK = DesignSettings(starts=2, effort=0.3, workers=2)
@@ -78,7 +78,7 @@ def test_a_certificate_says_what_was_not_checked(arm):
         "the arm against itself",
     )
     known = JointLimits(TWO.q_min, TWO.q_max, TWO.v_max, TWO.a_max, [900.0] * 2)
-    floor = half_space("floor", (0, 0, -9), (0, 0, 1))
+    floor = Body.half_space("floor", (0, 0, -9), (0, 0, 1))
     alone = DesignLimits(known, scene=Scene((floor,), self_collision=False))
     assert certify(arm, alone, motion, rate_hz=50.0).unchecked == ("the arm against itself",)
     whole = certify(arm, replace(alone, scene=Scene((floor,))), motion, rate_hz=50.0)
@@ -172,7 +172,8 @@ def test_payload_design_predicts_standard_deviations(arm):
 def test_torque_clearance_height_and_orientation_hold_together():
     robot = load_robot("ur10")
     scene = Scene(
-        (half_space("floor", (0, 0, 0), (0, 0, 1)), box("table", (0.9, 0, 0.2), (0.4, 0.4, 0.4))), radius=0.05
+        (Body.half_space("floor", (0, 0, 0), (0, 0, 1)), Body.box("table", (0.9, 0, 0.2), (0.4, 0.4, 0.4))),
+        radius=0.05,
     )
     posture = np.array([0.0, -1.2, 0.6, -1.0, 0.3, 0.2])
     axis = robot.forward_kinematics(posture)[:3, 2]

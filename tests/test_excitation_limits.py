@@ -15,7 +15,7 @@ from steelyard.excitation import (
 )
 from steelyard.io.designs import load_limits
 from steelyard.robot import JointLimits, RobotModel, load_robot
-from steelyard.robot.geometry import CollisionModel, box, capsules, half_space, urdf_bodies
+from steelyard.robot.geometry import Body, CollisionModel
 
 FILE = """
 form = "amplitude"
@@ -147,22 +147,24 @@ def test_collision_shapes_of_a_urdf_move_with_their_links(tmp_path, two_links, r
     path = tmp_path / "arm.urdf"
     path.write_text(text)
     robot = RobotModel.from_urdf(path)
-    model = CollisionModel(robot, urdf_bodies(robot, path), [half_space("floor", (0, 0, -1), (0, 0, 1))])
+    model = CollisionModel(
+        robot, Body.from_urdf(robot, path), [Body.half_space("floor", (0, 0, -1), (0, 0, 1))]
+    )
     q = rng.uniform(-2, 2, (7, 1))
     centre = robot.forward_kinematics(q, "arm") @ np.array([0.5, 0, 0, 1.0])
     np.testing.assert_allclose(model.distances(q)[:, 0], centre[:, 2] + 1 - 0.1, atol=1e-9)
     path.write_text(two_links())
     with pytest.raises(InvalidRobot, match="has no <collision> shapes; give a radius for capsules instead"):
-        urdf_bodies(RobotModel.from_urdf(path), path)
+        Body.from_urdf(RobotModel.from_urdf(path), path)
 
 
 def test_bodies_that_are_none_are_refused(arm):
     with pytest.raises(InvalidRobot, match="capsules need a positive radius for each of 6 links"):
-        capsules(arm, -1.0)
+        Body.capsules(arm, -1.0)
     with pytest.raises(InvalidRobot, match=r"wall needs a point and a normal"):
-        half_space("wall", (0, 0, 0), (0, 0, 0))
+        Body.half_space("wall", (0, 0, 0), (0, 0, 0))
     with pytest.raises(InvalidRobot, match="crate needs a centre and three positive edges"):
-        box("crate", (0, 0, 0), (1, 1, 0))
+        Body.box("crate", (0, 0, 0), (1, 1, 0))
 
 
 def test_self_collision_is_seen(arm):

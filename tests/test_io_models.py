@@ -9,7 +9,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot, robot_names
-from steelyard.robot.saving import robot_from_dict, robot_to_dict
+from steelyard.robot.library import robot_from_dict, robot_to_dict
 from steelyard.torque import weigh
 from steelyard.trajectory import load_trajectory
 

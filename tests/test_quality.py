@@ -17,7 +17,7 @@ from steelyard.quality import (
     check_signals,
 )
 from steelyard.recording import Recording
-from steelyard.robot.limits import JointLimits
+from steelyard.robot import JointLimits
 
 NAMES = ("pan", "lift", "elbow")
 INF = np.full(3, np.inf)

@@ -10,7 +10,7 @@ import sympy as sp
 
 from steelyard.errors import InvalidRobot, MissingExtra
 from steelyard.robot import DHTable, DriveModel, ParameterBasis, RobotModel, load_robot, robot_names
-from steelyard.robot.symbolic import symbolic_base_parameters
+from steelyard.robot.symbolic import SymbolicBasis
 
 QUARTER = np.pi / 2
 WALL, TILTED, NONE = (0.0, -9.81, 0.0), (1.5, 2.0, -9.4), (0.0, 0.0, 0.0)
@@ -56,7 +56,7 @@ CLASSIC = [name for name, robot in ARMS.items() if robot.dh.convention == "class
 
 @cache
 def basis_of(name):
-    return symbolic_base_parameters(ARMS[name])
+    return SymbolicBasis.of(ARMS[name])
 
 
 @pytest.fixture(params=ARMS)
@@ -104,7 +104,7 @@ def test_matrix_in_symbols_becomes_the_numeric_one():
 
 @pytest.mark.parametrize("name", ["lwr4", "ur10", "planar2r", "slide within", "skew", "coupled wrist"])
 def test_links_alone_are_the_numeric_ones(name):
-    symbolic = symbolic_base_parameters(ARMS[name], drive=False)
+    symbolic = SymbolicBasis.of(ARMS[name], drive=False)
     numeric = ParameterBasis.of(ARMS[name], drive=False)
     assert symbolic.independent == tuple(numeric.independent)
     np.testing.assert_allclose(symbolic.numeric_matrix(), numeric.K, rtol=1e-7, atol=1e-9)
@@ -113,7 +113,7 @@ def test_links_alone_are_the_numeric_ones(name):
 @pytest.mark.parametrize("name", CLASSIC)
 def test_form_on_the_axes_spans_the_same_space(name):
     K = basis_of(name).numeric_matrix()
-    axes = symbolic_base_parameters(ARMS[name], on_axes=True)
+    axes = SymbolicBasis.of(ARMS[name], on_axes=True)
     change = axes.numeric_matrix()[:, list(basis_of(name).independent)]
     assert len(axes) == len(K)
     assert np.linalg.cond(change) < 1e3
@@ -122,16 +122,14 @@ def test_form_on_the_axes_spans_the_same_space(name):
 
 def test_forms_are_one_for_a_modified_table():
     robot = ARMS["elbow, tilted"]
-    assert symbolic_base_parameters(robot, on_axes=True).text() == symbolic_base_parameters(robot).text()
+    assert SymbolicBasis.of(robot, on_axes=True).text() == SymbolicBasis.of(robot).text()
 
 
 @pytest.mark.parametrize("convention", ["modified", "classic"])
 def test_what_only_shifts_the_joint_position_does_not_show(convention):
     shift = np.array([[0, 0, 0, 0.3], [0, 0, 0.7, 0], [0, 0, 0, -0.2], [0, 0, 0, 1.0]])
     shifted = np.array(SLIDING) + shift
-    plain, moved = (
-        symbolic_base_parameters(arm(rows, convention, types="RPRR")) for rows in (SLIDING, shifted)
-    )
+    plain, moved = (SymbolicBasis.of(arm(rows, convention, types="RPRR")) for rows in (SLIDING, shifted))
     assert moved.text() == plain.text()
     K = ParameterBasis.of(arm(shifted, convention, types="RPRR")).K
     np.testing.assert_allclose(moved.numeric_matrix(), K, atol=1e-9)
@@ -141,31 +139,31 @@ def test_rounded_quarter_turns_are_exact():
     rounded = np.round(np.array(ELBOW[1:]), 5)
     assert rounded[0, 0] != -QUARTER
     robot = arm(rounded, gravity=(0.0, 9.81e-6, -9.81))
-    assert symbolic_base_parameters(robot).text() == symbolic_base_parameters(arm(ELBOW[1:])).text()
+    assert SymbolicBasis.of(robot).text() == SymbolicBasis.of(arm(ELBOW[1:])).text()
 
 
 def test_numbers_that_cancel_by_accident_are_seen():
     """Gravity turned by alpha points along the axis: symbols that are not zero, numbers that are."""
     along, beside = (arm([[0.3, 0, 0, 0]], gravity=(0, sign * np.sin(0.3), -np.cos(0.3))) for sign in (1, -1))
-    assert symbolic_base_parameters(along).names == ("Ia1 + Izz1", "Fc1", "Fv1", "B1")
-    assert symbolic_base_parameters(beside).names == ("Ia1 + Izz1", "mx1", "my1", "Fc1", "Fv1", "B1")
+    assert SymbolicBasis.of(along).names == ("Ia1 + Izz1", "Fc1", "Fv1", "B1")
+    assert SymbolicBasis.of(beside).names == ("Ia1 + Izz1", "mx1", "my1", "Fc1", "Fv1", "B1")
 
 
 # --- what is known of small arms ------------------------------------------------------------------------
 
 
 def test_a_lift_weighs_with_its_rotor_and_its_offset():
-    names = symbolic_base_parameters(arm([[0, 0, 0.2, 0]], types="P")).names
+    names = SymbolicBasis.of(arm([[0, 0, 0.2, 0]], types="P")).names
     assert names == ("Ia1 + m1", "Fc1", "Fv1", "B1 - gz m1")
 
 
 def test_a_pendulum_turns_with_its_rotor_and_hangs_by_its_moment():
-    names = symbolic_base_parameters(arm([[QUARTER, 0, 0, 0]])).names
+    names = SymbolicBasis.of(arm([[QUARTER, 0, 0, 0]])).names
     assert names == ("Ia1 + Izz1", "mx1", "my1", "Fc1", "Fv1", "B1")
 
 
 def test_a_carousel_has_only_one_inertia():
-    basis = symbolic_base_parameters(arm([[0, 0, 0, 0], [0, 0.5, 0.1, 0]], gravity=NONE), drive=False)
+    basis = SymbolicBasis.of(arm([[0, 0, 0, 0], [0, 0.5, 0.1, 0]], gravity=NONE), drive=False)
     assert basis.names == ("Izz1 + a2^2 m2", "Izz2", "mx2", "my2")
     assert dict(basis.geometry) == {sp.Symbol("a2"): 0.5}
 
@@ -179,8 +177,8 @@ def test_rotors_of_the_first_two_joints_turn_with_their_links(name):
 
 def test_a_rotor_that_two_joints_share_is_told_apart():
     shared = np.array([[1, 0, 0, 0], [3, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
-    assert "Ia2" in symbolic_base_parameters(arm(WRIST, coupling=shared)).names
-    assert "Ia2" not in symbolic_base_parameters(arm(WRIST)).names
+    assert "Ia2" in SymbolicBasis.of(arm(WRIST, coupling=shared)).names
+    assert "Ia2" not in SymbolicBasis.of(arm(WRIST)).names
 
 
 # --- words and values -----------------------------------------------------------------------------------
@@ -236,7 +234,7 @@ def test_a_urdf_has_no_symbols(tiny):
     with pytest.raises(
         InvalidRobot, match=r"tiny has no DH table to take symbols from; use ParameterBasis\.of"
     ):
-        symbolic_base_parameters(robot)
+        SymbolicBasis.of(robot)
 
 
 def test_without_sympy_the_extra_is_named(monkeypatch):

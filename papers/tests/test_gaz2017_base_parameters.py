@@ -10,7 +10,7 @@ import sympy as sp
 
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.robot.symbolic import symbolic_base_parameters
+from steelyard.robot.symbolic import SymbolicBasis
 
 ORDER, HALVES = [3, 4, 5, 0, 1, 2], np.array([0.5, 1, 1, 0.5, 1, 1])
 EQ_29 = """
@@ -55,7 +55,7 @@ def planar():
 
 @pytest.fixture(scope="module")
 def coefficients(planar):
-    return symbolic_base_parameters(planar, drive=False, on_axes=True)
+    return SymbolicBasis.of(planar, drive=False, on_axes=True)
 
 
 def in_paper_order(pi):
@@ -107,7 +107,7 @@ def test_the_numeric_basis_tells_the_same_in_other_words(planar, coefficients):
 @pytest.fixture(scope="module")
 def gravity_rows():
     """The rows of the LWR that gravity sees, in the order of (38), and their basis."""
-    basis = symbolic_base_parameters(load_robot("lwr4"), on_axes=True)
+    basis = SymbolicBasis.of(load_robot("lwr4"), on_axes=True)
     ours = [sp.expand(expression) for expression in basis.expressions]
     return basis, [ours.index(sp.expand(line)) for line in read(EQ_38)]
 

@@ -6,7 +6,7 @@ import pytest
 from steelyard.identification.feasible import ParameterBounds, feasible_parameters
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.robot.symbolic import symbolic_base_parameters
+from steelyard.robot.symbolic import SymbolicBasis
 
 ORDER, HALVES = [3, 4, 5, 0, 1, 2], np.array([0.5, 1, 1, 0.5, 1, 1])
 PI_34 = np.array([0.1112, 0.6, 0.04, 1.3651, 3.2, 0.03])
@@ -37,7 +37,7 @@ def basis(planar):
 @pytest.fixture(scope="module")
 def to_paper(planar, basis):
     """pi of the paper from pi of `ParameterBasis`, (6, 6)."""
-    change = symbolic_base_parameters(planar, drive=False, on_axes=True).numeric_matrix()
+    change = SymbolicBasis.of(planar, drive=False, on_axes=True).numeric_matrix()
     return HALVES[:, None] * change[ORDER][:, basis.independent]
 
 

@@ -6,7 +6,7 @@ import sympy as sp
 
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.robot.symbolic import symbolic_base_parameters
+from steelyard.robot.symbolic import SymbolicBasis
 from steelyard_papers.xu2024.printed import EPSILON, PI
 
 TABLE_III = {"a3": 0.612, "a4": 0.5723, "d4": 0.163941, "d5": 0.1157, "d6": 0.0922}
@@ -28,7 +28,7 @@ def ur10():
 
 @pytest.fixture(scope="module")
 def symbolic(ur10):
-    return symbolic_base_parameters(ur10)
+    return SymbolicBasis.of(ur10)
 
 
 def test_the_58_expressions_of_the_appendix(symbolic):

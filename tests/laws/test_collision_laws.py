@@ -17,7 +17,7 @@ from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
-from steelyard.robot.momentum import MomentumDynamics, frame_jacobian
+from steelyard.robot.momentum import MomentumDynamics
 from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(2.0, [0.03, -0.05, 0.08], np.diag([0.02, 0.03, 0.025]))
@@ -125,7 +125,7 @@ def test_the_jacobian_is_the_derivative_of_the_pose():
     linear = (after - before)[:3, 3] / (2 * h)
     spin = (after - before)[:3, :3] / (2 * h) @ here[:3, :3].T
     angular = np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
-    J = frame_jacobian(robot, q, "link4")
+    J = robot.frame_jacobian(q, "link4")
     np.testing.assert_allclose(J @ v, [*linear, *angular], rtol=1e-7, atol=1e-7)
     assert not J[:, 4:].any()
 
@@ -199,17 +199,17 @@ def test_a_force_is_recovered_from_its_joint_torques_and_no_joint_beyond_feels_i
     rng = np.random.default_rng(8)
     q = rng.uniform(-1, 1, 6)
     force, torque = rng.normal(0, 30, (2, 3))
-    at_link4 = frame_jacobian(robot, q, "link4")[:3].T @ force
+    at_link4 = robot.frame_jacobian(q, "link4")[:3].T @ force
     assert not at_link4[4:].any()
     found = contact_wrench(robot, q, at_link4, frame="link4")
     np.testing.assert_allclose(found.force_base, force, rtol=1e-8)
     np.testing.assert_allclose(found.unexplained, 0, atol=1e-8)
-    external = frame_jacobian(robot, q).T @ np.concatenate([force, torque])
+    external = robot.frame_jacobian(q).T @ np.concatenate([force, torque])
     whole = contact_wrench(robot, q, external, kind="wrench", torque_std=0.5)
     np.testing.assert_allclose([*whole.force_base, *whole.torque_base], [*force, *torque], rtol=1e-7)
     assert np.isfinite(whole.std).all()
     assert "tells the whole wrench" in whole.status
-    J = frame_jacobian(robot, q)
+    J = robot.frame_jacobian(q)
     expected = np.sqrt(np.diag(np.linalg.inv(J @ J.T / 0.25)))
     np.testing.assert_allclose(whole.std, expected, rtol=1e-8)
 
@@ -219,7 +219,7 @@ def test_a_stretched_arm_does_not_tell_the_force_along_itself():
     q = np.zeros(7)
     q[0] = 0.4
     force = np.array([3.0, -5.0, 20.0])
-    found = contact_wrench(robot, q, frame_jacobian(robot, q)[:3].T @ force)
+    found = contact_wrench(robot, q, robot.frame_jacobian(q)[:3].T @ force)
     assert "does not tell force along" in found.status
     assert np.isinf(found.std[2])
     assert abs(found.force_base[2]) < 1e-6

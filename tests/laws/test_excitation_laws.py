@@ -18,7 +18,7 @@ from steelyard.excitation.objective import (
 )
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import DriveModel, JointLimits, RobotModel, load_robot, robot_names
-from steelyard.robot.geometry import CollisionModel, box, capsules, half_space
+from steelyard.robot.geometry import Body, CollisionModel
 
 OBJECTIVES = (ConditionNumber(), DOptimal(), Xu2024(), Liu2025(gravity=True), PayloadOptimal())
 
@@ -175,7 +175,9 @@ def test_effects_have_the_derivatives_that_they_say(rng):
 
 def test_clearances_have_the_derivatives_that_they_say(rng):
     robot = load_robot("ur10")
-    scene = Scene((half_space("floor", (0, 0, -0.4), (0, 0, 1)), box("table", (0.9, 0, 0), (0.4, 0.4, 0.4))))
+    scene = Scene(
+        (Body.half_space("floor", (0, 0, -0.4), (0, 0, 1)), Body.box("table", (0.9, 0, 0), (0.4, 0.4, 0.4)))
+    )
     slacks, slopes = clearance_functions(robot, DesignLimits(robot.limits, scene=scene))
     q, still = rng.uniform(-1, 1, (20, 6)), np.zeros((20, 6))
     value, by_motion = slopes(q, still, still)
@@ -190,7 +192,9 @@ def test_clearances_have_the_derivatives_that_they_say(rng):
 def test_distances_of_capsules_agree_with_dense_sampling(rng):
     """Points along the capsules' axes, computed from the DH table, instead of a collision library."""
     robot, radius, floor = load_robot("ur10"), 0.05, -0.3
-    model = CollisionModel(robot, capsules(robot, radius), [half_space("floor", (0, 0, floor), (0, 0, 1))])
+    model = CollisionModel(
+        robot, Body.capsules(robot, radius), [Body.half_space("floor", (0, 0, floor), (0, 0, 1))]
+    )
     q = rng.uniform(-2, 2, (10, 6))
     distance = model.distances(q)
     frames = [robot.forward_kinematics(q, name) for name in robot.link_names]

@@ -51,9 +51,9 @@ def command(
 
 def _formulas(robot: RobotModel, basis: ParameterBasis, *, symbolic: bool, rigid: bool) -> list[str]:
     if symbolic:
-        from steelyard.robot.symbolic import symbolic_base_parameters
+        from steelyard.robot.symbolic import SymbolicBasis
 
-        return list(symbolic_base_parameters(robot, drive=not rigid).lines())
+        return list(SymbolicBasis.of(robot, drive=not rigid).lines())
     return [f"pi_{i + 1} = {words}" for i, words in enumerate(basis.names)]
 
 

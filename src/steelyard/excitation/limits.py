@@ -18,7 +18,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
 from steelyard.excitation.workspace import OrientationWorkspace
 from steelyard.robot import JointLimits, RobotModel
-from steelyard.robot.geometry import Body, CollisionModel, capsules
+from steelyard.robot.geometry import Body, CollisionModel
 from steelyard.trajectory import FourierTrajectory
 
 _ENVELOPE_HZ = 1000.0
@@ -52,7 +52,7 @@ class Scene:
         Args:
             robot: the arm
         """
-        bodies = self.bodies or capsules(robot, np.asarray(self.radius))
+        bodies = self.bodies or Body.capsules(robot, np.asarray(self.radius))
         return CollisionModel(
             robot, bodies, self.obstacles, self_collision=self.self_collision, clearance=self.clearance
         )

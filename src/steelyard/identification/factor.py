@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steelyard.arrays import Array, Mask
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot.triangle import triangle_with
+from steelyard.robot.basis import triangle_with
 
 _CHUNK = 1024  # samples reduced at once
 

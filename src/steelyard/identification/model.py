@@ -22,7 +22,7 @@ from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.drive import JointFriction
 from steelyard.robot.friction import FrictionLaw
-from steelyard.robot.saving import robot_from_dict, robot_to_dict
+from steelyard.robot.library import robot_from_dict, robot_to_dict
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _VERSION = 2

@@ -37,7 +37,7 @@ from steelyard.errors import InvalidTrajectory, SteelyardError, UnreadableFile
 from steelyard.excitation.limits import DesignLimits, Scene, intersection
 from steelyard.excitation.workspace import Cone, OrientationWorkspace, Sector
 from steelyard.robot import JointLimits, RobotModel
-from steelyard.robot.geometry import Body, box, half_space, urdf_bodies
+from steelyard.robot.geometry import Body
 
 _JOINT_KEYS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 _KNOWN = {*_JOINT_KEYS, "form", "height", "linear_speed", "angular_speed", "sector", "cone", "scene"}
@@ -94,15 +94,15 @@ def _scene(robot: RobotModel, content: dict[str, Any], folder: Path) -> Scene:
     _require_known(content, _SCENE, "[scene]")
     obstacles: list[Body] = []
     if "floor" in content:
-        obstacles.append(half_space("floor", (0, 0, content["floor"]), (0, 0, 1)))
+        obstacles.append(Body.half_space("floor", (0, 0, content["floor"]), (0, 0, 1)))
     for k, item in enumerate(content.get("wall", []), start=1):
-        obstacles.append(half_space(f"wall {k}", item["point"], item["normal"]))
+        obstacles.append(Body.half_space(f"wall {k}", item["point"], item["normal"]))
     for k, item in enumerate(content.get("box", []), start=1):
-        obstacles.append(box(f"box {k}", item["centre"], item["size"]))
+        obstacles.append(Body.box(f"box {k}", item["centre"], item["size"]))
     radius = content.get("radius", 0.06)
     return Scene(
         tuple(obstacles),
-        bodies=urdf_bodies(robot, folder / content["urdf"]) if "urdf" in content else (),
+        bodies=Body.from_urdf(robot, folder / content["urdf"]) if "urdf" in content else (),
         radius=tuple(radius) if isinstance(radius, list) else float(radius),
         clearance=float(content.get("clearance", 0.02)),
         self_collision=bool(content.get("self_collision", True)),

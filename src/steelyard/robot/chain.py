@@ -1,46 +1,254 @@
-"""Joints in a row as a Pinocchio model: how it is made from a DH table, and what is asked of it."""
+"""Joints in a row as a Pinocchio model: how far they may go, where the frames are and how they move."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask, read_only
 from steelyard.errors import InvalidRobot, UnknownName
-from steelyard.inertia import InertialParameters, frame_change_matrix
-from steelyard.robot.dh import DHTable
+from steelyard.robot.dh import JointType
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Gravity in the base frame of an arm that stands upright, [m/s^2]."""
 
 
-def chain_of_table(name: str, joint_names: Sequence[str], dh: DHTable, T_link_flange: Array) -> pin.Model:
-    """The massless model of a DH table, with a frame for each link and one for the flange.
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Limits of every joint; infinite where none is published.
+
+    Attributes:
+        q_min: lowest position, (n,) [rad or m]
+        q_max: highest position, (n,) [rad or m]
+        v_max: largest speed, (n,) [rad/s or m/s]
+        a_max: largest acceleration, (n,) [rad/s^2 or m/s^2]
+        tau_max: largest torque, (n,) [Nm or N]
+    """
+
+    q_min: Array
+    q_max: Array
+    v_max: Array
+    a_max: Array
+    tau_max: Array
+
+    def __post_init__(self) -> None:
+        n = np.size(self.q_min)
+        for item in fields(self):
+            values = np.array(getattr(self, item.name), dtype=float)
+            if values.shape != (n,) or np.isnan(values).any():
+                raise InvalidRobot(
+                    f"limit '{item.name}' must hold {n} numbers (infinite where there is none), got {values}"
+                )
+            object.__setattr__(self, item.name, read_only(values))
+        bad = np.flatnonzero(self.q_min >= self.q_max)
+        if bad.size:
+            j = bad[0]
+            raise InvalidRobot(f"joint {j + 1}: q_min {self.q_min[j]:g} is not below q_max {self.q_max[j]:g}")
+        for name in ("v_max", "a_max", "tau_max"):
+            if (getattr(self, name) <= 0).any():
+                raise InvalidRobot(f"limit '{name}' must be positive, got {getattr(self, name)}")
+
+    def __len__(self) -> int:
+        return len(self.q_min)
+
+    @property
+    def nearest_to_zero(self) -> Array:
+        """The allowed posture nearest to zero, (n,) [rad or m]."""
+        return read_only(np.clip(np.zeros(len(self)), self.q_min, self.q_max))
+
+    @classmethod
+    def none(cls, n: int) -> JointLimits:
+        """No limits for n joints.
+
+        Args:
+            n: number of joints
+        """
+        inf = np.full(n, np.inf)
+        return cls(-inf, inf, inf, inf, inf)
+
+    def of_joints(self, which: Mask) -> JointLimits:
+        """The limits of some of the joints, `which` (n,)."""
+        return JointLimits(*(getattr(self, item.name)[which] for item in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class FrameMotion:
+    """How a frame moves, in its own coordinates, gravity not included.
+
+    Attributes:
+        linear_velocity: of its origin, (N, 3) [m/s], in the frame
+        angular_velocity: (N, 3) [rad/s], in the frame
+        linear_acceleration: of its origin, as an observer at rest sees it, (N, 3) [m/s^2], in the frame
+        angular_acceleration: (N, 3) [rad/s^2], in the frame
+    """
+
+    linear_velocity: Array
+    angular_velocity: Array
+    linear_acceleration: Array
+    angular_acceleration: Array
+
+
+@dataclass(frozen=True, eq=False)
+class KinematicChain:
+    """What `RobotModel` knows without masses; it is not made by itself.
+
+    Attributes:
+        name: of the robot
+        flange: name of the frame that a payload is fixed to and expressed in
+        limits: of the joints
+    """
+
+    name: str
+    flange: str
+    limits: JointLimits
+    _pin: pin.Model = field(repr=False)
+    _data: pin.Data = field(repr=False)
+    _T_joint_link: Array = field(repr=False)
+    _link_names: tuple[str, ...] = field(repr=False)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self._pin.nv)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, from the base outwards."""
+        return tuple(self._pin.names)[1:]
+
+    @property
+    def joint_types(self) -> tuple[JointType, ...]:
+        """'revolute', 'prismatic' or 'continuous' (revolute without limits) for each joint."""
+        unlimited = np.isinf(self.limits.q_min)
+        kinds: list[JointType] = []
+        for i, joint in enumerate(self._pin.joints[1:]):
+            kinds.append("prismatic" if _slides(joint) else "continuous" if unlimited[i] else "revolute")
+        return tuple(kinds)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Name of the link that each joint moves; also the name of its frame."""
+        return self._link_names
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of all frames that `forward_kinematics` and `frame_motion` know."""
+        return tuple(f.name for f in self._pin.frames)
+
+    @property
+    def joint_placements(self) -> Array:
+        """Each joint frame in the joint frame before it at q = 0, (n, 4, 4)."""
+        return np.array([placement.homogeneous for placement in self._pin.jointPlacements[1:]])
+
+    @property
+    def joint_axes(self) -> Array:
+        """Axis of each joint, (n, 3), in its joint frame."""
+        return np.array([_axis(joint) for joint in self._pin.joints[1:]])
+
+    @property
+    def T_joint_link(self) -> Array:
+        """Each link frame in its joint frame, (n, 4, 4)."""
+        return self._T_joint_link.copy()
+
+    @property
+    def T_joint_flange(self) -> Array:
+        """The flange in the last joint frame, (4, 4)."""
+        return np.array(self._pin.frames[self._frame(self.flange)].placement.homogeneous)
+
+    def forward_kinematics(self, q: ArrayLike, frame: str | None = None) -> Array:
+        """The pose of a frame in the base, T_base_frame, (N, 4, 4) or (4, 4).
+
+        Args:
+            q: joint positions, (N, n) or (n,) [rad or m]
+            frame: its name; the flange by default
+        """
+        frame_index = self._frame(frame or self.flange)
+        (rows,) = self._rows(q)
+        T = np.empty((len(rows), 4, 4))
+        for i, qi in enumerate(rows):
+            pin.forwardKinematics(self._pin, self._data, qi)
+            T[i] = pin.updateFramePlacement(self._pin, self._data, frame_index).homogeneous
+        return T[0] if np.ndim(q) == 1 else T
+
+    def frame_motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None) -> FrameMotion:
+        """Velocity and acceleration of a frame, for N samples.
+
+        Args:
+            q: joint positions, (N, n) [rad or m]
+            v: joint velocities, (N, n) [rad/s or m/s]
+            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+            frame: its name; the flange by default
+        """
+        frame_index = self._frame(frame or self.flange)
+        rows = self._rows(q, v, a)
+        motion = np.empty((4, len(rows[0]), 3))
+        for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
+            pin.forwardKinematics(self._pin, self._data, qi, vi, ai)
+            velocity = pin.getFrameVelocity(self._pin, self._data, frame_index, pin.LOCAL)
+            acceleration = pin.getFrameClassicalAcceleration(self._pin, self._data, frame_index, pin.LOCAL)
+            motion[:, i] = velocity.linear, velocity.angular, acceleration.linear, acceleration.angular
+        return FrameMotion(*motion)
+
+    def frame_jacobian(self, q: ArrayLike, frame: str | None = None) -> Array:
+        """The matrix J with (linear, angular) velocity of a frame's origin = J v, (6, n), in the base frame.
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+            frame: its name; the flange by default
+        """
+        index = self._frame(frame or self.flange)
+        (qi,) = self._row(q)
+        return np.array(pin.computeFrameJacobian(self._pin, self._data, qi, index, pin.LOCAL_WORLD_ALIGNED))
+
+    def _frame(self, name: str) -> int:
+        """The number of a frame; where a joint and a link have its name, that of the link."""
+        model = self._pin
+        if model.existFrame(name, pin.FrameType.BODY):
+            return int(model.getFrameId(name, pin.FrameType.BODY))
+        if not model.existFrame(name):
+            raise UnknownName(f"{self.name} has no frame '{name}'; it has {', '.join(self.frames)}")
+        return int(model.getFrameId(name))
+
+    def _rows(self, *signals: ArrayLike) -> tuple[Array, ...]:
+        """Joint signals, each (N, n) or (n,), as (N, n) arrays of one length."""
+        rows = tuple(np.atleast_2d(np.asarray(s, dtype=float)) for s in signals)
+        for s in rows:
+            if s.ndim != 2 or s.shape[1] != self.n or len(s) != len(rows[0]):
+                raise InvalidRobot(
+                    f"{self.name} has {self.n} joints: joint signals are (N, {self.n}) and of one length,"
+                    f" got shapes {', '.join(str(r.shape) for r in rows)}"
+                )
+        return rows
+
+    def _row(self, *signals: ArrayLike) -> tuple[Array, ...]:
+        """Joint signals of one posture, each (n,)."""
+        rows = self._rows(*signals)
+        if len(rows[0]) != 1:
+            raise InvalidRobot(f"this matrix is for one posture at a time, got {len(rows[0])}")
+        return tuple(row[0] for row in rows)
+
+
+def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> pin.Model:
+    """The model without some of its joints, which stand still.
 
     Args:
-        name: of the robot
-        joint_names: of the n joints
-        dh: the table
-        T_link_flange: the flange in the last DH frame, (4, 4)
+        model: the Pinocchio model
+        locked: position of each joint that shall not move, by name [rad or m]
+        source: of the robot, for messages
     """
-    model = pin.Model()
-    model.name = name
-    model.gravity.linear = np.array(STANDARD_GRAVITY)
-    rows = zip(joint_names, dh.joint_types, dh.joint_placements, dh.T_joint_link, strict=True)
-    before = 0  # the frame that the next one hangs from: Pinocchio locks joints by way of them
-    for i, (joint_name, kind, placement, T_joint_link) in enumerate(rows):
-        joint = pin.JointModelPZ() if kind == "prismatic" else pin.JointModelRZ()
-        model.addJoint(i, joint, pin.SE3(placement), joint_name)
-        before = model.addJointFrame(i + 1, before)
-        link = pin.Frame(f"link{i + 1}", i + 1, before, pin.SE3(T_joint_link), pin.FrameType.BODY)
-        before = model.addFrame(link)
-    T_joint_flange = pin.SE3(dh.T_joint_link[-1] @ T_link_flange)
-    model.addFrame(pin.Frame("flange", len(dh), before, T_joint_flange, pin.FrameType.OP_FRAME))
-    return model
+    joints = tuple(model.names)[1:]
+    q = pin.neutral(model)
+    for name, position in locked.items():
+        if name not in joints:
+            raise UnknownName(f"{source} has no movable joint '{name}'; it has {', '.join(joints)}")
+        if not np.isfinite(position):
+            raise InvalidRobot(f"joint '{name}' cannot be locked at {position}")
+        q[model.joints[model.getJointId(name)].idx_q] = position
+    return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q) if locked else model
 
 
 def checked_gravity(gravity_base: ArrayLike) -> Array:
@@ -55,142 +263,16 @@ def checked_gravity(gravity_base: ArrayLike) -> Array:
     return gravity
 
 
-def pinocchio_inertia(body: InertialParameters) -> pin.Inertia:
-    """The body as Pinocchio writes it.
-
-    Args:
-        body: in the frame of its joint
-    """
-    if body.mass != 0.0:
-        return pin.Inertia.FromDynamicParameters(body.vector)
-    if body.first_moment.any():
-        raise InvalidRobot(f"a link without mass cannot have the first moment {body.first_moment} kg m")
-    return pin.Inertia(0.0, np.zeros(3), body.inertia)
+def _axis(joint: pin.JointModel) -> Array:
+    """The axis of a one-dimensional joint, (3,), in its joint frame."""
+    return np.array(_subspace(joint)[0 if _slides(joint) else 1])
 
 
-def joint_axis(joint: pin.JointModel) -> Array:
-    """The axis of a one-dimensional joint, (3,), in its joint frame.
-
-    Args:
-        joint: of a Pinocchio model
-    """
-    return np.array(_subspace(joint)[0 if slides(joint) else 1])
-
-
-def slides(joint: pin.JointModel) -> bool:
-    """Whether a one-dimensional joint slides along its axis; else it turns about it.
-
-    Args:
-        joint: of a Pinocchio model
-    """
+def _slides(joint: pin.JointModel) -> bool:
+    """Whether a one-dimensional joint slides along its axis; else it turns about it."""
     return bool(_subspace(joint)[0].any())
 
 
 def _subspace(joint: pin.JointModel) -> Array:
     """Linear and angular velocity of the joint at unit speed, (2, 3)."""
     return np.asarray(joint.createData().S, dtype=float).reshape(2, 3)
-
-
-def require_lockable(locked: Mapping[str, float], joints: Sequence[str], source: str) -> None:
-    """Refuses to lock joints that are not there, or at no position.
-
-    Args:
-        locked: position of each joint that shall not move, by name [rad or m]
-        joints: names of those that can
-        source: of the robot, for messages
-    """
-    for name, position in locked.items():
-        if name not in joints:
-            raise UnknownName(f"{source} has no movable joint '{name}'; it has {', '.join(joints)}")
-        if not np.isfinite(position):
-            raise InvalidRobot(f"joint '{name}' cannot be locked at {position}")
-
-
-def locked_chain(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
-    """The model without some of its joints, which stand still.
-
-    Args:
-        model: the Pinocchio model
-        locked: position of each joint that shall not move, by name [rad or m]
-    """
-    if not locked:
-        return model
-    q = pin.neutral(model)
-    for name, position in locked.items():
-        q[model.joints[model.getJointId(name)].idx_q] = position
-    return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
-
-
-def frame_id(model: pin.Model, frame: str) -> int:
-    """The number of a frame; where a joint and a link have its name, that of the link.
-
-    Args:
-        model: the Pinocchio model
-        frame: its name
-    """
-    if model.existFrame(frame, pin.FrameType.BODY):
-        return int(model.getFrameId(frame, pin.FrameType.BODY))
-    if not model.existFrame(frame):
-        known = ", ".join(f.name for f in model.frames)
-        raise UnknownName(f"{model.name} has no frame '{frame}'; it has {known}")
-    return int(model.getFrameId(frame))
-
-
-def joint_rows(model: pin.Model, *signals: ArrayLike) -> tuple[Array, ...]:
-    """The joint signals as (N, n) arrays of one length.
-
-    Args:
-        model: the Pinocchio model of n joints
-        signals: each (N, n) or (n,)
-    """
-    rows = tuple(np.atleast_2d(np.asarray(s, dtype=float)) for s in signals)
-    for s in rows:
-        if s.ndim != 2 or s.shape[1] != model.nv or len(s) != len(rows[0]):
-            raise InvalidRobot(
-                f"{model.name} has {model.nv} joints: joint signals are (N, {model.nv}) and of one length,"
-                f" got shapes {', '.join(str(r.shape) for r in rows)}"
-            )
-    return rows
-
-
-def single_row(model: pin.Model, *signals: ArrayLike) -> tuple[Array, ...]:
-    """The joint signals of one posture, each (n,).
-
-    Args:
-        model: the Pinocchio model of n joints
-        signals: each (n,) or (1, n)
-    """
-    rows = joint_rows(model, *signals)
-    if len(rows[0]) != 1:
-        raise InvalidRobot(f"this matrix is for one posture at a time, got {len(rows[0])}")
-    return tuple(row[0] for row in rows)
-
-
-def fill_rigid_regressor(
-    Y: Array, model: pin.Model, data: pin.Data, rows: tuple[Array, ...], T_joint_link: Array
-) -> None:
-    """Writes the columns of the links into Y, each link in its own frame.
-
-    Args:
-        Y: where to write, (N, n, 10 n)
-        model: the Pinocchio model
-        data: its workspace
-        rows: q, v and a, each (N, n)
-        T_joint_link: each link frame in its joint frame, (n, 4, 4)
-    """
-    for i, (q, v, a) in enumerate(zip(*rows, strict=True)):
-        Y[i] = pin.computeJointTorqueRegressor(model, data, q, v, a)
-    for columns, change in _changes_of_frame(T_joint_link.tobytes()):
-        Y[:, :, columns] = Y[:, :, columns] @ change
-
-
-@lru_cache(maxsize=64)
-def _changes_of_frame(T_joint_link: bytes) -> tuple[tuple[slice, Array], ...]:
-    """Columns of each link whose frame is not its joint's, and their 10 x 10 change; links keep theirs."""
-    changes = []
-    for j, T in enumerate(np.frombuffer(T_joint_link).reshape(-1, 4, 4)):
-        if not np.array_equal(T, np.eye(4)):
-            change = frame_change_matrix(T)
-            change.setflags(write=False)
-            changes.append((slice(10 * j, 10 * (j + 1)), change))
-    return tuple(changes)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
@@ -32,7 +33,7 @@ JointType = Literal["revolute", "prismatic", "continuous"]
 
 @dataclass(frozen=True, eq=False)
 class DHTable:
-    """A table of Denavit-Hartenberg parameters, one row a joint.
+    """A table of Denavit-Hartenberg parameters, one row for each joint.
 
     Attributes:
         alpha: twist about x, (n,) [rad]
@@ -85,13 +86,35 @@ class DHTable:
     def __len__(self) -> int:
         return len(self.alpha)
 
+    def chain(self, name: str, joint_names: Sequence[str], T_link_flange: Array) -> pin.Model:
+        """The massless Pinocchio model of the table, with a frame for each link and one for the flange.
+
+        Args:
+            name: of the robot
+            joint_names: of the n joints
+            T_link_flange: the flange in the last frame of the table, (4, 4)
+        """
+        model = pin.Model()
+        model.name = name
+        rows = zip(joint_names, self.joint_types, self.joint_placements, self.T_joint_link, strict=True)
+        before = 0  # the frame that the next one hangs from: Pinocchio locks joints by way of them
+        for i, (joint_name, kind, placement, T_joint_link) in enumerate(rows):
+            joint = pin.JointModelPZ() if kind == "prismatic" else pin.JointModelRZ()
+            model.addJoint(i, joint, pin.SE3(placement), joint_name)
+            before = model.addJointFrame(i + 1, before)
+            link = pin.Frame(f"link{i + 1}", i + 1, before, pin.SE3(T_joint_link), pin.FrameType.BODY)
+            before = model.addFrame(link)
+        T_joint_flange = pin.SE3(self.T_joint_link[-1] @ T_link_flange)
+        model.addFrame(pin.Frame("flange", len(self), before, T_joint_flange, pin.FrameType.OP_FRAME))
+        return model
+
     @property
     def joint_placements(self) -> Array:
         """Each joint frame in the joint frame before it (the base for the first) at q = 0, (n, 4, 4)."""
         if self.convention == "modified":
             return np.array(
                 [
-                    rot_x(alpha) @ translation(a, 0, d) @ rot_z(theta)
+                    _rot_x(alpha) @ _translation(a, 0, d) @ _rot_z(theta)
                     for alpha, a, d, theta in zip(self.alpha, self.a, self.d, self.theta, strict=True)
                 ]
             )
@@ -104,40 +127,23 @@ class DHTable:
             return np.tile(np.eye(4), (len(self), 1, 1))
         return np.array(
             [
-                rot_z(theta) @ translation(a, 0, d) @ rot_x(alpha)
+                _rot_z(theta) @ _translation(a, 0, d) @ _rot_x(alpha)
                 for alpha, a, d, theta in zip(self.alpha, self.a, self.d, self.theta, strict=True)
             ]
         )
 
 
-def rot_x(angle: float) -> Array:
-    """The rotation about x as a transform, (4, 4).
-
-    Args:
-        angle: [rad]
-    """
+def _rot_x(angle: float) -> Array:
     c, s = _cos_sin(angle)
     return np.array([[1, 0, 0, 0], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1.0]])
 
 
-def rot_z(angle: float) -> Array:
-    """The rotation about z as a transform, (4, 4).
-
-    Args:
-        angle: [rad]
-    """
+def _rot_z(angle: float) -> Array:
     c, s = _cos_sin(angle)
     return np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
 
 
-def translation(x: float, y: float, z: float) -> Array:
-    """The translation as a transform, (4, 4).
-
-    Args:
-        x: [m]
-        y: [m]
-        z: [m]
-    """
+def _translation(x: float, y: float, z: float) -> Array:
     T = np.eye(4)
     T[:3, 3] = x, y, z
     return T

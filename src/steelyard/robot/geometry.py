@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot
-from steelyard.robot.chain import frame_id, joint_rows
 from steelyard.robot.model import RobotModel
 from steelyard.robot.urdf import read_urdf
 
@@ -52,85 +51,87 @@ class Body:
     placement: Array
     shape: coal.CollisionGeometry = field(repr=False)
 
+    @classmethod
+    def capsules(cls, robot: RobotModel, radius: ArrayLike) -> tuple[Body, ...]:
+        """Capsules along the links of an arm, from joint to joint and to the flange.
 
-def capsules(robot: RobotModel, radius: ArrayLike) -> tuple[Body, ...]:
-    """Capsules along the links of an arm, from joint to joint and to the flange.
+        Args:
+            robot: the arm
+            radius: of all links, or of each, (n,) [m]
+        """
+        radii = np.broadcast_to(np.asarray(radius, dtype=float), (robot.n,))
+        if not (np.isfinite(radii).all() and (radii > 0).all()):
+            raise InvalidRobot(f"capsules need a positive radius for each of {robot.n} links, got {radius!r}")
+        bodies: list[Body] = []
+        for i in range(robot.n + 1):
+            r = radii[max(i - 1, 0)]
+            points = _path(robot, i)
+            for k, (start, end) in enumerate(pairwise(points)):
+                length = float(np.linalg.norm(end - start))
+                if length > _SHORTEST or (i == robot.n and k == len(points) - 2 and bodies[-1].joint != i):
+                    name = f"link {i}" if i else "base"
+                    bodies.append(cls(name, i, _along(start, end), coal.Capsule(r, max(length, _SHORTEST))))
+        return tuple(bodies)
 
-    Args:
-        robot: the arm
-        radius: of all links, or of each, (n,) [m]
-    """
-    radii = np.broadcast_to(np.asarray(radius, dtype=float), (robot.n,))
-    if not (np.isfinite(radii).all() and (radii > 0).all()):
-        raise InvalidRobot(f"capsules need a positive radius for each of {robot.n} links, got {radius!r}")
-    bodies: list[Body] = []
-    for i in range(robot.n + 1):
-        r = radii[max(i - 1, 0)]
-        points = _path(robot, i)
-        for k, (start, end) in enumerate(pairwise(points)):
-            length = float(np.linalg.norm(end - start))
-            if length > _SHORTEST or (i == robot.n and k == len(points) - 2 and bodies[-1].joint != i):
-                name = f"link {i}" if i else "base"
-                bodies.append(Body(name, i, _along(start, end), coal.Capsule(r, max(length, _SHORTEST))))
-    return tuple(bodies)
+    @classmethod
+    def from_urdf(
+        cls, robot: RobotModel, path: str | Path, package_folders: Sequence[str] = ()
+    ) -> tuple[Body, ...]:
+        """The <collision> shapes of a URDF.
 
+        Args:
+            robot: the arm made from that URDF, joints locked or not
+            path: of the URDF file
+            package_folders: where 'package://' paths of meshes begin
+        """
+        text = read_urdf(path)
+        model = pin.buildModelFromXML(text)
+        folders = [*package_folders, str(Path(path).parent)]
+        try:
+            found = pin.buildGeomFromUrdfString(model, text, pin.COLLISION, package_dirs=folders)
+        except (ValueError, RuntimeError, ET.ParseError) as error:
+            raise InvalidRobot(f"the collision shapes of {path} cannot be read: {error}") from error
+        if not found.ngeoms:
+            raise InvalidRobot(f"{path} has no <collision> shapes; give a radius for capsules instead")
+        bodies = []
+        for item in found.geometryObjects:
+            link = model.frames[item.parentFrame]
+            here = robot._pin.frames[robot._frame(link.name)]
+            placement = here.placement * link.placement.inverse() * item.placement
+            bodies.append(cls(link.name, int(here.parentJoint), placement.homogeneous, item.geometry))
+        return tuple(bodies)
 
-def urdf_bodies(robot: RobotModel, path: str | Path, package_folders: Sequence[str] = ()) -> tuple[Body, ...]:
-    """The <collision> shapes of a URDF.
+    @classmethod
+    def half_space(cls, name: str, point: ArrayLike, normal: ArrayLike) -> Body:
+        """Everything behind a plane: a floor, a wall, a ceiling.
 
-    Args:
-        robot: the arm made from that URDF, joints locked or not
-        path: of the URDF file
-        package_folders: where 'package://' paths of meshes begin
-    """
-    text = read_urdf(path)
-    model = pin.buildModelFromXML(text)
-    folders = [*package_folders, str(Path(path).parent)]
-    try:
-        found = pin.buildGeomFromUrdfString(model, text, pin.COLLISION, package_dirs=folders)
-    except (ValueError, RuntimeError, ET.ParseError) as error:
-        raise InvalidRobot(f"the collision shapes of {path} cannot be read: {error}") from error
-    if not found.ngeoms:
-        raise InvalidRobot(f"{path} has no <collision> shapes; give a radius for capsules instead")
-    bodies = []
-    for item in found.geometryObjects:
-        link = model.frames[item.parentFrame]
-        here = robot._pin.frames[frame_id(robot._pin, link.name)]
-        placement = here.placement * link.placement.inverse() * item.placement
-        bodies.append(Body(link.name, int(here.parentJoint), placement.homogeneous, item.geometry))
-    return tuple(bodies)
+        Args:
+            name: in messages
+            point: on the plane, (3,) [m], in the base frame
+            normal: away from the solid, (3,), in the base frame
+        """
+        direction, p = np.array(normal, dtype=float), np.array(point, dtype=float)
+        if direction.shape != (3,) or p.shape != (3,) or not np.linalg.norm(direction) > 0:
+            raise InvalidRobot(
+                f"{name} needs a point and a normal of three numbers, got {point!r} and {normal!r}"
+            )
+        direction = direction / np.linalg.norm(direction)
+        return cls(name, 0, np.eye(4), coal.Halfspace(direction, float(direction @ p)))
 
+    @classmethod
+    def box(cls, name: str, centre: ArrayLike, size: ArrayLike) -> Body:
+        """A box along the axes of the base frame.
 
-def half_space(name: str, point: ArrayLike, normal: ArrayLike) -> Body:
-    """Everything behind a plane: a floor, a wall, a ceiling.
-
-    Args:
-        name: in messages
-        point: on the plane, (3,) [m], in the base frame
-        normal: away from the solid, (3,), in the base frame
-    """
-    direction, p = np.array(normal, dtype=float), np.array(point, dtype=float)
-    if direction.shape != (3,) or p.shape != (3,) or not np.linalg.norm(direction) > 0:
-        raise InvalidRobot(
-            f"{name} needs a point and a normal of three numbers, got {point!r} and {normal!r}"
-        )
-    direction = direction / np.linalg.norm(direction)
-    return Body(name, 0, np.eye(4), coal.Halfspace(direction, float(direction @ p)))
-
-
-def box(name: str, centre: ArrayLike, size: ArrayLike) -> Body:
-    """A box along the axes of the base frame.
-
-    Args:
-        name: in messages
-        centre: (3,) [m], in the base frame
-        size: length of its edges, (3,) [m]
-    """
-    edges, T = np.array(size, dtype=float), np.eye(4)
-    if edges.shape != (3,) or np.shape(centre) != (3,) or not (edges > 0).all():
-        raise InvalidRobot(f"{name} needs a centre and three positive edges, got {centre!r} and {size!r}")
-    T[:3, 3] = centre
-    return Body(name, 0, T, coal.Box(*edges))
+        Args:
+            name: in messages
+            centre: (3,) [m], in the base frame
+            size: length of its edges, (3,) [m]
+        """
+        edges, T = np.array(size, dtype=float), np.eye(4)
+        if edges.shape != (3,) or np.shape(centre) != (3,) or not (edges > 0).all():
+            raise InvalidRobot(f"{name} needs a centre and three positive edges, got {centre!r} and {size!r}")
+        T[:3, 3] = centre
+        return cls(name, 0, T, coal.Box(*edges))
 
 
 class CollisionModel:
@@ -214,7 +215,7 @@ class CollisionModel:
         Args:
             q: joint positions, (N, n) [rad or m]
         """
-        (rows,) = joint_rows(self._pin, q)
+        (rows,) = self._robot._rows(q)
         out = np.empty((len(rows), len(self.pair_names)))
         for i, qi in enumerate(rows):
             pin.computeDistances(self._pin, self._data, self._shapes, self._distance, qi)
@@ -227,7 +228,7 @@ class CollisionModel:
         Args:
             q: joint positions, (N, n) [rad or m]
         """
-        (rows,) = joint_rows(self._pin, q)
+        (rows,) = self._robot._rows(q)
         n, count = self._pin.nv, len(self.pair_names)
         distance, slope = np.empty((len(rows), count)), np.empty((len(rows), count, n))
         for i, qi in enumerate(rows):

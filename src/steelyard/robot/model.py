@@ -14,31 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters, checked_transform, frame_change_matrix
-from steelyard.robot.chain import (
-    STANDARD_GRAVITY,
-    chain_of_table,
-    checked_gravity,
-    fill_rigid_regressor,
-    joint_rows,
-    locked_chain,
-    pinocchio_inertia,
-    require_lockable,
-    single_row,
-)
+from steelyard.robot.chain import STANDARD_GRAVITY, JointLimits, KinematicChain, checked_gravity, locked_chain
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import DRIVE_NAMES, DriveModel
-from steelyard.robot.kinematics import KinematicChain
-from steelyard.robot.limits import JointLimits
-from steelyard.robot.urdf import choose_flange, parse_urdf, read_urdf
+from steelyard.robot.urdf import ParsedURDF, read_urdf
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +92,13 @@ class RobotModel(KinematicChain):
             gravity_base: as in `from_urdf`
             source: where it comes from, for messages
         """
-        parsed = parse_urdf(text, source, locked or {})
+        parsed = ParsedURDF.of(text, source, locked=locked or {}, flange=flange)
         model = parsed.model
         model.gravity.linear = checked_gravity(gravity_base)
         n = model.nv
         return cls(
             name=model.name,
-            flange=choose_flange(model, flange, source),
+            flange=parsed.flange,
             limits=parsed.limits,
             drive=DriveModel.ideal(n),
             dh=None,
@@ -155,7 +144,8 @@ class RobotModel(KinematicChain):
         if len(set(names)) != n:
             raise InvalidRobot(f"each joint needs its own name, got {', '.join(names)}")
         T_link_flange = np.eye(4) if T_link_flange is None else checked_transform(T_link_flange)
-        model = chain_of_table(name, names, dh, T_link_flange)
+        model = dh.chain(name, names, T_link_flange)
+        model.gravity.linear = np.array(STANDARD_GRAVITY)
         made = cls(
             name=name,
             flange="flange",
@@ -183,7 +173,7 @@ class RobotModel(KinematicChain):
             raise InvalidRobot(f"{self.name} has {self.n} links, got {len(links)}")
         model = self._pin.copy()
         for i, (body, T) in enumerate(zip(links, self._T_joint_link, strict=True)):
-            model.inertias[i + 1] = pinocchio_inertia(body.in_frame(f"joint {i + 1}", T))
+            model.inertias[i + 1] = _pinocchio_inertia(body.in_frame(f"joint {i + 1}", T))
         return replace(self, _pin=model, _data=model.createData())
 
     def with_payload(self, payload: InertialParameters) -> RobotModel:
@@ -227,20 +217,19 @@ class RobotModel(KinematicChain):
         Args:
             locked: position of each joint that shall not move, by name [rad or m]
         """
-        require_lockable(locked, self.joint_names, self.name)
         free = np.array([name not in locked for name in self.joint_names])
         if not free.any():
             raise InvalidRobot(f"{self.name}: with all joints locked there is nothing to identify")
-        model = locked_chain(self._pin, locked)
+        model = locked_chain(self._pin, locked, self.name)
         return replace(
             self,
             limits=self.limits.of_joints(free),
             drive=self.drive.of_joints(free),
             dh=None,
-            home=_frozen(self.home[free]),
+            home=read_only(self.home[free]),
             _pin=model,
             _data=model.createData(),
-            _T_joint_link=_frozen(self._T_joint_link[free]),
+            _T_joint_link=read_only(self._T_joint_link[free]),
             _link_names=tuple(name for name, kept in zip(self._link_names, free, strict=True) if kept),
         )
 
@@ -249,11 +238,10 @@ class RobotModel(KinematicChain):
     @property
     def links(self) -> tuple[InertialParameters, ...]:
         """Inertial parameters of each link, in the link's frame."""
+        bodies = zip(self._pin.inertias[1:], self._link_names, self._T_joint_link, strict=True)
         return tuple(
             InertialParameters.from_vector(body.toDynamicParameters(), name).in_frame(name, np.linalg.inv(T))
-            for body, name, T in zip(
-                self._pin.inertias[1:], self._link_names, self._T_joint_link, strict=True
-            )
+            for body, name, T in bodies
         )
 
     @property
@@ -282,7 +270,7 @@ class RobotModel(KinematicChain):
             v: joint velocities, like q [rad/s or m/s]
             a: joint accelerations, like q [rad/s^2 or m/s^2]
         """
-        rows = joint_rows(self._pin, q, v, a)
+        rows = self._rows(q, v, a)
         tau = np.empty(rows[0].shape)
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
             tau[i] = pin.rnea(self._pin, self._data, qi, vi, ai)
@@ -305,7 +293,7 @@ class RobotModel(KinematicChain):
         Args:
             q: joint positions, (n,) [rad or m]
         """
-        (qi,) = single_row(self._pin, q)
+        (qi,) = self._row(q)
         upper = np.triu(pin.crba(self._pin, self._data, qi))
         return np.asarray(upper + np.triu(upper, 1).T)
 
@@ -316,7 +304,7 @@ class RobotModel(KinematicChain):
             q: joint positions, (n,) [rad or m]
             v: joint velocities, (n,) [rad/s or m/s]
         """
-        qi, vi = single_row(self._pin, q, v)
+        qi, vi = self._row(q, v)
         return np.array(pin.computeCoriolisMatrix(self._pin, self._data, qi, vi))
 
     def gravity_torque(self, q: ArrayLike) -> Array:
@@ -325,7 +313,7 @@ class RobotModel(KinematicChain):
         Args:
             q: joint positions, (N, n) or (n,) [rad or m]
         """
-        (rows,) = joint_rows(self._pin, q)
+        (rows,) = self._rows(q)
         tau = np.empty(rows.shape)
         for i, qi in enumerate(rows):
             tau[i] = pin.computeGeneralizedGravity(self._pin, self._data, qi)
@@ -343,10 +331,14 @@ class RobotModel(KinematicChain):
             v: joint velocities, (N, n) [rad/s or m/s]
             a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
         """
-        rows = joint_rows(self._pin, q, v, a)
+        rows = self._rows(q, v, a)
         N, n = rows[0].shape
         Y = np.empty((N, n, 14 * n))
-        fill_rigid_regressor(Y[:, :, : 10 * n], self._pin, self._data, rows, self._T_joint_link)
+        links = Y[:, :, : 10 * n]
+        for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
+            links[i] = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)
+        for columns, change in _changes_of_frame(self._T_joint_link.tobytes()):
+            links[:, :, columns] = links[:, :, columns] @ change
         self.drive.fill_regressor(Y[:, :, 10 * n :], rows[1], rows[2])
         return Y
 
@@ -361,7 +353,7 @@ class RobotModel(KinematicChain):
             a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
             chunk: samples in a piece
         """
-        q, v, a = joint_rows(self._pin, q, v, a)
+        q, v, a = self._rows(q, v, a)
         for start in range(0, len(q), chunk):
             piece = slice(start, min(start + chunk, len(q)))
             yield piece, self.regressor(q[piece], v[piece], a[piece])
@@ -374,7 +366,7 @@ class RobotModel(KinematicChain):
             v: joint velocities, (N, n) [rad/s or m/s]
             a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
         """
-        rows = joint_rows(self._pin, q, v, a)
+        rows = self._rows(q, v, a)
         last = slice(10 * (self.n - 1), 10 * self.n)
         W = np.empty((*rows[0].shape, 10))
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
@@ -382,6 +374,20 @@ class RobotModel(KinematicChain):
         return np.asarray(W @ frame_change_matrix(self.T_joint_flange))
 
 
-def _frozen(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
+def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:
+    """The body as Pinocchio writes it; in the frame of its joint."""
+    if body.mass != 0.0:
+        return pin.Inertia.FromDynamicParameters(body.vector)
+    if body.first_moment.any():
+        raise InvalidRobot(f"a link without mass cannot have the first moment {body.first_moment} kg m")
+    return pin.Inertia(0.0, np.zeros(3), body.inertia)
+
+
+@lru_cache(maxsize=64)
+def _changes_of_frame(T_joint_link: bytes) -> tuple[tuple[slice, Array], ...]:
+    """Columns of each link whose frame is not its joint's, and their 10 x 10 change; links keep theirs."""
+    changes = []
+    for j, T in enumerate(np.frombuffer(T_joint_link).reshape(-1, 4, 4)):
+        if not np.array_equal(T, np.eye(4)):
+            changes.append((slice(10 * j, 10 * (j + 1)), read_only(frame_change_matrix(T))))
+    return tuple(changes)

@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidRobot
-from steelyard.robot.chain import frame_id, single_row
 from steelyard.robot.model import RobotModel
 
 
@@ -38,8 +36,7 @@ class MomentumDynamics:
         rotor = np.array(self.rotor, dtype=float)
         if rotor.shape != (self.robot.n, self.robot.n) or not np.isfinite(rotor).all():
             raise InvalidRobot(f"rotor must be {self.robot.n} x {self.robot.n} finite numbers, got {rotor}")
-        rotor.setflags(write=False)
-        object.__setattr__(self, "rotor", rotor)
+        object.__setattr__(self, "rotor", read_only(rotor))
         object.__setattr__(self, "_zero", np.zeros(self.robot.n))
 
     def momentum(self, q: Array, v: Array) -> tuple[Array, Array]:
@@ -75,17 +72,3 @@ class MomentumDynamics:
             a: joint accelerations, (n,) [rad/s^2 or m/s^2]
         """
         return np.asarray(pin.rnea(self.robot._pin, self.robot._data, q, v, a) + self.rotor @ a)
-
-
-def frame_jacobian(robot: RobotModel, q: ArrayLike, frame: str | None = None) -> Array:
-    """The matrix J with (linear, angular) velocity = J v of a frame, (6, n), axes of the base, at its origin.
-
-    Args:
-        robot: the arm
-        q: joint positions, (n,) [rad or m]
-        frame: its name; the flange by default
-    """
-    index = frame_id(robot._pin, frame or robot.flange)
-    (qi,) = single_row(robot._pin, q)
-    J = pin.computeFrameJacobian(robot._pin, robot._data, qi, index, pin.LOCAL_WORLD_ALIGNED)
-    return np.array(J)

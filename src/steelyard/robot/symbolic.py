@@ -19,7 +19,7 @@ products. The coefficients in which j is the first link are the functionals
 
 and each of them goes on to the outer links as [L, L A0, L A0 A0, ...], so that those that reach link j are
 E_j = F_j + { L A0 : L in E_j-1 }. Rotor inertia joins the constant coefficient of M_ij as (U' diag(Ia) U)_ij,
-the offset that of G_j as (U' B)_j, U the mixing of coupled motors (`drive`). These rows span the base space.
+the offset that of G_j as (U' B)_j; coupled motors move by u = U q (`drive`). These rows span the base space.
 Their reduced echelon form, with the columns in the order of `ParameterBasis`, is unique: the K of pi = K phi.
 
 Table entries are symbols and quarter turns exact, so coefficients are rational functions over the rationals;
@@ -39,10 +39,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRobot, MissingExtra
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.robot.basis import column_order
+from steelyard.robot.basis import ParameterBasis
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import DRIVE_NAMES
 from steelyard.robot.model import RobotModel
@@ -54,9 +54,8 @@ except ImportError as error:
     raise MissingExtra("sympy", "robot") from error
 
 
-Flags = NDArray[np.bool_]
-Exact = NDArray[np.object_]  # rationals and polynomials
-Row = dict[int, Any]  # column -> rational function or SymPy expression, zeros left out
+_Exact = NDArray[np.object_]  # rationals and polynomials
+_Row = dict[int, Any]  # column -> rational function or SymPy expression, zeros left out
 
 _ANGLES = ("alpha", "theta")
 _ROUNDED_ANGLE = 1e-5
@@ -81,7 +80,45 @@ class SymbolicBasis:
     symbols: tuple[sp.Symbol, ...]
     geometry: Mapping[sp.Symbol, float]
     independent: tuple[int, ...]
-    _rows: tuple[Row, ...] = field(repr=False)
+    _rows: tuple[_Row, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, robot: RobotModel, *, drive: bool = True, on_axes: bool = False) -> SymbolicBasis:
+        """The base parameters of an arm as expressions, by default with the K of `ParameterBasis.of(robot)`.
+
+        All expressions are in the links' numbers in the frames of the table. In a classic table such a frame
+        sits at the far end of the link, while grouping is simplest in a frame on the joint's axis: `on_axes`
+        takes the reduced form there, then puts in the numbers of the table's frames and makes first terms
+        positive, as gaz2017 eq. (29), (38) do. It spans the same space; a modified table has one form only.
+
+        Args:
+            robot: the arm, made from a DH table
+            drive: with rotor inertia, friction and offset, or the links only
+            on_axes: reduced in the joint frames (at the foot of the common normal), not the table's frames
+        """
+        if robot.dh is None:
+            raise InvalidRobot(f"{robot.name} has no DH table to take symbols from; use ParameterBasis.of")
+        on_axes = on_axes and robot.dh.convention == "classic"
+        chain = _Chain.of(robot.dh, robot.gravity_base)
+        C = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
+        U = _rationals(C / np.diag(C)[:, None]) if drive else np.zeros((0, robot.n), object)
+        rows = _base_rows(chain, U)
+        rows = rows if on_axes else _in_table_frames(rows, chain)
+        order = ParameterBasis.column_order(robot.n, drive=drive)
+        reduced, kept = chain.letters.echelon(rows, order.tolist())
+        reduced = _in_table_frames(reduced, chain) if on_axes else reduced
+        symbols = tuple(sp.Symbol(name) for name in robot.parameter_names)
+        written = [chain.letters.written(row) for row in reduced]
+        rows = [_positive(row, symbols) for row in written] if on_axes else written
+        groups = [_groups(row, symbols, i) for row, i in zip(rows, kept, strict=True)]
+        used = {symbol for row in rows for x in row.values() for symbol in x.free_symbols}
+        return cls(
+            expressions=tuple(sp.Add(*(factor * sp.Add(*same) for factor, same in row)) for row in groups),
+            symbols=symbols,
+            geometry=MappingProxyType({x: value for x, value in chain.letters.numbers.items() if x in used}),
+            independent=tuple(kept),
+            _rows=tuple(rows),
+        )
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -110,44 +147,6 @@ class SymbolicBasis:
         for i, row in enumerate(self._rows):
             K[i, [*row]] = sp.lambdify([*self.geometry], [*row.values()], "math")(*self.geometry.values())
         return K
-
-
-def symbolic_base_parameters(
-    robot: RobotModel, *, drive: bool = True, on_axes: bool = False
-) -> SymbolicBasis:
-    """The base parameters of an arm as expressions, by default with the K of `ParameterBasis.of(robot)`.
-
-    All expressions are in the links' numbers in the frames of the table. In a classic table such a frame sits
-    at the far end of the link, while grouping is simplest in a frame on the joint's axis: `on_axes` takes the
-    reduced form there, then puts in the numbers of the table's frames and makes first terms positive, as
-    gaz2017 eq. (29), (38) do. It spans the same space. For a modified table both forms are the same.
-
-    Args:
-        robot: the arm, made from a DH table
-        drive: with rotor inertia, friction and offset, or the links only
-        on_axes: reduced in the joint frames (at the foot of the common normal) instead of the table's frames
-    """
-    if robot.dh is None:
-        raise InvalidRobot(f"{robot.name} has no DH table to take symbols from; use ParameterBasis.of")
-    on_axes = on_axes and robot.dh.convention == "classic"
-    chain = _Chain.of(robot.dh, robot.gravity_base)
-    C = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
-    rows = _base_rows(chain, _rationals(C / np.diag(C)[:, None]) if drive else np.zeros((0, robot.n), object))
-    rows = rows if on_axes else _in_table_frames(rows, chain)
-    reduced, kept = chain.letters.echelon(rows, column_order(robot.n, drive).tolist())
-    reduced = _in_table_frames(reduced, chain) if on_axes else reduced
-    symbols = tuple(sp.Symbol(name) for name in robot.parameter_names)
-    written = [chain.letters.written(row) for row in reduced]
-    rows = [_positive(row, symbols) for row in written] if on_axes else written
-    groups = [_groups(row, symbols, i) for row, i in zip(rows, kept, strict=True)]
-    used = {symbol for row in rows for x in row.values() for symbol in x.free_symbols}
-    return SymbolicBasis(
-        expressions=tuple(sp.Add(*(factor * sp.Add(*same) for factor, same in row)) for row in groups),
-        symbols=symbols,
-        geometry=MappingProxyType({x: value for x, value in chain.letters.numbers.items() if x in used}),
-        independent=tuple(kept),
-        _rows=tuple(rows),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +179,7 @@ class _Letters:
         """Cosine and sine of an angle, and a length."""
         return self.exact(*(f(self.entries[angle]) for f in (sp.cos, sp.sin)), self.entries[length])
 
-    def row(self, entries: Mapping[int, Any]) -> Row:
+    def row(self, entries: Mapping[int, Any]) -> _Row:
         """The entries as rational functions, with sin^2 written as 1 - cos^2, zeros left out."""
         made = {j: self.field.one * x for j, x in entries.items() if x}
         if self.circles:
@@ -188,7 +187,7 @@ class _Letters:
             made = {j: self.field.new(*part) for j, part in parts.items()}
         return {j: x for j, x in made.items() if x}
 
-    def product(self, row: Row, matrix: Exact, *, at: int = 0, to: int = 0) -> Row:
+    def product(self, row: _Row, matrix: _Exact, *, at: int = 0, to: int = 0) -> _Row:
         """A part of the row, from column `at` on, times a matrix, as columns from `to` on."""
         present = [i for i in range(len(matrix)) if at + i in row]
         columns = (sum(row[at + i] * column[i] for i in present if column[i]) for column in matrix.T)
@@ -199,9 +198,9 @@ class _Letters:
         terms = [float(c) * math.prod(map(pow, self.point, powers)) for powers, c in x.numer.terms()]
         return abs(sum(terms)) <= _NEGLIGIBLE * sum(map(abs, terms))
 
-    def echelon(self, rows: Iterable[Row], order: Iterable[int]) -> tuple[list[Row], list[int]]:
+    def echelon(self, rows: Iterable[_Row], order: Iterable[int]) -> tuple[list[_Row], list[int]]:
         """The reduced echelon form of the rows, and the column that each of them is named after."""
-        rest, done, kept = list(rows), list[Row](), list[int]()
+        rest, done, kept = list(rows), list[_Row](), list[int]()
         for column in order:
             candidates = [row for row in rest if column in row and not self.is_zero(row[column])]
             if candidates:
@@ -212,14 +211,14 @@ class _Letters:
                 kept.append(column)
         return done, kept
 
-    def _cleared(self, row: Row, pivot: Row, column: int) -> Row:
+    def _cleared(self, row: _Row, pivot: _Row, column: int) -> _Row:
         """The row less the multiple of the pivot row that clears the column."""
         if column not in row:
             return row
         changed = {j: row.get(j, self.field.zero) - row[column] * x for j, x in pivot.items()}
         return {j: x for j, x in row.items() if j not in pivot} | self.row(changed)
 
-    def written(self, row: Row) -> Row:
+    def written(self, row: _Row) -> _Row:
         """The row in SymPy expressions, in the order of the columns."""
         cosines = [x for x in self.polynomials if isinstance(x, sp.cos)]
         sines = {s * (1 - c**2): s * sp.sin(*c.args) ** 2 for c in cosines for s in (1, -1)}
@@ -231,9 +230,9 @@ class _Chain:
     """An arm as exact transforms: joint frames without their motion, and the table's frames in them."""
 
     letters: _Letters
-    T_before_joint: list[Exact]
-    T_joint_link: list[Exact]
-    sliding: Flags
+    T_before_joint: list[_Exact]
+    T_joint_link: list[_Exact]
+    sliding: Mask
 
     @classmethod
     def of(cls, dh: DHTable, gravity_base: Array) -> _Chain:
@@ -248,7 +247,7 @@ class _Chain:
         return cls(letters, T_before_joint, here if modified else across, sliding)
 
 
-def _numbers(dh: DHTable, sliding: Flags, gravity_base: Array) -> dict[str, float]:
+def _numbers(dh: DHTable, sliding: Mask, gravity_base: Array) -> dict[str, float]:
     """The entries of the table that matter, as alpha1, alpha2, ..., and gravity."""
     columns = {"alpha": dh.alpha, "a": dh.a, "theta": dh.theta * sliding, "d": dh.d * ~sliding}
     pull = np.where(np.abs(gravity_base) > _ROUNDED_ANGLE * np.abs(gravity_base).max(), gravity_base, 0.0)
@@ -263,21 +262,21 @@ def _exact(name: str, x: float) -> sp.Expr:
     return number if abs(x - float(number)) < (_ROUNDED_ANGLE if turns else _NEGLIGIBLE) else sp.Symbol(name)
 
 
-def _screw_x(c: Any, s: Any, x: Any) -> Exact:
+def _screw_x(c: Any, s: Any, x: Any) -> _Exact:
     return np.array([[1, 0, 0, x], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1]], dtype=object)
 
 
-def _screw_z(c: Any, s: Any, z: Any) -> Exact:
+def _screw_z(c: Any, s: Any, z: Any) -> _Exact:
     return np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, z], [0, 0, 0, 1]], dtype=object)
 
 
-def _body_change(T_new_old: Exact) -> Exact:
+def _body_change(T_new_old: _Exact) -> _Exact:
     """The matrix A with `vector_new = A @ vector_old`, (10, 10)."""
     J_of_vector, vector_of_J = _pseudo_inertia_maps()
     return np.asarray(vector_of_J @ (np.kron(T_new_old, T_new_old) @ J_of_vector))
 
 
-def _twist_change(T_old_new: Exact) -> Exact:
+def _twist_change(T_old_new: _Exact) -> _Exact:
     """The matrix X with `twist_new = twist_old @ X`, twists (angular, linear) as rows, (6, 6)."""
     R, (x, y, z) = T_old_new[:3, :3], T_old_new[:3, 3]
     lever = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], dtype=object)
@@ -285,7 +284,7 @@ def _twist_change(T_old_new: Exact) -> Exact:
 
 
 @cache
-def _pseudo_inertia_maps() -> tuple[Exact, Exact]:
+def _pseudo_inertia_maps() -> tuple[_Exact, _Exact]:
     """The maps between the ten numbers and the sixteen of the pseudo-inertia, (16, 10) and (10, 16)."""
     units = [(E + E.T) / 2 for E in np.eye(16).reshape(16, 4, 4)]
     forward = [InertialParameters.from_vector(e).pseudo_inertia.ravel() for e in np.eye(_TEN)]
@@ -294,12 +293,12 @@ def _pseudo_inertia_maps() -> tuple[Exact, Exact]:
 
 
 @cache
-def _motion(change: Callable[[Exact], Exact], sliding: bool) -> tuple[Exact, ...]:
+def _motion(change: Callable[[_Exact], _Exact], sliding: bool) -> tuple[_Exact, ...]:
     """The matrices A0, A1, ... of the change of frame that a joint's motion makes, A0 for the function 1."""
     ring = rings.PolyRing("q" if sliding else "c,s", sp.QQ, "lex")
     first, last = ring.gens[0], ring.gens[-1]
     matrix = change(_screw_z(1, 0, first) if sliding else _screw_z(first, last, 0))
-    pieces: dict[Any, Exact] = {ring.zero_monom: np.zeros(matrix.shape, dtype=object)}
+    pieces: dict[Any, _Exact] = {ring.zero_monom: np.zeros(matrix.shape, dtype=object)}
     for at, entry in np.ndenumerate(matrix):
         x = ring(entry) if sliding else ring(entry).rem([first**2 + last**2 - 1])
         for function, coefficient in x.terms():
@@ -307,10 +306,10 @@ def _motion(change: Callable[[Exact], Exact], sliding: bool) -> tuple[Exact, ...
     return tuple(pieces.values())
 
 
-def _base_rows(chain: _Chain, mixing: Exact) -> list[Row]:
-    """Rows that span the base space, links in their joint frames, drives as many as mixing has rows."""
+def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
+    """Rows that span the base space, links in their joint frames, as many drives as U has rows."""
     letters, k = chain.letters, (_TEN + len(DRIVE_NAMES)) * len(chain.sliding)
-    reaching, rows = list[Row](), list[Row]()
+    reaching, rows = list[_Row](), list[_Row]()
     for j, (steady, varying) in enumerate(_twists(chain)):
         body_change, sliding = _body_change(chain.T_before_joint[j]), chain.sliding[j]
         A0, *A = (body_change @ piece for piece in _motion(_body_change, sliding))
@@ -318,22 +317,22 @@ def _base_rows(chain: _Chain, mixing: Exact) -> list[Row]:
         found = [letters.product(row, piece, **step) for row in reaching for piece in A]
         found += [letters.row(_functional(u, sliding, j)) for u in varying]
         for i, u in enumerate(steady):
-            share = _of_drives("Ia", mixing[:, i - 1] * mixing[:, j]) if i else _of_drives("B", mixing[:, j])
+            share = _of_drives("Ia", U[:, i - 1] * U[:, j]) if i else _of_drives("B", U[:, j])
             found.append(letters.row(_functional(u, sliding, j) | share))
         first, _ = letters.echelon(found, range(_TEN * j, k))
         rows = [row | letters.product(row, A0, **step) for row in rows] + first
         reaching = first + [letters.product(row, A0, **step) for row in reaching]
         reaching, _ = letters.echelon(reaching, range(_TEN * j, _TEN * (j + 1)))
-    motors = np.eye(len(mixing), dtype=object)
+    motors = np.eye(len(U), dtype=object)
     return rows + [letters.row(_of_drives(name, motor)) for name in ("Fc", "Fv") for motor in motors]
 
 
-def _twists(chain: _Chain) -> Iterator[tuple[list[Row], list[Row]]]:
+def _twists(chain: _Chain) -> Iterator[tuple[list[_Row], list[_Row]]]:
     """For each joint, in its frame: constant coefficients of -g, S_1 .. S_j, and a basis of the others."""
     letters = chain.letters
     pull = letters.exact(*(letters.entries[name] for name in ("gx", "gy", "gz")))
     steady = [letters.row({3 + i: -g for i, g in enumerate(pull)})]
-    varying: list[Row] = []
+    varying: list[_Row] = []
     for T, sliding in zip(chain.T_before_joint, chain.sliding, strict=True):
         X0, *X = (_twist_change(T) @ piece for piece in _motion(_twist_change, sliding))
         seen = [letters.product(u, piece) for u in varying for piece in (X0, *X)]
@@ -343,7 +342,7 @@ def _twists(chain: _Chain) -> Iterator[tuple[list[Row], list[Row]]]:
         yield steady, varying
 
 
-def _functional(u: Row, sliding: bool, j: int) -> Row:
+def _functional(u: _Row, sliding: bool, j: int) -> _Row:
     """The coefficients of u' I S_j in the ten numbers of body j, S_j along z."""
     wx, wy, wz, vx, vy, vz = (u.get(i, 0) for i in range(6))
     turning = {"mx": vy, "my": -vx, "Ixz": wx, "Iyz": wy, "Izz": wz}
@@ -351,25 +350,25 @@ def _functional(u: Row, sliding: bool, j: int) -> Row:
     return {_TEN * j + PARAMETER_NAMES.index(name): value for name, value in named.items()}
 
 
-def _of_drives(name: str, coefficients: Exact) -> Row:
+def _of_drives(name: str, coefficients: _Exact) -> _Row:
     """The coefficients of one parameter of all drives, as a part of a row."""
     return dict(enumerate(coefficients, start=(_TEN + DRIVE_NAMES.index(name)) * len(coefficients)))
 
 
-def _in_table_frames(rows: list[Row], chain: _Chain) -> list[Row]:
+def _in_table_frames(rows: list[_Row], chain: _Chain) -> list[_Row]:
     """The rows for links in the table's frames instead of the joint frames."""
     drives = np.eye(len(DRIVE_NAMES) * len(chain.sliding), dtype=object)
     change = block_diag(*(_body_change(T) for T in chain.T_joint_link), drives)
     return [chain.letters.product(row, change) for row in rows]
 
 
-def _positive(row: Row, symbols: tuple[sp.Symbol, ...]) -> Row:
+def _positive(row: _Row, symbols: tuple[sp.Symbol, ...]) -> _Row:
     """The row or its negative, so that its first words have no minus."""
     (factor, _), *_ = _groups(row, symbols, kept=-1)
     return {j: -x for j, x in row.items()} if factor.could_extract_minus_sign() else row
 
 
-def _groups(row: Row, symbols: tuple[sp.Symbol, ...], kept: int) -> list[tuple[Any, list[Any]]]:
+def _groups(row: _Row, symbols: tuple[sp.Symbol, ...], kept: int) -> list[tuple[Any, list[Any]]]:
     """Factors and the parameters that share them: drives, the kept parameter, inertias, moments, masses."""
 
     def rank(j: int) -> tuple[int, int]:

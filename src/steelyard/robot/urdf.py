@@ -13,8 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
-from steelyard.robot.chain import locked_chain, require_lockable
-from steelyard.robot.limits import JointLimits
+from steelyard.robot.chain import JointLimits, locked_chain
 
 _MOVABLE = ("revolute", "prismatic", "continuous")
 _UNLIMITED = "1e9"
@@ -29,11 +28,45 @@ class ParsedURDF:
         model: the Pinocchio model, unlocked joints only
         limits: of its joints
         link_names: name of the link that each joint moves
+        flange: name of the frame for payloads
     """
 
     model: pin.Model
     limits: JointLimits
     link_names: tuple[str, ...]
+    flange: str
+
+    @classmethod
+    def of(cls, text: str, source: str, *, locked: Mapping[str, float], flange: str | None) -> ParsedURDF:
+        """The chain of joints in a URDF.
+
+        Args:
+            text: the URDF
+            source: where it comes from, for messages
+            locked: position of each joint that shall not move, by name [rad or m]
+            flange: frame for payloads; 'tool0', 'flange' or the last link by default
+        """
+        root = _xml(text, source)
+        joints = {j.get("name", ""): j for j in root.findall("joint") if j.get("type") != "fixed"}
+        _require_known_types(joints, source)
+        _require_readable_inertials(root, source)
+        unlimited = _free_continuous_joints(joints)
+        limits = {name: _limits(joint, source) for name, joint in joints.items()}
+        try:
+            model = pin.buildModelFromXML(ET.tostring(root, encoding="unicode"))
+        except (ValueError, RuntimeError) as error:
+            raise InvalidRobot(f"{source} is not a usable URDF: {_one_line(error)}") from error
+        model = locked_chain(model, locked, source)
+        if model.nv == 0:
+            raise InvalidRobot(f"{source} has no movable joint left")
+        _require_chain(model, source)
+        names = tuple(model.names)[1:]
+        _require_free({name: joints[name] for name in names}, source)
+        columns = np.array([limits[name] for name in names]).T
+        columns[:, [name in unlimited for name in names]] *= np.array([[np.inf], [np.inf], [1], [1]])
+        q_min, q_max, v_max, tau_max = columns
+        made = JointLimits(q_min, q_max, v_max, np.full(len(names), np.inf), tau_max)
+        return cls(model, made, _link_names(model, joints), _flange(model, flange, source))
 
 
 def read_urdf(path: str | Path) -> str:
@@ -53,53 +86,15 @@ def read_urdf(path: str | Path) -> str:
     return text
 
 
-def parse_urdf(text: str, source: str, locked: Mapping[str, float]) -> ParsedURDF:
-    """The chain of joints in a URDF.
-
-    Args:
-        text: the URDF
-        source: where it comes from, for messages
-        locked: position of each joint that shall not move, by name [rad or m]
-    """
-    root = _xml(text, source)
-    joints = {j.get("name", ""): j for j in root.findall("joint") if j.get("type") != "fixed"}
-    _require_known_types(joints, source)
-    _require_readable_inertials(root, source)
-    unlimited = _free_continuous_joints(joints)
-    limits = {name: _limits(joint, source) for name, joint in joints.items()}
-    require_lockable(locked, tuple(joints), source)
-    try:
-        model = pin.buildModelFromXML(ET.tostring(root, encoding="unicode"))
-    except (ValueError, RuntimeError) as error:
-        raise InvalidRobot(f"{source} is not a usable URDF: {_one_line(error)}") from error
-    model = locked_chain(model, locked)
-    if model.nv == 0:
-        raise InvalidRobot(f"{source} has no movable joint left")
-    _require_chain(model, source)
-    names = tuple(model.names)[1:]
-    _require_free({name: joints[name] for name in names}, source)
-    columns = np.array([limits[name] for name in names]).T
-    columns[:, [name in unlimited for name in names]] *= np.array([[np.inf], [np.inf], [1], [1]])
-    q_min, q_max, v_max, tau_max = columns
-    made = JointLimits(q_min, q_max, v_max, np.full(len(names), np.inf), tau_max)
-    return ParsedURDF(model, made, _link_names(model, joints))
-
-
-def choose_flange(model: pin.Model, wanted: str | None, source: str) -> str:
-    """The name of the flange frame: the wanted one, 'tool0', 'flange', or the last link.
-
-    Args:
-        model: the Pinocchio model
-        wanted: a name, or None
-        source: where the model comes from, for messages
-    """
+def _flange(model: pin.Model, requested: str | None, source: str) -> str:
+    """The name of the flange frame: the requested one, 'tool0', 'flange', or the last link."""
     on_last = [f.name for f in model.frames if f.parentJoint == model.nv]
-    if wanted is not None:
-        if wanted not in on_last:
+    if requested is not None:
+        if requested not in on_last:
             raise UnknownName(
-                f"{source}: '{wanted}' is no frame behind the last joint; those are {', '.join(on_last)}"
+                f"{source}: '{requested}' is no frame behind the last joint; those are {', '.join(on_last)}"
             )
-        return wanted
+        return requested
     for usual in ("tool0", "flange"):
         if usual in on_last:
             return usual

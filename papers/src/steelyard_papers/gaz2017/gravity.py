@@ -24,7 +24,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
-from steelyard.robot.symbolic import symbolic_base_parameters
+from steelyard.robot.symbolic import SymbolicBasis
 from steelyard.simulation.arm import Arm, checked_payload
 from steelyard.torque import weigh
 from steelyard_papers.gaz2017.printed import GRAVITY_38, GRAVITY_42, GRAVITY_LOADED_42, HEAVY, LIGHT
@@ -63,7 +63,7 @@ def gravity_matrix() -> Array:
     """K of the gravity coefficients (38) in the paper's order, from the links' numbers, (12, 70)."""
     import sympy as sp
 
-    basis = symbolic_base_parameters(load_robot("lwr4"), on_axes=True)
+    basis = SymbolicBasis.of(load_robot("lwr4"), on_axes=True)
     ours = [sp.expand(expression) for expression in basis.expressions]
     rows = [ours.index(sp.expand(sp.sympify(line))) for line in GRAVITY_38]
     return np.asarray(basis.numeric_matrix()[rows][:, :70])

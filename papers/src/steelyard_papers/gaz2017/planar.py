@@ -20,7 +20,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
-from steelyard.robot.symbolic import symbolic_base_parameters
+from steelyard.robot.symbolic import SymbolicBasis
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.torque import weigh
@@ -104,7 +104,7 @@ class Planar:
 @cache
 def coefficient_matrix() -> Array:
     """K of the paper's coefficients (29), from the links' numbers, (6, 20)."""
-    matrix = symbolic_base_parameters(load_robot("planar2r"), drive=False, on_axes=True).numeric_matrix()
+    matrix = SymbolicBasis.of(load_robot("planar2r"), drive=False, on_axes=True).numeric_matrix()
     return np.asarray(_HALVES[:, None] * matrix[_ORDER][:, :20])
 
 

@@ -22,7 +22,7 @@ from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
 from steelyard.report.page import Curve, Panel, Plot, Section, Table
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
-from steelyard.robot.symbolic import symbolic_base_parameters
+from steelyard.robot.symbolic import SymbolicBasis
 from steelyard.signals import Preparation, prepare
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard_papers.sharing import Progress, every
@@ -50,7 +50,7 @@ def structure_section() -> Section:
     """The appendix: 58 base parameters and the 22 that a payload changes."""
     import sympy as sp
 
-    basis = symbolic_base_parameters(load_robot("ur10"))
+    basis = SymbolicBasis.of(load_robot("ur10"))
     masses = {f"M{j}": sp.Add(*sp.symbols(f"m{j}:7")) for j in (3, 4, 5)}
     printed = [sp.sympify(line).subs(masses) for line in PI]
     pairs = zip(basis.expressions, printed, strict=True)

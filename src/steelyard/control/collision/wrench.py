@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.robot import RobotModel
-from steelyard.robot.momentum import frame_jacobian
 
 _SMALLEST_ARM = 0.05  # [m], and for torques [1]: joints that turn a direction with less cannot tell it
 _UNKNOWN_SHARE = 1e-6
@@ -73,7 +72,7 @@ def contact_wrench(
     if kind not in ("force", "wrench"):
         raise InvalidSamples(f"kind must be 'force' or 'wrench', got '{kind}'")
     unknowns = 3 if kind == "force" else 6
-    A = frame_jacobian(robot, q, frame)[:unknowns].T
+    A = robot.frame_jacobian(q, frame)[:unknowns].T
     value, spread, hidden = _smallest_solution(A / std[:, None], torque / std, _SMALLEST_ARM / std.max())
     full = np.zeros(6)
     full[:unknowns] = value

@@ -35,7 +35,7 @@ from scipy.linalg import lapack
 
 from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
-from steelyard.robot.triangle import triangle_with
+from steelyard.robot.basis import triangle_with
 from steelyard.torque.methods.direct import empty_response
 from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.torque.online.rows import OnlineRows
