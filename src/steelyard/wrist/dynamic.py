@@ -31,11 +31,10 @@ from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.payload import WrenchPayload, drift_doubt
+from steelyard.wrist.payload import StaticWeight, WrenchPayload, drift_doubt
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist.regressor import checked_gravity, tilt_columns, tilted_gravity, wrench_slope
 from steelyard.wrist.samples import WrenchSamples
-from steelyard.wrist.static import StaticWeight
 
 _WEAK = 0.2  # of a typical moment of inertia: a larger standard deviation is worth knowing
 _TILTS = 6

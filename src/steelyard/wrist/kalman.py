@@ -35,7 +35,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.signals import moving_mean, noise_of_differences
 from steelyard.wrist.recording import WrenchRecording
-from steelyard.wrist.samples import WrenchSamples, on_uniform_clock
+from steelyard.wrist.samples import WrenchSamples
 
 _JERKS = 10.0 ** np.arange(-3, 7.01, 0.5)
 _LEAST_NOISE = 1e-9
@@ -268,9 +268,7 @@ def samples_from_pose(
             " alone; name the columns, or take the motion from joints or from an inertial unit"
         )
     flat = recording.R_base_sensor.reshape(-1, 9)
-    t, (position, R, wrench), words = on_uniform_clock(
-        recording.t, [recording.position, flat, recording.wrench]
-    )
+    t, (position, R, wrench), words = recording.on_uniform_clock([recording.position, flat, recording.wrench])
     step_s = float((t[-1] - t[0]) / (len(t) - 1))
     quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
     kalman = PoseKalmanFilter.tuned(

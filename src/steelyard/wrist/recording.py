@@ -14,16 +14,17 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array, Mask, freeze
-from steelyard.errors import InvalidRecording
+from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import checked_transform
 from steelyard.recording import Recording, WrenchConvention
 from steelyard.robot import RobotModel
-from steelyard.signals import noise_of_differences
+from steelyard.signals import noise_of_differences, resample, uniform_clock
 
 WrenchFrame = Literal["sensor", "base"]
 
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _ALMOST = 0.999  # of the range: a reading there is not a measurement
+_FEWEST_ROWS = 9  # with different times, of a motion
 _FEWEST_FLAT = 20  # rows at one extreme value, the other axes moving: a sensor that has hit its end
 _MOTION = ("position", "acceleration", "angular_velocity")
 _SIGNALS = ("t", "wrench", "R_base_sensor", *_MOTION, "temperature")
@@ -218,6 +219,23 @@ class WrenchRecording:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def on_uniform_clock(self, signals: Sequence[Array]) -> tuple[Array, list[Array], str]:
+        """Uniform times, the signals there, and a sentence about it.
+
+        Args:
+            signals: on the clock of the recording, each (N, n); the first is resampled by a cubic spline, the
+                others linearly
+        """
+        fresh = np.concatenate([[True], np.diff(self.t) > 0])
+        t, columns = self.t[fresh], [x[fresh] for x in signals]
+        if len(t) < _FEWEST_ROWS:
+            raise InvalidSamples(f"only {len(t)} rows with different times; a motion needs more")
+        grid = uniform_clock(t)
+        if np.array_equal(grid, t):
+            return t, columns, "uniform clock"
+        moved = [resample(t, x, grid, smooth=k == 0) for k, x in enumerate(columns)]
+        return grid, moved, f"resampled at {1 / (grid[1] - grid[0]):.6g} Hz"
 
     def wrench_std(self, wrench: Array) -> Array:
         """Standard deviation of a reading, (6,) [N, Nm]: as stated for the sensor, else from differences.

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import stdtrit
@@ -104,6 +105,33 @@ class WrenchRegression:
         covariance = inverse @ (V + self.prior_information) @ inverse.T
         residual = self.wrench - self.regressor @ theta
         return WrenchFit(theta, (covariance + covariance.T) / 2, residual, scale)
+
+    def fit_of_ratio(
+        self, theta: Array, W: Array, *, noise: Literal["wrench", "identity", "propagated"], mu: float
+    ) -> WrenchFit:
+        """The fit at the theta of the smallest ratio v'Mv / v'Pv, see `estimators.batch`.
+
+        Args:
+            theta: the unknowns, (p,)
+            W: weights, (6, 6)
+            noise: what P was
+            mu: the smallest ratio
+        """
+        Y = self.regressor
+        residual = self.wrench - Y @ theta
+        scores = (Y.transpose(0, 2, 1) @ (W @ residual.T).T[:, :, None])[:, :, 0]
+        slope = np.einsum("nia,ij,njb->ab", Y, W, Y, optimize=True)
+        if noise == "identity":
+            trace = np.trace(W)
+            scores = scores + mu * trace * theta
+            slope = slope - mu * trace * len(self) * np.eye(self.p)
+        elif noise == "propagated":
+            lost = W @ wrench_slope(theta[:10]) @ self.x_covariance
+            scores[:, :10] += mu * np.tensordot(lost, wrench_tensor(), axes=([1, 2], [1, 0]))
+            slope[:10, :10] -= mu * self.regressor_noise(W)
+        S = self.residual_covariance(theta[:10]).mean(axis=0)
+        scale = np.einsum("ni,ij,nj->", residual, np.linalg.inv(S), residual) / residual.size
+        return self.fit(theta, slope, scores, float(scale))
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,20 +83,12 @@ def feature_covariance(angular_velocity: Array, covariance: Array) -> Array:
 
 
 def wrench_regressor(x: Array) -> Array:
-    """The matrix Y with `wrench = Y @ body.vector`, what the load does to the sensor, (N, 6, 10).
-
-    Args:
-        x: features, (N, 12)
-    """
+    """The matrix Y of features x, (N, 12): the load does Y @ body.vector to the sensor; (N, 6, 10)."""
     return np.tensordot(x, wrench_tensor(), axes=(1, 0))
 
 
 def wrench_slope(phi: Array) -> Array:
-    """The derivative B of a wrench by the features, (6, 12).
-
-    Args:
-        phi: ten inertial parameters, (10,)
-    """
+    """The derivative B of a wrench by the features, for ten inertial parameters phi, (10,); (6, 12)."""
     return np.asarray((wrench_tensor() @ phi).T)
 
 

@@ -28,13 +28,10 @@ from steelyard.signals import (
     low_pass,
     noise_gains,
     noise_of_differences,
-    resample,
-    uniform_clock,
 )
 from steelyard.wrist.recording import WrenchRecording, WristSensor
 from steelyard.wrist.regressor import feature_covariance, features
 
-_FEWEST_ROWS = 9
 _EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter sees too little
 _ROWS_PER_CUTOFF = 4.0  # rows that are kept for each period of the cut-off
 
@@ -125,7 +122,7 @@ def samples_from_joints(
     """
     measured = WrenchRecording.of_joints(recording, robot, sensor)
     whole = np.isfinite(np.hstack([recording.q, recording.wrench])).all(axis=1)  # type: ignore[list-item]
-    t, (q, wrench), words = on_uniform_clock(measured.t, [recording.q[whole], measured.wrench])
+    t, (q, wrench), words = measured.on_uniform_clock([recording.q[whole], measured.wrench])
     std = noise_of_differences(q) if position_std is None else _checked_std(position_std, robot.n)
     zero_phase = _ZeroPhase.on(t, cutoff_hz)
     smooth = zero_phase(q)
@@ -166,14 +163,13 @@ def samples_from_imu(
             "the recording has no acceleration and angular velocity of the sensor; name their columns,"
             " or take the motion from joints or from the pose"
         )
-    t, (R, acceleration, velocity, wrench), words = on_uniform_clock(
-        recording.t,
+    t, (R, acceleration, velocity, wrench), words = recording.on_uniform_clock(
         [
             recording.R_base_sensor.reshape(-1, 9),
             recording.acceleration,
             recording.angular_velocity,
             recording.wrench,
-        ],
+        ]
     )
     zero_phase = _ZeroPhase.on(t, cutoff_hz)
     stds = [
@@ -197,24 +193,6 @@ def samples_from_imu(
         recording.sensor,
         (*recording.notes, words, "motion from an inertial unit", *zero_phase.steps(t, keep)),
     )
-
-
-def on_uniform_clock(t: Array, signals: Sequence[Array]) -> tuple[Array, list[Array], str]:
-    """Uniform times, the signals there (the first by a cubic spline, the others linearly), a sentence.
-
-    Args:
-        t: times, (N,) [s]
-        signals: each (N, n); the first is smooth
-    """
-    fresh = np.concatenate([[True], np.diff(t) > 0])
-    t, columns = t[fresh], [x[fresh] for x in signals]
-    if len(t) < _FEWEST_ROWS:
-        raise InvalidSamples(f"only {len(t)} rows with different times; a motion needs more")
-    grid = uniform_clock(t)
-    if np.array_equal(grid, t):
-        return t, columns, "uniform clock"
-    moved = [resample(t, x, grid, smooth=k == 0) for k, x in enumerate(columns)]
-    return grid, moved, f"resampled at {1 / (grid[1] - grid[0]):.6g} Hz"
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
-from scipy.special import stdtrit
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
-from steelyard.inertia import InertialParameters
-from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, DoubtKind, Verdict
-from steelyard.wrist.payload import WrenchPayload, drift_doubt
+from steelyard.wrist.payload import STATIC_NAMES, StaticWeight, drift_doubt
 from steelyard.wrist.regressor import (
     checked_gravity,
     inclination,
@@ -43,124 +40,10 @@ from steelyard.wrist.regressor import (
 )
 from steelyard.wrist.rest import Postures, RestRule
 
-STATIC_NAMES = ("m", "mx", "my", "mz", "fx0", "fy0", "fz0", "tx0", "ty0", "tz0", "U", "V")
-"""The order of the twelve numbers of the static stage."""
-
 _ROUNDS = 30
 _STEPS = 50
 _RELATIVE_RANK = 1e-8
 _YAWS = 72
-
-
-@dataclass(frozen=True, eq=False)
-class StaticWeight:
-    """What postures at rest tell.
-
-    Attributes:
-        value: twelve numbers in the order of `STATIC_NAMES`, (12,) [kg, kg m, N, Nm, rad]
-        covariance: theirs, (12, 12); infinite where the postures say nothing
-        nominal_gravity: gravity without a tilt, (3,) [m/s^2], in the base frame
-        postures: those used
-        residual: of each, (N, 6) [N, Nm]
-        freedom: equations less unknowns
-        trend: how fast the zero drift moves, (6,) [N/s, Nm/s]; NaN where time is not known
-        trend_std: its standard deviation, (6,)
-        yaw: rotation of the sensor about the flange axis that was found, [rad]; 0 where it was known
-        yaw_std: its standard deviation, [rad]
-        verdict: whether it may be used, and what speaks against it
-    """
-
-    value: Array
-    covariance: Array
-    nominal_gravity: Array
-    postures: Postures
-    residual: Array
-    freedom: int
-    trend: Array
-    trend_std: Array
-    yaw: float
-    yaw_std: float
-    verdict: Verdict
-
-    @property
-    def mass(self) -> float:
-        """[kg]."""
-        return float(self.value[0])
-
-    @property
-    def com(self) -> Array:
-        """Centre of mass, (3,) [m], in the sensor frame."""
-        return np.asarray(self.value[1:4] / self.value[0])
-
-    @property
-    def drift(self) -> Array:
-        """What the sensor shows without a load, (6,) [N, Nm], in the sensor frame."""
-        return self.value[4:10]
-
-    @property
-    def inclination(self) -> Array:
-        """The tilt U, V of the base, (2,) [rad]."""
-        return self.value[10:]
-
-    @property
-    def gravity_base(self) -> Array:
-        """Where things fall, tilt included, (3,) [m/s^2], in the base frame."""
-        return tilted_gravity(self.nominal_gravity, self.inclination)
-
-    @property
-    def std(self) -> Array:
-        """Standard deviation of the twelve numbers, (12,)."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)))
-
-    @property
-    def status(self) -> str:
-        """The verdict as a sentence without a full stop."""
-        return self.verdict.sentence
-
-    def interval(self, level: float = 0.95) -> Array:
-        """Lower and upper end of the interval of each number, (12, 2).
-
-        Args:
-            level: probability that it contains the truth
-        """
-        half = stdtrit(max(self.freedom, 1), 0.5 + level / 2) * self.std
-        return np.column_stack([self.value - half, self.value + half])
-
-    def payload(self, T_flange_sensor: Array | None = None) -> WrenchPayload:
-        """Mass and centre of mass as a payload; its inertia is that of a point, and unknown.
-
-        Args:
-            T_flange_sensor: the sensor in the flange frame, (4, 4); the flange by default
-        """
-        point = InertialParameters.from_com(self.mass, self.com, np.zeros((3, 3)), "sensor")
-        full = np.zeros((18, 18))
-        known = [0, 1, 2, 3, *range(10, 18)]
-        full[np.ix_(known, known)] = self.covariance
-        full[range(4, 10), range(4, 10)] = np.inf
-        evidence = Evidence(
-            point,
-            full[:10, :10],
-            np.isinf(np.diag(full)[:10]),
-            expected="postures at rest say nothing about the inertia",
-            doubts=self.verdict.doubts,
-            beyond_empty_arm=False,
-        )
-        body, verdict = judge(evidence)
-        return WrenchPayload(
-            body,
-            point,
-            verdict=replace(verdict, summary=self.verdict.summary),
-            method="postures at rest",
-            noise=np.sqrt((self.residual**2).mean(axis=0)),
-            full_covariance=full,
-            drift=self.drift,
-            inclination=self.inclination,
-            nominal_gravity=self.nominal_gravity,
-            trend=self.trend,
-            trend_std=self.trend_std,
-            T_flange_sensor=np.eye(4) if T_flange_sensor is None else T_flange_sensor,
-            made_by=self.postures.notes,
-        )
 
 
 def weigh_static(
@@ -345,7 +228,7 @@ class _Model:
 
 
 def _fit(model: _Model) -> _Fit:
-    """Value and variance in turns."""
+    """Value and variance, found alternately."""
     freedom = 6 * len(model.postures) - model.p
     within, extra = model.postures.variance, np.zeros(2)
     for _ in range(_ROUNDS):

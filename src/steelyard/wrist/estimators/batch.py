@@ -1,6 +1,7 @@
-"""Batch estimators: the smallest ratio of two quadratic forms.
+"""Estimators of a whole regression.
 
-With v = (theta, -1), Z = [Y wrench] and weights W, all of them minimise
+**The smallest ratio of two quadratic forms.** With v = (theta, -1), Z = [Y wrench] and weights W, four of
+them minimise
 
     v' M v / v' P v,      M = sum_k Z_k' W Z_k,      P the covariance that noise adds to M
 
@@ -8,7 +9,7 @@ and differ in P and W:
 
 - least squares: only the last entry of P (the wrench alone is noisy), all axes alike, newton and newton metre
   counted alike, as in the papers. Biased where the motion is noisy.
-- weighted least squares: the same, each axis weighted by the size of its own residuals, found in turns.
+- weighted least squares: the same, each axis weighted by the size of its own residuals, found alternately.
 - total least squares: P is the identity, every entry of Z is suspected of the same error, liu2025 eq.
   (26)-(28): the right singular vector of the smallest singular value of Z.
 - restricted total least squares: P is propagated from the noise of acceleration, angular velocity, angular
@@ -19,28 +20,41 @@ and differ in P and W:
 The minimiser solves M v = mu P v with the smallest mu, found as the largest 1/mu of the symmetric pair
 (P, M), which allows columns without noise. A prior adds rows of its own to M, and its count of rows to the
 noise of the wrench. The scores are M_k v - mu P_k v, their slope is M - mu P, and the covariance follows from
-them (`WrenchRegression.fit`).
+them (`WrenchRegression.fit_of_ratio`).
+
+**Maximum likelihood** with errors in the motion, the default. Each sample has its own error covariance Sx_k,
+because the same joint noise becomes another acceleration in another posture. With normal errors the true
+features are profiled out, and what is left to minimise is
+
+    sum_k r_k' S_k(phi)^-1 r_k,     r_k = wrench_k - Y(x_k) phi - E_k eta,    S_k = Sw + B(phi) Sx_k B(phi)'
+
+whose expectation has its minimum at the truth, however large Sx is. With u_k = S_k^-1 r_k the best guess of
+the true features is x_k + Sx_k B' u_k, the gradient (envelope theorem) is -2 sum Y(that guess)' u_k, and
+the expected curvature 2 sum (Y' S^-1 Y - E[dY' S^-1 dY]): steps of Fisher's scoring, halved where they go
+too far. It starts from restricted total least squares.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
 
 from steelyard.arrays import Array
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
-from steelyard.wrist.regressor import wrench_slope, wrench_tensor
+from steelyard.wrist.regressor import wrench_regressor, wrench_slope
 
 _MOST_ROUNDS = 20
 _RESTRICTED_ROUNDS = 4
+_STEPS = 50
+_HALVINGS = 12
 
 
 def _least_squares(regression: WrenchRegression) -> WrenchFit:
     Y = regression.regressor.reshape(-1, regression.p)
     theta = np.linalg.lstsq(Y, regression.wrench.ravel(), rcond=None)[0]
-    return fit_of_ratio(regression, np.asarray(theta), np.eye(6), noise="wrench", mu=0.0)
+    return regression.fit_of_ratio(np.asarray(theta), np.eye(6), noise="wrench", mu=0.0)
 
 
 def _weighted_least_squares(regression: WrenchRegression) -> WrenchFit:
@@ -57,14 +71,14 @@ def _weighted_least_squares(regression: WrenchRegression) -> WrenchFit:
         if np.allclose(before, variance, rtol=1e-6):
             break
     W = np.diag(1 / variance)
-    return fit_of_ratio(regression, np.asarray(theta), np.asarray(W), noise="wrench", mu=0.0)
+    return regression.fit_of_ratio(np.asarray(theta), np.asarray(W), noise="wrench", mu=0.0)
 
 
 def _total_least_squares(regression: WrenchRegression) -> WrenchFit:
     Z = regression.augmented.reshape(-1, regression.p + 1)
     _, s, Vt = np.linalg.svd(Z, full_matrices=False)
     theta, mu = -Vt[-1, :-1] / Vt[-1, -1], s[-1] ** 2 / (6 * len(regression))
-    return fit_of_ratio(regression, theta, np.eye(6), noise="identity", mu=mu)
+    return regression.fit_of_ratio(theta, np.eye(6), noise="identity", mu=mu)
 
 
 def _restricted_total_least_squares(regression: WrenchRegression) -> WrenchFit:
@@ -78,47 +92,30 @@ def _restricted_total_least_squares(regression: WrenchRegression) -> WrenchFit:
         P[:10, :10] = regression.regressor_noise(W)
         P[-1, -1] = len(regression) * np.trace(W @ regression.wrench_covariance) + np.linalg.matrix_rank(L)
         theta, mu = _smallest_ratio(M, P)
-    return fit_of_ratio(regression, theta, W, noise="propagated", mu=mu)
+    return regression.fit_of_ratio(theta, W, noise="propagated", mu=mu)
+
+
+def _maximum_likelihood(regression: WrenchRegression) -> WrenchFit:
+    theta = _restricted_total_least_squares(regression).value
+    here = _Point.at(regression, theta, 1.0)
+    freedom = regression.wrench.size - regression.p
+    for _ in range(_STEPS):
+        here = _Point.at(regression, here.theta, max(here.chi2 / freedom, 1e-12))
+        step = np.asarray(np.linalg.solve(here.information, here.gradient))
+        better = _downhill(regression, here, step)
+        if better is None:
+            break
+        here, small = better, np.abs(step) @ np.abs(here.gradient)
+        if small < 1e-10:
+            break
+    return regression.fit(here.theta, here.slope / here.scale, here.scores / here.scale, here.chi2 / freedom)
 
 
 LEAST_SQUARES = WrenchEstimator("LS", uses_prior=False, estimate=_least_squares)
 WEIGHTED = WrenchEstimator("WLS", uses_prior=True, estimate=_weighted_least_squares)
 TOTAL = WrenchEstimator("TLS", uses_prior=False, estimate=_total_least_squares)
 RESTRICTED = WrenchEstimator("restricted TLS", uses_prior=True, estimate=_restricted_total_least_squares)
-
-
-def fit_of_ratio(
-    regression: WrenchRegression,
-    theta: Array,
-    W: Array,
-    *,
-    noise: Literal["wrench", "identity", "propagated"],
-    mu: float,
-) -> WrenchFit:
-    """The fit with its covariance at the theta of the smallest ratio.
-
-    Args:
-        regression: that was solved
-        theta: the solution, (p,)
-        W: weights, (6, 6)
-        noise: what P was
-        mu: the smallest ratio
-    """
-    Y = regression.regressor
-    residual = regression.wrench - Y @ theta
-    scores = (Y.transpose(0, 2, 1) @ (W @ residual.T).T[:, :, None])[:, :, 0]
-    slope = np.einsum("nia,ij,njb->ab", Y, W, Y, optimize=True)
-    if noise == "identity":
-        trace = np.trace(W)
-        scores = scores + mu * trace * theta
-        slope = slope - mu * trace * len(regression) * np.eye(regression.p)
-    elif noise == "propagated":
-        lost = W @ wrench_slope(theta[:10]) @ regression.x_covariance
-        scores[:, :10] += mu * np.tensordot(lost, wrench_tensor(), axes=([1, 2], [1, 0]))
-        slope[:10, :10] -= mu * regression.regressor_noise(W)
-    S = regression.residual_covariance(theta[:10]).mean(axis=0)
-    scale = np.einsum("ni,ij,nj->", residual, np.linalg.inv(S), residual) / residual.size
-    return regression.fit(theta, slope, scores, float(scale))
+MAXIMUM_LIKELIHOOD = WrenchEstimator("maximum likelihood", uses_prior=True, estimate=_maximum_likelihood)
 
 
 def _smallest_ratio(M: Array, P: Array) -> tuple[Array, float]:
@@ -129,3 +126,60 @@ def _smallest_ratio(M: Array, P: Array) -> tuple[Array, float]:
     values, vectors = eigh(P * np.outer(scale, scale), scaled, subset_by_index=[last, last])
     v = vectors[:, 0] * scale
     return -v[:-1] / v[-1], float(1.0 / values[0]) if values[0] > 0 else np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """The likelihood at some parameters."""
+
+    theta: Array
+    scale: float
+    chi2: float
+    cost: float
+    scores: Array
+    slope: Array
+    information: Array
+    gradient: Array
+
+    @classmethod
+    def at(cls, regression: WrenchRegression, theta: Array, scale: float) -> _Point:
+        B = wrench_slope(theta[:10])
+        S = regression.residual_covariance(theta[:10])
+        inverse = np.asarray(np.linalg.inv(S))
+        Y = regression.regressor
+        residual = regression.wrench - Y @ theta
+        u = (inverse @ residual[:, :, None])[:, :, 0]
+        guess = regression.x + np.einsum("nlm,nm->nl", regression.x_covariance, u @ B)
+        Y_guess = np.concatenate([wrench_regressor(guess), regression.exact], axis=2)
+        scores = np.einsum("nia,ni->na", Y_guess, u)
+        slope = np.tensordot(Y, inverse @ Y, axes=([0, 1], [0, 1]))
+        slope[:10, :10] -= regression.regressor_noise(inverse)
+        L, away = regression.prior_information, regression.prior_value - theta
+        chi2 = float((u * residual).sum())
+        return cls(
+            theta,
+            scale,
+            chi2,
+            chi2 / scale + float(away @ L @ away),
+            scores,
+            slope,
+            _positive(slope) / scale + L,
+            scores.sum(axis=0) / scale + L @ away,
+        )
+
+
+def _downhill(regression: WrenchRegression, here: _Point, step: Array) -> _Point | None:
+    """The point after the longest of ever shorter steps that lowers the cost; None when none does."""
+    for k in range(_HALVINGS):
+        there = _Point.at(regression, here.theta + step / 2**k, here.scale)
+        if there.cost <= here.cost:
+            return there
+    return None
+
+
+def _positive(slope: Array) -> Array:
+    """The curvature with its negative part turned round, so that steps go downhill."""
+    scale = np.sqrt(np.maximum(np.abs(np.diag(slope)), 1e-300))
+    values, vectors = np.linalg.eigh(slope / np.outer(scale, scale))
+    values = np.maximum(np.abs(values), 1e-12)
+    return np.asarray((vectors * values) @ vectors.T * np.outer(scale, scale))

@@ -33,7 +33,6 @@ from scipy.linalg.lapack import dposv
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.wrist.estimators.batch import fit_of_ratio
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist.regressor import wrench_tensor
 
@@ -51,11 +50,7 @@ class RecursiveTotalLeastSquares:
     forgetting: float = 1.0
 
     def init(self, p: int) -> Array:
-        """The state before the first sample, (p + 1, p + 1).
-
-        Args:
-            p: number of unknowns
-        """
+        """The state before the first sample of p unknowns, (p + 1, p + 1)."""
         return np.zeros((p + 1, p + 1))
 
     def step(self, state: Array, rows: Array) -> Array:
@@ -90,7 +85,7 @@ class RecursiveTotalLeastSquares:
             for rows in regression.augmented:
                 state = recursion.step(state, rows)
             mu = np.linalg.svd(state, compute_uv=False)[-1] ** 2 / (6 * len(regression))
-            return fit_of_ratio(regression, recursion.value(state), np.eye(6), noise="identity", mu=mu)
+            return regression.fit_of_ratio(recursion.value(state), np.eye(6), noise="identity", mu=mu)
 
         return WrenchEstimator("recursive TLS", uses_prior=False, estimate=estimate)
 
@@ -201,11 +196,7 @@ class RecursiveRestricted:
         return _RestrictedState(M, P, prior_M, prior_P, count, v)
 
     def value(self, state: _RestrictedState) -> Array:
-        """The unknowns, (p,).
-
-        Args:
-            state: as `init` or `step` gave it
-        """
+        """The unknowns, (p,), at a state."""
         return state.v[:-1]
 
     def forms(self, state: _RestrictedState) -> tuple[Array, Array, Array]:
@@ -237,7 +228,7 @@ class RecursiveRestricted:
             M, P, weights = recursion.forms(state)
             mu = float(state.v @ M @ state.v / (state.v @ P @ state.v))
             W = np.diag(weights)
-            return fit_of_ratio(regression, recursion.value(state), W, noise="propagated", mu=mu)
+            return regression.fit_of_ratio(recursion.value(state), W, noise="propagated", mu=mu)
 
         return WrenchEstimator("recursive restricted TLS", uses_prior=True, estimate=estimate)
 
