@@ -79,6 +79,8 @@ def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows
     assert published.converged(state)
     assert 5.0 < state.converged_s < 10.0
     assert f"after {state.converged_s:.2f} s" in published.estimate(state).status
+    assert published.estimate(state).verdict.ok
+    assert not published.estimate(published.init()).verdict.ok
     assert published.estimate(state).body.mass == pytest.approx(3.5256, rel=0.04)
     assert direct.estimate(ours).body.mass == pytest.approx(3.5256, rel=0.005)
     assert direct.converged(ours)
