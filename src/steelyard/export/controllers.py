@@ -21,7 +21,6 @@ import json
 from itertools import permutations, product
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidInertia, UnknownName
@@ -157,6 +156,8 @@ _KRL_UNITS = (
 
 def _rapid(load: Load) -> str:
     """The declaration of a loaddata."""
+    from scipy.spatial.transform import Rotation  # slow to import, and only this format needs it
+
     if len(load.name) > _RAPID_LONGEST_NAME or not load.name[0].isalpha():
         raise UnknownName(
             f"a name in RAPID begins with a letter and has at most {_RAPID_LONGEST_NAME} characters,"
