@@ -26,7 +26,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidInertia
 
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
@@ -63,8 +63,8 @@ class InertialParameters:
             raise InvalidInertia(f"mass must be finite, got {mass}")
         _require_symmetric(inertia, "inertia")
         object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "first_moment", _read_only(h))
-        object.__setattr__(self, "inertia", _read_only((inertia + inertia.T) / 2))
+        object.__setattr__(self, "first_moment", read_only(h))
+        object.__setattr__(self, "inertia", read_only((inertia + inertia.T) / 2))
 
     # --- makers -----------------------------------------------------------------------------------------
 
@@ -204,6 +204,11 @@ class InertialParameters:
         return J
 
     @property
+    def second_moment_com(self) -> Array:
+        """Second moment of the mass about its centre, (3, 3) [kg m^2], along the axes of `frame`."""
+        return self.pseudo_inertia[:3, :3] - np.outer(self.first_moment, self.com)
+
+    @property
     def log_cholesky(self) -> Array:
         """The ten free numbers of `LOG_CHOLESKY_NAMES`, (10,); only a physical body has them."""
         if not self.is_physical:
@@ -225,8 +230,7 @@ class InertialParameters:
         """Why no real body has these numbers, as a sentence; empty when one can."""
         if self.mass <= 0.0:
             return f"the mass is {self.mass:.6g} kg; it must be positive"
-        spread = self.pseudo_inertia[:3, :3] - np.outer(self.first_moment, self.com)
-        values, vectors = np.linalg.eigh(spread)
+        values, vectors = np.linalg.eigh(self.second_moment_com)
         smallest = _SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]) + _ROUNDING * np.abs(self.inertia).max()
         if values[0] > smallest:
             return ""
@@ -239,8 +243,8 @@ class InertialParameters:
             )
         return (
             f"the principal moments {moments} kg m^2 about the centre of mass break the triangle inequality:"
-            f" along {direction} of frame '{self.frame}' the mass would have a negative spread"
-            f" of {values[0]:.3g} kg m^2"
+            f" along {direction} of frame '{self.frame}' the mass would have a negative"
+            f" second moment of {values[0]:.3g} kg m^2"
         )
 
     # --- arithmetic -------------------------------------------------------------------------------------
@@ -352,8 +356,3 @@ def _require_symmetric(matrix: Array, name: str) -> None:
 
 def _orthonormal(R: Array) -> bool:
     return bool(np.allclose(R @ R.T, np.eye(3), atol=1e-6))
-
-
-def _read_only(array: Array) -> Array:
-    array.setflags(write=False)
-    return array

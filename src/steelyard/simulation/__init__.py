@@ -1,8 +1,7 @@
 """An arm in MuJoCo, an engine that is not our identification model. The only room that imports mujoco."""
 
 from steelyard.simulation.arm import Push
-from steelyard.simulation.control import Trajectory
-from steelyard.simulation.run import Simulation, SimulationOptions, Truth, simulate
+from steelyard.simulation.run import Simulation, SimulationOptions, Trajectory, Truth, simulate
 from steelyard.simulation.sensors import SensorModel
 
 __all__ = ["Push", "SensorModel", "Simulation", "SimulationOptions", "Trajectory", "Truth", "simulate"]

@@ -1,4 +1,4 @@
-"""An arm in MuJoCo: one body a link, and the payload as a body of its own behind the flange.
+"""An arm in MuJoCo: one body for each link, and the payload as a body of its own behind the flange.
 
 Each link is a body whose frame is the joint frame; its inertia enters as mass, centre of mass, principal
 moments and principal axes. Rotors are armature: of the joint, or, where motors are coupled (u = U q), of a
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidInertia, InvalidRobot, MissingExtra, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
@@ -56,8 +56,7 @@ class Push:
             vector = np.array(getattr(self, name), dtype=float)
             if vector.shape != (3,) or not np.isfinite(vector).all():
                 raise InvalidRobot(f"{name} of a push must be three finite numbers, got {vector}")
-            vector.setflags(write=False)
-            object.__setattr__(self, name, vector)
+            object.__setattr__(self, name, read_only(vector))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +79,14 @@ class Arm:
 
     Args:
         robot: the empty arm; its links must be physical
-        payload: at the flange, in the flange frame; ten zeros for none
-        gravity_base: where things fall, (3,) [m/s^2], in the base frame
+        payload: at the flange, in the flange frame; None for none
     """
 
-    def __init__(self, robot: RobotModel, payload: InertialParameters, gravity_base: Array) -> None:
+    def __init__(self, robot: RobotModel, payload: InertialParameters | None = None) -> None:
         self._mujoco = _import_mujoco()
         self._robot = robot
-        self.model = _compiled(self._mujoco, robot, payload, gravity_base)
+        self.payload = _checked_payload(robot, payload)
+        self.model = _compiled(self._mujoco, robot, self.payload)
         self.data = self._mujoco.MjData(self.model)
 
     @property
@@ -156,13 +155,8 @@ class Arm:
         self._mujoco.mj_applyFT(self.model, data, push.force, np.zeros(3), point, body, external)
 
 
-def checked_payload(robot: RobotModel, payload: InertialParameters | None) -> InertialParameters:
-    """The payload if a body can have its numbers and it is in the flange frame; ten zeros for None.
-
-    Args:
-        robot: that carries it
-        payload: or None
-    """
+def _checked_payload(robot: RobotModel, payload: InertialParameters | None) -> InertialParameters:
+    """The payload if a body can have its numbers and it is in the flange frame; ten zeros for None."""
     if payload is None:
         return InertialParameters.nothing(robot.flange)
     if payload.frame != robot.flange:
@@ -177,13 +171,8 @@ def checked_payload(robot: RobotModel, payload: InertialParameters | None) -> In
 
 def _can_be(body: InertialParameters) -> bool:
     """Whether a body, or the limit of bodies (a point, rod or plate), has these numbers."""
-    smallest = np.linalg.eigvalsh(_spread(body))[0]
+    smallest = np.linalg.eigvalsh(body.second_moment_com)[0]
     return bool(smallest >= -_RELATIVE_ROUNDING * np.abs(body.inertia).max())
-
-
-def _spread(body: InertialParameters) -> Array:
-    """Second moment of the mass about its centre, (3, 3) [kg m^2]."""
-    return body.pseudo_inertia[:3, :3] - np.outer(body.first_moment, body.com)
 
 
 def _import_mujoco() -> Any:
@@ -194,12 +183,12 @@ def _import_mujoco() -> Any:
     return mujoco
 
 
-def _compiled(mujoco: Any, robot: RobotModel, payload: InertialParameters, gravity_base: Array) -> Any:
+def _compiled(mujoco: Any, robot: RobotModel, payload: InertialParameters) -> Any:
     _require_simulable(robot)
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     spec.compiler.fusestatic = False
-    spec.option.gravity = gravity_base
+    spec.option.gravity = robot.gravity_base
     spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
     load = _add_chain(mujoco, spec, robot).add_body(
         name="load", **_pose(robot.T_joint_flange), **_mass(payload)
@@ -258,7 +247,7 @@ def _mass(body: InertialParameters) -> dict[str, Any]:
     """Mass properties as MuJoCo wants them; the moments keep A + B >= C to the last bit."""
     if body.mass == 0:
         return {"mass": 0.0, "inertia": np.zeros(3), "ipos": np.zeros(3), "explicitinertial": True}
-    values, axes = np.linalg.eigh(_spread(body))
+    values, axes = np.linalg.eigh(body.second_moment_com)
     x, y, z = np.maximum(values, 0.0)
     return {
         "mass": body.mass,

@@ -9,8 +9,8 @@ beginning, w the angular velocity: the hand holds the tool as it took it. K and 
 A hand is not steady, and the less so the harder it pulls: the noise of a muscle's force grows with the force
 (Harris and Wolpert 1998, Nature 394; van Beers, Haggard and Wolpert 2004, J. Neurophysiol. 91). How much, and
 that it is the same in all directions, is assumed here: each axis of the force has noise of the deviation
-`unsteadiness` |f|, AR(1) with a correlation time of `noise_correlation_s`: muscles smooth what nerves tell
-them over some 50 ms. Noise that is slower than hand and arm together moves the arm instead of the force.
+`unsteadiness` |f|, AR(1) with a correlation time of `noise_correlation_s`: muscles smooth what nerves ask
+for over some 50 ms. Noise that is slower than hand and arm together moves the arm instead of the force.
 
 The force is what the hand does to the grip, as a sensor between tool and handle measures it (xu2024 Fig. 9).
 Before the first row the hand takes hold for some time. The arm's drives do what a controller asks for: any
@@ -25,12 +25,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidRobot, SimulationFailed
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
-from steelyard.simulation.arm import Arm, BodyPush, checked_payload
-from steelyard.simulation.control import Motion
+from steelyard.simulation.arm import Arm, BodyPush
 from steelyard.simulation.plant import Plant
 from steelyard.simulation.sensors import ar1_noise
 
@@ -42,8 +41,8 @@ _AXES = np.eye(3)
 _LEVER = 0.1  # [m]: of the two forces that make a torque
 
 
-class HandPath(Protocol):
-    """A way of the grip that can be evaluated at any time."""
+class _HandPath(Protocol):
+    """A path of the grip that can be evaluated at any time."""
 
     @property
     def duration_s(self) -> float:
@@ -88,8 +87,7 @@ class Hand:
         grip = np.array(self.grip, dtype=float)
         if grip.shape != (3,) or not np.isfinite(grip).all():
             raise InvalidRobot(f"grip of a hand must be three finite numbers, got {grip}")
-        grip.setflags(write=False)
-        object.__setattr__(self, "grip", grip)
+        freeze(self, "grip")
 
 
 @dataclass(frozen=True)
@@ -150,16 +148,13 @@ class GuidedRun:
     tau: Array
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            array = np.array(getattr(self, item.name), dtype=float)
-            array.setflags(write=False)
-            object.__setattr__(self, item.name, array)
+        freeze(self, *(item.name for item in fields(self)))
 
 
 def drag(
     robot: RobotModel,
     postures: Array,
-    path: HandPath,
+    path: _HandPath,
     controller: Controller,
     *,
     payload: InertialParameters | None = None,
@@ -181,7 +176,7 @@ def drag(
     h = options.step_s
     K0, K = round(options.taking_hold_s / h), round(path.duration_s / h) + 1
     wanted = path.at(np.clip((np.arange(K0 + K) - K0) * h, 0.0, path.duration_s))
-    plant = _plant(robot, postures, checked_payload(robot, payload), h)
+    plant = _plant(robot, postures, payload, h)
     noise = _unit_noise(K0 + K, hand, options)
     feel = _Feel(plant.arm, robot.n + 1, hand)
     plant.arm.move_to(plant.q, plant.v)
@@ -262,17 +257,13 @@ def _turn(R: Array) -> tuple[Array, float]:
     return twice * (0.5 * angle / sine if sine > 0.0 else 0.5), angle
 
 
-def _plant(robot: RobotModel, postures: Array, payload: InertialParameters, step_s: float) -> Plant:
+def _plant(robot: RobotModel, postures: Array, payload: InertialParameters | None, step_s: float) -> Plant:
     """The arm at rest in the first posture; the others say how light its drives may feel."""
     q = np.array(postures, dtype=float)
     if q.ndim != 2 or q.shape[1] != robot.n or len(q) < 2 or not np.isfinite(q).all():
         raise InvalidRobot(f"postures must be (G, {robot.n}) finite numbers with G >= 2, got {q.shape}")
-    stride = max(1, round(0.01 / step_s))  # the plant looks at one posture in 10 ms
-    q = np.repeat(q, stride, axis=0)
-    still = np.zeros_like(q)
-    t = step_s * np.arange(len(q), dtype=float)
-    motion = Motion(np.asarray(t, dtype=np.float64), q, still, still)
-    return Plant(robot, payload, gravity_base=robot.gravity_base, motion=motion)
+    still = np.zeros(robot.n)
+    return Plant(robot, payload, step_s=step_s, postures=q, start=np.array([q[0], still, still]))
 
 
 def _unit_noise(steps: int, hand: Hand, options: GuidedOptions) -> Array:

@@ -36,7 +36,6 @@ from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation.arm import Arm, BodyPush
-from steelyard.simulation.control import Motion, Servo, inertia_along
 
 _STIFF_SHARE = 0.5
 _SWEEPS = 50
@@ -45,7 +44,7 @@ _REST = 1e-12
 _SPEEDS = np.concatenate([[_REST], np.geomspace(1e-6, 1e4, 401)])
 
 
-class Instant(NamedTuple):
+class _Instant(NamedTuple):
     """One instant, (n,) each, or N of them, (N, n) each; see `Truth`."""
 
     q: Array
@@ -59,30 +58,36 @@ class Instant(NamedTuple):
 
 
 class Plant:
-    """An arm with its drives that starts on a commanded motion.
+    """An arm with its drives: where it is now, and what a torque makes of it.
 
     Args:
-        robot: the empty arm
-        payload: at the flange, in the flange frame
-        gravity_base: where things fall, (3,) [m/s^2], in the base frame
-        motion: commanded, at every step
+        robot: the empty arm with its true drives and gravity
+        payload: at the flange, in the flange frame; None for none
+        step_s: length of a step, [s]
+        postures: that the arm will come near to, (G, n) [rad or m]; they say how light its drives may feel
+        start: position, velocity and acceleration to start with, (3, n)
     """
 
     def __init__(
-        self, robot: RobotModel, payload: InertialParameters, *, gravity_base: Array, motion: Motion
+        self,
+        robot: RobotModel,
+        payload: InertialParameters | None,
+        *,
+        step_s: float,
+        postures: Array,
+        start: Array,
     ) -> None:
-        self.robot, self.motion = robot, motion
-        self.arm = Arm(robot, payload, gravity_base)
-        self._h = motion.step_s
-        self._loaded = robot.with_payload(payload).with_gravity(gravity_base)
-        self._inertia = inertia_along(self._loaded, motion)
+        self.robot, self._h = robot, step_s
+        self.arm = Arm(robot, payload)
+        self.loaded = robot.with_payload(self.arm.payload)
         U = robot.drive.transmission.matrix
         self._rotors = U.T @ np.diag(robot.drive.rotor_inertia) @ U
-        mobility = np.einsum("ij,gjk,ik->gi", U, np.linalg.inv(self._inertia), U).max(axis=0)
+        self.inertia = np.array([self.loaded.mass_matrix(q) + self._rotors for q in postures])
+        mobility = np.einsum("ij,gjk,ik->gi", U, np.linalg.inv(self.inertia), U).max(axis=0)
         self._friction = _Friction(robot.drive, step_s=self._h, mobility=mobility)
-        self.q, self._a = motion.q[0], motion.a[0]
-        self.w = motion.v[0] - self._h / 2 * self._a
-        link = self._loaded.inverse_dynamics(motion.q[0], motion.v[0], motion.a[0])
+        self.q, v, self._a = start
+        self.w = v - self._h / 2 * self._a
+        link = self.loaded.inverse_dynamics(*start)
         self._load = self._load_before = robot.drive.transmission.load(link)
         self._f = np.zeros(robot.n)
 
@@ -91,17 +96,7 @@ class Plant:
         """Velocity at the present instant, (n,) [rad/s or m/s]."""
         return np.asarray(self.w + self._h / 2 * self._a)
 
-    def servo(self, bandwidth_hz: float) -> Servo:
-        """The controller that starts where it holds this plant on its motion.
-
-        Args:
-            bandwidth_hz: of its feedback, [Hz]
-        """
-        first = (signal[0] for signal in (self.motion.q, self.motion.v, self.motion.a))
-        start = self._loaded.torque(*first)
-        return Servo(self.robot, self.motion, bandwidth_hz=bandwidth_hz, inertia=self._inertia, start=start)
-
-    def step(self, tau: Array, pushes: Sequence[BodyPush]) -> Instant:
+    def step(self, tau: Array, pushes: Sequence[BodyPush]) -> _Instant:
         """Goes one step on; the instant at its beginning.
 
         Args:
@@ -126,7 +121,7 @@ class Plant:
         self._load, self._load_before = drives.load(tau_link), self._load
         self.w = self.w + self._h * a
         self.q = q + self._h * self.w
-        return Instant(q, v, a, tau, tau_link, taken, external, self.arm.wrench)
+        return _Instant(q, v, a, tau, tau_link, taken, external, self.arm.wrench)
 
 
 class _Friction:

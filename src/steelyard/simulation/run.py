@@ -1,26 +1,52 @@
-"""A simulated run: the loop of controller and plant, its truth, and what the sensors make of it."""
+"""A simulated run: the loop of controller and plant, its truth, and what the sensors make of it.
+
+The drives get a feed-forward torque from the model of the empty, frictionless arm along the commanded motion,
+and feedback on the position error e, its derivative and its integral,
+
+    tau = tau_model(q_c, v_c, a_c) + M (3 w e' + 3 w^2 e + w^3 integral e),   w = 2 pi bandwidth
+
+with all three poles at -w. Payload, friction, offset and a tilted base are unknown to the feed-forward; the
+feedback has to bear them, so the arm follows with small errors, as real ones do. Only M is that of the loaded
+arm: gains are tuned to the inertia that a drive really moves. The integral starts where it holds the arm on
+the trajectory, as if it had been there before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, freeze, read_only
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidTrajectory, SimulationFailed
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
-from steelyard.robot import RobotModel
-from steelyard.simulation.arm import Push, checked_payload
-from steelyard.simulation.control import Motion, Servo, Trajectory, commanded
-from steelyard.simulation.plant import Instant, Plant
+from steelyard.robot import DriveModel, RobotModel
+from steelyard.simulation.arm import Push
+from steelyard.simulation.plant import Plant
 from steelyard.simulation.sensors import SensorModel
 
 _ABSURD_SPEED = 1e3
 _PROGRESS_CALLS = 50
+_INERTIA_EVERY_S = 0.01
 _ROUNDING = 1e-5  # of a step written with six digits; the rows are then exact and the step is adjusted
+
+
+class Trajectory(Protocol):
+    """A motion that can be evaluated at any time."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long it lasts, [s]."""
+
+    def at(self, t: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration of the joints, each (N, n) [rad or m, per s, per s^2].
+
+        Args:
+            t: times, (N,) [s]
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +74,7 @@ class SimulationOptions:
             gravity = np.array(self.gravity_base, dtype=float)
             if gravity.shape != (3,) or not np.isfinite(gravity).all():
                 raise InvalidRobot(f"gravity_base must be three finite numbers, got {gravity}")
-            object.__setattr__(self, "gravity_base", gravity)
-            gravity.setflags(write=False)
+            object.__setattr__(self, "gravity_base", read_only(gravity))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +111,7 @@ class Truth:
     gravity_base: Array
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            if item.name != "payload":
-                array = np.array(getattr(self, item.name), dtype=float)
-                array.setflags(write=False)
-                object.__setattr__(self, item.name, array)
+        freeze(self, *(item.name for item in fields(self) if item.name != "payload"))
 
     def __len__(self) -> int:
         return len(self.t)
@@ -135,14 +156,22 @@ def simulate(
     options = options or SimulationOptions()
     sensors = sensors or SensorModel()
     sensors.require_fit(robot.n)
-    load = checked_payload(robot, payload)
     every, t = _steps(trajectory.duration_s, rate_hz, options.step_s)
-    motion = commanded(trajectory, t, robot.n)
+    command = _Command.of(trajectory, t, robot.n)
     gravity = robot.gravity_base if options.gravity_base is None else options.gravity_base
-    plant = Plant(robot, load, gravity_base=gravity, motion=motion)
-    log = _run(plant, plant.servo(options.bandwidth_hz), every=every, pushes=pushes, options=options)
-    truth = Truth(t[::every], *log.rows, load, gravity)
-    return Simulation(_recording(robot, motion, log=log, truth=truth, sensors=sensors, seed=seed), truth)
+    plant = Plant(
+        robot.with_gravity(gravity),
+        payload,
+        step_s=command.step_s,
+        postures=command.q[:: command.stride],
+        start=np.array([command.q[0], command.v[0], command.a[0]]),
+    )
+    servo = _Servo(robot, command, plant, options.bandwidth_hz)
+    q, rows = _run(plant, servo, t=t, every=every, pushes=pushes, options=options)
+    truth = Truth(t=t[::every], **rows, payload=plant.arm.payload, gravity_base=gravity)
+    velocity = sensors.velocity(q, command.v[0], step_s=command.step_s)
+    measured = truth.v if velocity is None else velocity[::every]
+    return Simulation(_recording(robot, command.every(every), truth, measured, sensors, seed), truth)
 
 
 def _steps(duration_s: float, rate_hz: float, step_s: float) -> tuple[int, Array]:
@@ -164,20 +193,68 @@ def _steps(duration_s: float, rate_hz: float, step_s: float) -> tuple[int, Array
     return every, np.arange(last_row * every + 1) / (rate_hz * every)
 
 
-class _Log(NamedTuple):
-    """The positions of every step, (K, n), and all rows as arrays."""
+class _Command(NamedTuple):
+    """A commanded motion at every step: time (K,), position, velocity and acceleration, each (K, n)."""
 
+    t: Array
     q: Array
-    rows: Instant
+    v: Array
+    a: Array
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, t: Array, n: int) -> _Command:
+        """The trajectory at given times, checked."""
+        signals = tuple(np.asarray(signal, dtype=float) for signal in trajectory.at(t))
+        if [signal.shape for signal in signals] != [(len(t), n)] * 3:
+            raise InvalidTrajectory(
+                f"the robot has {n} joints: trajectory.at(t) must give q, v and a of shape {(len(t), n)},"
+                f" got {', '.join(str(signal.shape) for signal in signals)}"
+            )
+        if not all(np.isfinite(signal).all() for signal in signals):
+            raise InvalidTrajectory("trajectory.at(t) gave numbers that are not finite")
+        return cls(t, *signals)
+
+    @property
+    def step_s(self) -> float:
+        return float(self.t[1] - self.t[0])
+
+    @property
+    def stride(self) -> int:
+        """Steps from one mass matrix of the controller to the next."""
+        return max(1, round(_INERTIA_EVERY_S / self.step_s))
+
+    def every(self, k: int) -> _Command:
+        """Every k-th step."""
+        return _Command(*(signal[::k] for signal in self))
+
+
+class _Servo:
+    """The controller: it knows the empty arm, its command, and the inertia of the plant."""
+
+    def __init__(self, robot: RobotModel, command: _Command, plant: Plant, bandwidth_hz: float) -> None:
+        drive = DriveModel(robot.drive.rotor_inertia, coupling=robot.drive.coupling)
+        w = 2 * np.pi * bandwidth_hz
+        self._command, self._inertia = command, plant.inertia
+        self._feedforward = robot.with_drive(drive).torque(command.q, command.v, command.a)
+        self._damping, self._stiffness, self._integration = 3 * w, 3 * w**2, w**3 * command.step_s
+        start = plant.loaded.torque(command.q[0], command.v[0], command.a[0])
+        self._integral = np.linalg.solve(plant.inertia[0], start - self._feedforward[0])
+
+    def torque(self, k: int, q: Array, v: Array) -> Array:
+        """The torque for step k, (n,) [Nm or N]; to be asked once for each step."""
+        command = self._command
+        error = command.q[k] - q
+        asked = self._stiffness * error + self._damping * (command.v[k] - v) + self._integral
+        self._integral = self._integral + self._integration * error
+        return np.asarray(self._feedforward[k] + self._inertia[k // command.stride] @ asked)
 
 
 def _run(
-    plant: Plant, servo: Servo, *, every: int, pushes: Sequence[Push], options: SimulationOptions
-) -> _Log:
-    t = plant.motion.t
+    plant: Plant, servo: _Servo, *, t: Array, every: int, pushes: Sequence[Push], options: SimulationOptions
+) -> tuple[Array, dict[str, Array]]:
+    """The positions of every step, (K, n), and the signals of the rows by name."""
     placed = [(push.start_s, push.start_s + push.duration_s, plant.arm.place(push)) for push in pushes]
-    positions = np.empty_like(plant.motion.q)
-    rows: list[Instant] = []
+    positions, rows = np.empty((len(t), plant.robot.n)), []
     report_every = max(1, len(t) // _PROGRESS_CALLS)
     for k in range(len(t)):
         acting = [push for start, end, push in placed if start <= t[k] < end]
@@ -189,7 +266,7 @@ def _run(
             raise _failure(plant, float(t[k]))
         if options.progress is not None and (k % report_every == report_every - 1 or k == len(t) - 1):
             options.progress((k + 1) / len(t))
-    return _Log(positions, Instant(*(np.array(column) for column in zip(*rows, strict=True))))
+    return positions, {name: np.array([getattr(row, name) for row in rows]) for name in rows[0]._fields}
 
 
 def _failure(plant: Plant, time_s: float) -> SimulationFailed:
@@ -201,11 +278,10 @@ def _failure(plant: Plant, time_s: float) -> SimulationFailed:
 
 
 def _recording(
-    robot: RobotModel, motion: Motion, *, log: _Log, truth: Truth, sensors: SensorModel, seed: int
+    robot: RobotModel, command: _Command, truth: Truth, v: Array, sensors: SensorModel, seed: int
 ) -> Recording:
+    """What the sensors say of the rows."""
     torque_noise, wrench_noise = np.random.default_rng(seed).spawn(2)
-    every = (len(motion.t) - 1) // (len(truth) - 1)
-    velocity = sensors.velocity(log.q, motion.v[0], step_s=motion.step_s)
     tau_there = truth.tau if sensors.torque_side == "motor" else truth.tau_link
     tau = sensors.noisy_torque(tau_there, float(truth.t[1]), torque_noise)
     wrist = sensors.wrist_sensor
@@ -213,12 +289,12 @@ def _recording(
         truth.t,
         sensors.encoder(truth.q),
         robot.joint_names,
-        v=truth.v if velocity is None else velocity[::every],
+        v=v,
         tau=tau,
         current=_current(robot, tau) if sensors.torque_side == "motor" else None,
-        q_commanded=motion.q[::every],
-        v_commanded=motion.v[::every],
-        a_commanded=motion.a[::every],
+        q_commanded=command.q,
+        v_commanded=command.v,
+        a_commanded=command.a,
         wrench=sensors.noisy_wrench(truth.wrench, wrench_noise) if wrist else None,
         wrench_frame=robot.flange if wrist else None,
         wrench_convention="load_on_sensor" if wrist else None,

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from scipy.signal import lfilter
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidRobot
 
 _ARRAYS = ("encoder_step", "torque_std", "wrench_std", "wrench_drift")
@@ -57,8 +57,7 @@ class SensorModel:
                 raise InvalidRobot(f"{name} must be finite and not negative, got {array}")
             if array.ndim > 1 or (name.startswith("wrench") and array.shape != (6,)):
                 raise InvalidRobot(f"{name} has the wrong shape {array.shape}: six numbers for a wrench")
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
         for name in ("velocity_window_s", "torque_correlation_s"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise InvalidRobot(f"{name} must not be negative, got {getattr(self, name)}")

@@ -25,7 +25,7 @@ from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
 from steelyard.robot.symbolic import SymbolicBasis
-from steelyard.simulation.arm import Arm, checked_payload
+from steelyard.simulation.arm import Arm
 from steelyard.torque import weigh
 from steelyard_papers.gaz2017.printed import GRAVITY_38, GRAVITY_42, GRAVITY_LOADED_42, HEAVY, LIGHT
 from steelyard_papers.sharing import Progress
@@ -132,8 +132,7 @@ def hold(q: Array, payload: InertialParameters | None) -> Array:
         q: postures, (N, 7) [rad]
         payload: in the flange frame; none for the empty arm
     """
-    robot = arm()
-    simulated = Arm(robot, checked_payload(robot, payload), robot.gravity_base)
+    simulated = Arm(arm(), payload)
     held = []
     for posture in q:
         simulated.move_to(posture, np.zeros(7))
