@@ -32,7 +32,7 @@ def drawn_s(path: Path, folder: Path) -> float:
 def figures() -> Iterator[Figure]:
     from browser import chromium
     from report_pages import PAGES
-    from steelyard.report.html import page_html, write_page
+    from steelyard.report import page_html, write_page
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder, sizes = Path(name), {}

@@ -20,8 +20,8 @@ from steelyard import (
 )
 from steelyard.io.arms import arm_for_export
 from steelyard.payload import Payload
-from steelyard.report.html import write_page
-from steelyard.report.payload_page import payload_page
+from steelyard.report import write_page
+from steelyard.report.payload import payload_page
 from steelyard.simulation import SimulationOptions
 
 robot, motion = load_robot("ur10"), load_trajectory("xu2024")
@@ -58,7 +58,7 @@ arm_for_export(model).write("arm.xml", "mjcf")
 
 # A page: the answer first, then why to believe it. It is one file and needs no network.
 quality = {"loaded run": check_quality(recording, limits=robot.limits)}
-write_page(payload_page(model, payload, samples, quality=quality), Path("payload.html"))
+write_page(payload_page(model, payload, samples).with_quality(quality), Path("payload.html"))
 print("Written:")
 for path in sorted(Path().glob("*.*")):
     print(f"    {path} ({path.stat().st_size / 1e3:.0f} kB)")

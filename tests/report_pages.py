@@ -5,20 +5,22 @@ from functools import cache
 import numpy as np
 
 from steelyard.control.contact_force import contact_force
+from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.excitation import Design, DesignLimits, certify
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.quality import check_quality
 from steelyard.recording import Recording, Samples
-from steelyard.report.excitation_page import excitation_page
-from steelyard.report.identification_page import Shown, identification_page
-from steelyard.report.page import Band, Curve, Page, Panel, Plot, Section, Table
-from steelyard.report.payload_page import payload_page
-from steelyard.report.pieces import convergence_plot
-from steelyard.report.wrench_page import contact_page, wrench_page
+from steelyard.report import Page, Section, Table
+from steelyard.report.control import contact_page
+from steelyard.report.identification import identification_page
+from steelyard.report.motion import excitation_page
+from steelyard.report.online import online_plot
+from steelyard.report.payload import payload_page, wrench_page
 from steelyard.robot import load_robot
 from steelyard.torque import weigh
+from steelyard.torque.online.curve import CurvePoint
 from steelyard.trajectory import load_trajectory
 from steelyard.wrist import (
     WrenchRecording,
@@ -76,29 +78,21 @@ def identification() -> Page:
     model, _, _ = weighed()
     unseen = samples(None, 5)
     recording = Recording(unseen.t, unseen.q, unseen.joint_names, tau=unseen.tau)
-    return identification_page(
-        model,
-        Shown(unseen, "other.parquet", fitted=False),
-        checks={"other.parquet": model.validate(unseen)},
-        quality={"other.parquet": check_quality(recording, limits=model.robot.limits)},
-        settings=SETTINGS,
+    page = identification_page(
+        model, {"first.parquet": samples(None, 0)}, {"other.parquet": unseen}, settings=SETTINGS
     )
+    return page.with_quality({"other.parquet": check_quality(recording, limits=model.robot.limits)})
 
 
 def payload() -> Page:
     model, found, loaded = weighed()
-    t = np.linspace(0.5, 10, 50)
-    plot = convergence_plot(
-        t,
-        LOAD.mass + 0.1 / t,
-        0.2 / t,
-        com=LOAD.com + 0.001 / t[:, None],
-        com_std=np.ones(3) * 0.01 / t[:, None],
-        truth=(LOAD.mass, LOAD.com),
-    )
-    extra = [Section("Convergence", (), [plot])]
+    points = [
+        CurvePoint(t, 3.5 + 0.1 / t, 0.2 / t, LOAD.com + 0.001 / t, np.full(3, 0.01 / t), 1, t > 5, "words")
+        for t in np.linspace(0.5, 10, 50)
+    ]
+    extra = [Section("Convergence", (), [online_plot(points, accuracy=0.01)])]
     return payload_page(
-        model, found, loaded, truth=LOAD, others=[("again", found)], settings=SETTINGS, extra=extra
+        model, found, loaded, truth=LOAD, others={"again": found}, settings=SETTINGS, extra=extra
     )
 
 

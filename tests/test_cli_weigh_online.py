@@ -10,13 +10,14 @@ import pytest
 import typer
 
 from steelyard.cli.weigh_online import OnlineWishes, weigh_online
+from steelyard.drawing import save_picture
 from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
 from steelyard.payload import Payload
 from steelyard.recording import Recording
-from steelyard.report.online import online_picture
+from steelyard.report.online import online_plot
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.torque.online import OnlineState
@@ -183,5 +184,27 @@ def test_convergence_counts_from_the_last_time_that_it_was_lost():
 
 def test_a_picture_of_a_mass_that_was_never_known(tmp_path):
     nothing = point(0.0, False, std=np.inf)._replace(com=np.full(3, np.nan), com_std=np.full(3, np.inf))
-    online_picture(tmp_path / "p.png", [nothing, nothing._replace(t=1.0)], accuracy=0.01, words="nothing")
+    plot = online_plot([nothing, nothing._replace(t=1.0)], accuracy=0.01)
+    assert "(not known)" in plot.caption
+    save_picture([plot], tmp_path / "p.png", title="nothing")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_curve_is_shown_where_it_can_be_read_and_breaks_at_another_payload():
+    t = np.linspace(0, 10, 200)
+    mass, std = 2 + 100 * np.exp(-3 * t), 50 * np.exp(-2 * t) + 0.01
+    com, com_std = np.array([0.1, 0.0, 0.2]), np.full(3, 0.01)
+    points = [
+        CurvePoint(t[i], mass[i], std[i], com, com_std, 1 + (t[i] > 8), False, "words") for i in range(200)
+    ]
+    shown = online_plot(points, accuracy=0.01).panels[0]
+    band, line = shown.curves
+    low, high = shown.y_range
+    assert low < 2 - 1.96 * 0.01
+    assert 2 + 1.96 * 0.01 < high < 20
+    assert np.isnan(line.y[-1])
+    assert np.isnan(line.y).sum() == 2  # after each payload
+    known = np.isfinite(line.y)
+    np.testing.assert_array_equal(line.y[known], mass)
+    np.testing.assert_allclose(band.high[known] - band.low[known], 2 * 1.96 * std)
+    assert [words for _, words in shown.marks] == ["another payload"]

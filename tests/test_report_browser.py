@@ -6,7 +6,7 @@ import pytest
 
 from browser import Browser, chromium
 from report_pages import PAGES
-from steelyard.report.html import page_html, write_page
+from steelyard.report import page_html, write_page
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from steelyard.control.contact_force import ZeroKeeper, contact_force
+from steelyard.drawing import save_picture
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.io.wrench import (
@@ -15,7 +16,7 @@ from steelyard.io.wrench import (
     write_contact_force,
 )
 from steelyard.payload import Payload
-from steelyard.report.wrench import contact_picture
+from steelyard.report.control import contact_page
 from steelyard.verdict import Verdict
 from steelyard.wrist import WrenchPayload, WrenchSamples, WristSensor
 from steelyard.wrist.regressor import features, tilted_gravity, wrench_regressor
@@ -232,7 +233,7 @@ def test_a_contact_is_written_and_drawn(payload, tmp_path):
     np.testing.assert_array_equal(table["external_fz"].to_numpy(), contact.external[:, 2])
     np.testing.assert_array_equal(table["std_tx"].to_numpy(), contact.std[:, 3])
     assert table.schema.metadata[b"frame"] == b"sensor"
-    contact_picture(tmp_path / "contact.png", contact)
+    save_picture(contact_page(contact).picture, tmp_path / "contact.png")
     assert (tmp_path / "contact.png").stat().st_size > 20_000
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from steelyard.errors import UnknownName
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, Liu2025, certify, evaluate
 from steelyard.excitation.postures import PostureSet, wrench_rows
-from steelyard.report.page import Page, Section, Table
+from steelyard.report import Page, Section, Table
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers import PAPERS, ding2019, liu2025, reproduce

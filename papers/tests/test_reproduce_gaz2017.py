@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steelyard.inertia import InertialParameters
-from steelyard.report.page import Section, Table
+from steelyard.report import Section, Table
 from steelyard.robot import load_robot
 from steelyard_papers import PAPERS
 from steelyard_papers.gaz2017 import contacts, gravity, inertial, moving_sections, planar, static_sections

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from steelyard.report.page import Section, Table
+from steelyard.report import Section, Table
 from steelyard.robot import load_robot
 from steelyard.trajectory import load_trajectory
 from steelyard_papers import PAPERS

@@ -14,6 +14,7 @@ FLOORS = {
     "saved": 1,
     "trajectory": 1,
     "verdict": 1,
+    "drawing": 2,
     "export": 2,
     "quality": 2,
     "robot": 2,

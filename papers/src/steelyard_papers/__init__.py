@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from steelyard.errors import UnknownName
-from steelyard.report.page import Page
+from steelyard.report import Page
 
 __all__ = ["PAPERS", "reproduce"]
 

@@ -14,7 +14,7 @@ from steelyard.errors import UnknownName
 from steelyard.saved import write_text
 
 if TYPE_CHECKING:
-    from steelyard.report.page import Page
+    from steelyard.report import Page
 
 
 def command(
@@ -60,10 +60,10 @@ def _names(paper: str, known: tuple[str, ...]) -> tuple[str, ...]:
 
 def _written(name: str, page: Page, folder: Path) -> dict[str, Any]:
     """Writes both files of a page; where they are, and the answer."""
-    from steelyard.report.html import page_facts, write_page
+    from steelyard.report import write_page
 
     write_page(page, folder / f"{name}.html")
-    facts = json.dumps(page_facts(page), indent=2, allow_nan=False)
+    facts = json.dumps(page.to_dict(), indent=2, allow_nan=False)
     write_text(folder / f"{name}.json", facts + "\n")
     return {
         "page": str(folder / f"{name}.html"),

@@ -76,15 +76,12 @@ def command(
     detector = _detector(watcher, free, source, false_alarms, _FIXED if threshold is None else threshold)
     watched = read(recording)
     found = detect(detector, watched, drive=gain_of(arm, watched, recording))
-    if picture is not None:
-        from steelyard.report.collisions import collisions_picture
-
-        collisions_picture(picture, found, title=recording.name)
-    if report is not None:
-        from steelyard.report.collisions_page import collisions_page
+    if picture is not None or report is not None:
+        from steelyard.report.control import collisions_page
 
         settings = run_settings(ctx, [model, recording, payload, learn])
-        write_report(collisions_page(found, title=f"Contacts: {recording.name}", settings=settings), report)
+        page = collisions_page(found, title=f"Contacts: {recording.name}", settings=settings)
+        write_report(page, report, picture)
     if as_json:
         print_json({**_facts(found, detector, picture), "report": None if report is None else str(report)})
     else:

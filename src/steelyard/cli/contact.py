@@ -43,7 +43,6 @@ def command(
         read_sensor,
         write_contact_force,
     )
-    from steelyard.report.wrench import contact_picture
     from steelyard.robot import load_robot
     from steelyard.wrist import WrenchPayload
 
@@ -62,15 +61,12 @@ def command(
     if output is not None:
         write_contact_force(contact, output)
         picture = picture or output.with_suffix(".png")
-    if picture is not None:
-        contact_picture(picture, contact, title=f"{recording.name}: {load.body.mass:.3f} kg taken off")
-    if report is not None:
-        from steelyard.report.wrench_page import contact_page
+    if picture is not None or report is not None:
+        from steelyard.report.control import contact_page
 
         settings = run_settings(ctx, [payload, recording, robot, sensor])
-        write_report(
-            contact_page(contact, title=f"External force: {recording.name}", settings=settings), report
-        )
+        title = f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"
+        write_report(contact_page(contact, title=title, settings=settings), report, picture)
     files = {"output": output, "picture": picture, "report": report}
     if as_json:
         print_json(_facts(contact, files))

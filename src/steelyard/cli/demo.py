@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json, print_table, progress
-from steelyard.cli.reporting import ReportOption, payload_report, run_settings
+from steelyard.cli.reporting import ReportOption, qualities, run_settings, write_report
 from steelyard.cli.weigh import payload_rows
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def command(
     """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
     from steelyard.identification import identify
     from steelyard.inertia import InertialParameters
-    from steelyard.report import payload_picture
+    from steelyard.report.payload import payload_page
     from steelyard.robot import load_robot
     from steelyard.signals import prepare
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
@@ -70,20 +70,13 @@ def command(
             runs[name] = prepare(run.recording, drive=robot.drive)
     model = identify(robot, runs["empty"])
     payload = weigh(model, runs["loaded"])
-    payload_picture(picture, model, payload, runs["loaded"], truth=truth)
-    page = report or picture.with_suffix(".html")
-    payload_report(
-        page,
-        model,
-        payload,
-        runs["loaded"],
-        recordings=recordings,
-        settings=run_settings(ctx, []),
-        truth=truth,
-    )
+    page = payload_page(model, payload, runs["loaded"], truth=truth, settings=run_settings(ctx, []))
+    report = report or picture.with_suffix(".html")
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    write_report(page.with_quality(qualities(recordings, robot)), report, picture)
     seconds = time.perf_counter() - began
     if as_json:
-        print_json(_facts(payload, truth, {"picture": picture, "report": page}) | {"seconds": seconds})
+        print_json(_facts(payload, truth, {"picture": picture, "report": report}) | {"seconds": seconds})
         return
     print_table(
         "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)",
@@ -92,7 +85,7 @@ def command(
     )
     print(f"\n{payload.status[0].upper()}{payload.status[1:]}.")
     print(f"Picture: {picture} ({seconds:.1f} s in all)")
-    print(f"Report: {page} (open it in a browser)")
+    print(f"Report: {report} (open it in a browser)")
 
 
 def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:

@@ -100,20 +100,19 @@ def command(
         )
     if output is not None:
         _write(arm, bounds, found, output, rate if approach is False else -rate)
-    if picture is not None:
-        from steelyard.report.excitation import design_picture, orientation_picture
-
-        design_picture(picture, arm, bounds, found)
-        if bounds.workspace is not None:
-            t = np.linspace(0, period, 500)
-            R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
-            axes = picture.with_name(f"{picture.stem}_axes{picture.suffix}")
-            orientation_picture(axes, R, bounds.workspace)
-    if report is not None:
-        from steelyard.report.excitation_page import excitation_page
+    if picture is not None or report is not None:
+        from steelyard.report.motion import excitation_page
 
         settings = run_settings(ctx, [robot, limits, envelope])
-        write_report(excitation_page(arm, bounds, found, settings=settings), report)
+        write_report(excitation_page(arm, bounds, found, settings=settings), report, picture)
+    if picture is not None and bounds.workspace is not None:
+        from steelyard.drawing import save_picture
+        from steelyard.report.motion import orientation_plot
+
+        t = np.linspace(0, period, 500)
+        R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
+        axes = picture.with_name(f"{picture.stem}_axes{picture.suffix}")
+        save_picture([orientation_plot(R, bounds.workspace)], axes, title=f"A motion for {arm.name}")
     files = {"file": str(output or ""), "picture": str(picture or ""), "report": str(report or "")}
     if as_json:
         print_json({"robot": arm.name, **found.to_dict(), **files})

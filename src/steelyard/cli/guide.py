@@ -79,17 +79,13 @@ def command(
             teach=TeachMode(friction_share=friction_share),
             options=GuidedOptions(seed=seed, progress=done),
         )
-    words = f"{robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg"
-    if report is not None:
-        from steelyard.report.guiding_page import guiding_page
+    words = f"The {robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg"
+    if picture is not None or report is not None:
+        from steelyard.report.control import guiding_page
 
         settings = run_settings(ctx, [arm, payload, payload_true])
         page = guiding_page(comparison, title=f"Hand guiding: {robot.name}", words=words, settings=settings)
-        write_report(page, report)
-    if picture is not None:
-        from steelyard.report.guiding import guiding_picture
-
-        guiding_picture(picture, comparison, title=f"Hand guiding: {words}")
+        write_report(page, report, picture)
     if as_json:
         files = {"report": None if report is None else str(report)}
         print_json({**_facts(comparison, known, truth, picture), **files})

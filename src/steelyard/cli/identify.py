@@ -15,7 +15,7 @@ from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArg
 from steelyard.cli.gains import drive_gains
 from steelyard.cli.output import JsonFlag, in_a_folder, number, print_json, print_table, progress
 from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
-from steelyard.cli.reporting import ReportOption, identification_report, run_settings
+from steelyard.cli.reporting import ReportOption, qualities, run_settings, short_names, write_report
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
@@ -105,22 +105,20 @@ def command(
 
         write_urdf(arm_for_export(model).robot, urdf)
     checks = {str(path): model.validate(prepared[path]) for path in [*recordings, *(validate or [])]}
-    if picture is not None:
-        from steelyard.report import identification_picture
+    if picture is not None or report is not None:
+        from steelyard.report.identification import identification_page
 
-        shown = (validate or recordings)[0]
-        identification_picture(picture, model, prepared[shown], words=shown.name)
-    if report is not None:
-        identification_report(
-            report,
+        names = short_names(raw)
+        page = identification_page(
             model,
-            prepared,
-            recordings=raw,
-            trained_on=recordings,
+            {names[path]: prepared[path] for path in recordings},
+            {names[path]: prepared[path] for path in validate or [] if path not in recordings},
             notes=[f"Drives: {gain_words}.", *([] if bodies is None else [f"Real bodies: {bodies.status}"])],
             doubts=warnings,
             settings=run_settings(ctx, [robot, *raw, gains.partition(":")[2]]),
         )
+        found = qualities({names[path]: recording for path, recording in raw.items()}, arm)
+        write_report(page.with_quality(found), report, picture)
     told = _Told(
         model, checks, None if drives is None else drives.value, gain_words, warnings, bodies, output, report
     )

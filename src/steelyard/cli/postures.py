@@ -62,9 +62,11 @@ def command(
     if output is not None:
         _write(output, arm, found)
     if picture is not None:
-        from steelyard.report.excitation import orientation_picture
+        from steelyard.drawing import save_picture
+        from steelyard.report.motion import orientation_plot
 
-        orientation_picture(picture, found.R_base_flange, bounds.workspace)
+        plot = orientation_plot(found.R_base_flange, bounds.workspace)
+        save_picture([plot], picture, title=f"{len(found)} postures of {arm.name}")
     if as_json:
         print_json(
             {

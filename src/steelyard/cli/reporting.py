@@ -1,4 +1,4 @@
-"""What verbs share about reports: the option, every setting of a run, and the page of each kind of answer."""
+"""What verbs share about reports: the option, every setting of a run, quality, and writing the files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import platform
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,12 +16,9 @@ import typer
 from steelyard.cli.output import in_a_folder
 
 if TYPE_CHECKING:
-    from steelyard.identification import DynamicModel, Validation
-    from steelyard.inertia import InertialParameters
-    from steelyard.payload import Payload
     from steelyard.quality import QualityReport
-    from steelyard.recording import Recording, Samples
-    from steelyard.report.page import Page, Section
+    from steelyard.recording import Recording
+    from steelyard.report import Page
     from steelyard.robot import RobotModel
 
 
@@ -69,110 +66,36 @@ def qualities(recordings: Mapping[str, Recording], robot: RobotModel | None) -> 
     return {name: check_quality(r, limits=limits, expected_joints=joints) for name, r in recordings.items()}
 
 
-def write_report(page: Page, path: Path) -> None:
-    """Writes a page.
+def write_report(page: Page, report: Path | None, picture: Path | None = None) -> None:
+    """Writes a page and the picture of it, where they are wanted.
 
     Args:
         page: what it says
-        path: of the HTML file
+        report: where the page goes
+        picture: where the picture goes
     """
-    from steelyard.report.html import write_page
+    from steelyard.drawing import save_picture
+    from steelyard.report import write_page
 
-    write_page(page, path)
+    if picture is not None:
+        save_picture(page.picture, picture, title=page.title, words=page.answer)
+    if report is not None:
+        write_page(page, report)
 
 
-def identification_report(
-    path: Path,
-    model: DynamicModel,
-    prepared: Mapping[Path, Samples],
-    *,
-    recordings: Mapping[Path, Recording],
-    trained_on: Sequence[Path],
-    notes: Sequence[str],
-    doubts: Sequence[str],
-    settings: Mapping[str, str],
-) -> None:
-    """Writes the page of an identified arm; it draws the first recording that was not trained on.
+def short_names(files: Iterable[Path]) -> dict[Path, str]:
+    """Names of files without folders, where they differ without them.
 
     Args:
-        path: of the HTML file
-        model: of the arm
-        prepared: samples of each recording
-        recordings: as measured, by file
-        trained_on: which of them the model was fitted to
-        notes: more that the answer should say
-        doubts: what warns a reader
-        settings: of the run
+        files: of a run
     """
-    from steelyard.report.identification_page import Shown, identification_page
-
-    unseen = [file for file in prepared if file not in trained_on]
-    chosen = (unseen or list(trained_on))[0]
-    names = _short_names(prepared)
-    roles = {
-        file: f"{name} ({'fitted' if file in trained_on else 'predicted'})" for file, name in names.items()
-    }
-    checks: dict[str, Validation] = {roles[file]: model.validate(part) for file, part in prepared.items()}
-    page = identification_page(
-        model,
-        Shown(prepared[chosen], names[chosen], fitted=not unseen),
-        checks=checks,
-        quality=qualities({names[file]: r for file, r in recordings.items()}, model.robot),
-        notes=notes,
-        doubts=doubts,
-        settings=settings,
-    )
-    write_report(page, path)
-
-
-def payload_report(
-    path: Path,
-    model: DynamicModel,
-    payload: Payload,
-    samples: Samples,
-    *,
-    recordings: Mapping[str, Recording],
-    settings: Mapping[str, str],
-    truth: InertialParameters | None = None,
-    more: tuple[Sequence[tuple[str, Payload]], Sequence[Section]] = ((), ()),
-) -> None:
-    """Writes the page of a weighed payload.
-
-    Args:
-        path: of the HTML file
-        model: of the empty arm
-        payload: what was weighed
-        samples: of the loaded arm, to draw
-        recordings: as measured, by name, for their quality
-        settings: of the run, as `run_settings` gives them
-        truth: where the payload is known
-        more: the same payload by other methods, by name; and sections to add
-    """
-    from steelyard.report.payload_page import payload_page
-
-    others, sections = more
-    page = payload_page(
-        model,
-        payload,
-        samples,
-        truth=truth,
-        others=others,
-        quality=qualities(recordings, model.robot),
-        settings=settings,
-        extra=sections,
-    )
-    write_report(page, path)
-
-
-def _short_names(files: Iterable[Path]) -> dict[Path, str]:
-    """Names without folders, where they differ without them."""
     every = list(files)
     short = [file.name for file in every]
     return {file: file.name if short.count(file.name) == 1 else str(file) for file in every}
 
 
 def _words(value: object) -> str:
-    if value is None or value == []:
+    if value is None or value in ([], ()):
         return "not given"
     if isinstance(value, list | tuple):
         return " ".join(str(item) for item in value)

@@ -12,12 +12,13 @@ import typer
 from steelyard.cli.identify import prepared_from
 from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table
 from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
-from steelyard.cli.reporting import ReportOption, payload_report, run_settings
+from steelyard.cli.reporting import ReportOption, qualities, run_settings, write_report
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
     from steelyard.recording import Recording, Samples
+    from steelyard.report import Page
     from steelyard.robot import DriveModel
     from steelyard.signals import Preparation
 
@@ -106,12 +107,9 @@ def command(
         payload = payload.together_with(Payload.load(tool))
     if output is not None:
         payload.save(output)
-    if picture is not None:
-        from steelyard.report import payload_picture
-
-        payload_picture(picture, arm, payload, runs.loaded[0], truth=None)
-    if report is not None:
-        runs.report(report, payload, others, run_settings(ctx, [model, *recordings, *(empty or []), tool]))
+    if picture is not None or report is not None:
+        settings = run_settings(ctx, [model, *recordings, *(empty or []), tool])
+        write_report(runs.page(payload, others, settings), report, picture)
     if as_json:
         facts = {name: p if isinstance(p, str) else payload_facts(p, None) for name, p in others.items()}
         files = {"picture": picture, "report": report}
@@ -189,21 +187,14 @@ class _Runs:
         """Empty runs beside the loaded ones."""
         self.empty += [self._prepared(path, self.read(path)) for path in paths]
 
-    def report(
-        self, path: Path, payload: Payload, others: dict[str, Payload | str], settings: dict[str, str]
-    ) -> None:
-        """Writes the page."""
-        answers = [(name, answer) for name, answer in others.items() if not isinstance(answer, str)]
-        names = [file.name for file in self.paths]
-        payload_report(
-            path,
-            self.arm,
-            payload,
-            self.loaded[0],
-            recordings=dict(zip(names, self.raw, strict=True)),
-            settings=settings,
-            more=(answers, ()),
-        )
+    def page(self, payload: Payload, others: dict[str, Payload | str], settings: dict[str, str]) -> Page:
+        """The page of the answer."""
+        from steelyard.report.payload import payload_page
+
+        answers = {name: answer for name, answer in others.items() if not isinstance(answer, str)}
+        recordings = {file.name: raw for file, raw in zip(self.paths, self.raw, strict=True)}
+        page = payload_page(self.arm, payload, self.loaded[0], others=answers, settings=settings)
+        return page.with_quality(qualities(recordings, self.arm.robot))
 
     def weighed(self, method: str, fixed: dict[str, float]) -> Payload:
         from steelyard.torque import weigh

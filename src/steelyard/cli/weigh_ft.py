@@ -79,7 +79,7 @@ def command(
     if output is not None:
         payload.save(output)
     if report is not None:
-        from steelyard.report.wrench_page import wrench_page
+        from steelyard.report.payload import wrench_page
 
         settings = run_settings(ctx, [robot, static, dynamic, sensor])
         write_report(wrench_page(payload, samples, at_rest, settings=settings), report)

@@ -17,7 +17,7 @@ import typer
 
 from steelyard.cli.output import number, print_json, print_table
 from steelyard.cli.recordings import read_wished
-from steelyard.cli.reporting import payload_report, run_settings
+from steelyard.cli.reporting import qualities, run_settings, write_report
 from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
 
 if TYPE_CHECKING:
@@ -99,9 +99,11 @@ def weigh_online(
     if wish.output is not None:
         payload.save(wish.output)
     if wish.picture is not None:
-        from steelyard.report.online import online_picture
+        from steelyard.drawing import save_picture
+        from steelyard.report.online import online_plot
 
-        online_picture(wish.picture, points, accuracy=wish.accuracy, words=recording_path.name)
+        plot = online_plot(points, accuracy=wish.accuracy)
+        save_picture([plot], wish.picture, title=recording_path.name)
     if wish.report is not None:
         _report(ctx, wish, (model_path, recording_path), (model, payload, recording, points))
     told = _Told(payload, state, points, delay_s, warnings, wish)
@@ -122,28 +124,18 @@ def _report(
     """Writes the page: that of `steelyard weigh`, with the curve."""
     from steelyard.cli.identify import prepared_from
     from steelyard.cli.weigh import gain_of
-    from steelyard.report.page import Section
-    from steelyard.report.pieces import convergence_plot
+    from steelyard.report import Section
+    from steelyard.report.online import online_plot
+    from steelyard.report.payload import payload_page
     from steelyard.signals import Preparation
 
     model, payload, recording, points = found
-    known = [point for point in points if np.isfinite(point.mass_std)]
-    curve = convergence_plot(
-        np.array([point.t for point in known]),
-        np.array([point.mass for point in known]),
-        np.array([point.mass_std for point in known]),
-    )
     how = Preparation(cutoff_hz=wish.cutoff_hz, kinematics=model.kinematics)
-    drive = gain_of(model, recording, files[1])
-    payload_report(
-        wish.report or Path(),
-        model,
-        payload,
-        prepared_from(files[1], recording, how, drive),
-        recordings={files[1].name: recording},
-        settings=run_settings(ctx, [*files, wish.resume]),
-        more=((), [Section("How the answer became known", (), [curve])] if known else ()),
-    )
+    samples = prepared_from(files[1], recording, how, gain_of(model, recording, files[1]))
+    curve = Section("How the answer became known", (), [online_plot(points, accuracy=wish.accuracy)])
+    settings = run_settings(ctx, [*files, wish.resume])
+    page = payload_page(model, payload, samples, extra=[curve], settings=settings)
+    write_report(page.with_quality(qualities({files[1].name: recording}, model.robot)), wish.report)
 
 
 def _quality(recording: Recording, model: DynamicModel, path: Path) -> list[str]:

@@ -1,6 +1,6 @@
-"""Pictures that convince a colleague."""
+"""Pages that convince a colleague: what they say, and how they become one HTML file."""
 
-from steelyard.report.identification import identification_picture
-from steelyard.report.pictures import payload_picture
+from steelyard.report.html import page_html, write_page
+from steelyard.report.page import Page, Section, Table
 
-__all__ = ["identification_picture", "payload_picture"]
+__all__ = ["Page", "Section", "Table", "page_html", "write_page"]

@@ -13,9 +13,7 @@ import importlib.util
 import json
 import math
 import re
-import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -23,13 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.drawing import Plot, panel_figure
 from steelyard.errors import MissingExtra, UnreadableFile
-from steelyard.report.drawing import colours_of, curves_in, legend_of, panel_figure
-from steelyard.report.page import Page, Panel, Plot, Section, Table
+from steelyard.report.page import Page, Section, Table
+from steelyard.saved import write_text
 
-_MOST_POINTS = 1500
-_POINTS_IN_ALL = 180_000  # of 18 bytes or so: with the library well below 6 MB
-_FEWEST_POINTS = 60
 _MANY_COLUMNS = 8  # smaller on paper beyond
 _SHORT_WORDS = 24  # not broken into lines
 
@@ -69,7 +65,7 @@ def page_html(page: Page) -> str:
         page: what it says
     """
     figures: list[dict[str, Any]] = []
-    most = _points(page)
+    most = page.points_per_curve
     body = [_answer(page), _contents(page)]
     body += [_section(part, i, figures, most) for i, part in enumerate(page.sections)]
     body.append(_settings(page.settings, len(page.sections)))
@@ -91,52 +87,14 @@ def write_page(page: Page, path: Path) -> None:
         page: what it says
         path: of the HTML file, in a folder that exists
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
-    text = page_html(page)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        write_text(path, page_html(page))
     except OSError as error:
         raise UnreadableFile(f"{path}: the page cannot be written: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
-def page_facts(page: Page) -> dict[str, Any]:
-    """The same as plain data for JSON: tables in full, curves with the points that are drawn.
-
-    A number that is not finite is 'inf', '-inf' or 'nan' in a table and None in a curve.
-
-    Args:
-        page: what it says
-    """
-    most = _points(page)
-    return {
-        "title": page.title,
-        "answer": list(page.answer),
-        "doubts": list(page.doubts),
-        "sections": [
-            {
-                "title": part.title,
-                "text": list(part.text),
-                "parts": [_part_facts(x, most) for x in part.parts],
-            }
-            for part in page.sections
-        ],
-        "settings": dict(page.settings),
-    }
-
-
-def shown(cell: str | float | None) -> str:
-    """A cell of a table as words: four digits that count, integers in full.
-
-    Args:
-        cell: a number or words
-    """
+def _shown(cell: str | float | None) -> str:
+    """A cell of a table as words: four digits that count, integers in full."""
     if cell is None:
         return ""
     if isinstance(cell, str):
@@ -157,16 +115,6 @@ def shown(cell: str | float | None) -> str:
         return f"{value:.0f}"
     words = f"{value:#.4g}" if 1e-4 <= size < 1e4 else f"{value:.3e}"
     return words.rstrip(".")
-
-
-def _plots(page: Page) -> list[Plot]:
-    return [part for section in page.sections for part in section.parts if isinstance(part, Plot)]
-
-
-def _points(page: Page) -> int:
-    """How many points a curve may have, so that the page stays small."""
-    fair = _POINTS_IN_ALL // max(1, curves_in(_plots(page)))
-    return max(_FEWEST_POINTS, min(_MOST_POINTS, fair))
 
 
 def _text(words: str) -> str:
@@ -220,31 +168,29 @@ def _td(cell: str | float | None) -> str:
     kind = ' class="n"'
     if isinstance(cell, str):
         kind = ' class="s"' if len(cell) <= _SHORT_WORDS else ""
-    return f"<td{kind}>{_breakable(shown(cell))}</td>"
+    return f"<td{kind}>{_breakable(_shown(cell))}</td>"
 
 
 def _plot(plot: Plot, figures: list[dict[str, Any]], most: int) -> str:
-    colours = colours_of(plot)
-    legends = {legend_of(panel) for panel in plot.panels}
-    shared = len(legends) == 1
+    colours = plot.colours
+    shared = plot.shared_legend
     panels = []
     for panel in plot.panels:
-        own = "" if shared else _legend(panel, colours)
+        own = "" if shared else _legend(panel.legend, colours)
         square = " square" if panel.equal else ""
         label = _text(f"{panel.title}: {panel.y} against {panel.x}")
         place = f'<div class="plot{square}" data-plot="{len(figures)}" role="img" aria-label="{label}"></div>'
         title = f"<h3>{_text(panel.title)}</h3>" if panel.title else ""
         panels.append(f'<div class="panel">{title}{own}{place}</div>')
         figures.append(panel_figure(panel, colours, most))
-    above = _legend(plot.panels[0], colours) if shared and plot.panels else ""
+    above = _legend(shared, colours)
     columns = f"c{min(3, max(1, plot.columns, 1))}" if len(plot.panels) > 1 else "c1"
     inside = "\n".join(panels)
     caption = f"<figcaption>{_text(plot.caption)}</figcaption>" if plot.caption else ""
     return f'<figure>{caption}{above}\n<div class="panels {columns}">\n{inside}\n</div></figure>'
 
 
-def _legend(panel: Panel, colours: Mapping[str, str]) -> str:
-    names = legend_of(panel)
+def _legend(names: Sequence[tuple[str, str]], colours: Mapping[str, str]) -> str:
     if len(names) < 2:
         return ""
     marks = "".join(f"<span>{_swatch(style, colours[name])}{_text(name)}</span>" for name, style in names)
@@ -273,30 +219,6 @@ def _settings(settings: Mapping[str, str], number: int) -> str:
         f'<section id="part{number}">\n<h2>Settings</h2>\n'
         f'<table class="settings"><tbody>\n{rows}\n</tbody></table>\n</section>'
     )
-
-
-def _part_facts(part: Table | Plot, most: int) -> dict[str, Any]:
-    if isinstance(part, Table):
-        rows = [[_cell(cell) for cell in row] for row in part.rows]
-        return {"table": part.caption, "head": list(part.head), "rows": rows, "note": part.note}
-    colours = colours_of(part)
-    panels = []
-    for panel in part.panels:
-        traces = panel_figure(panel, colours, most)["data"]
-        curves = [{"name": html.unescape(t["name"]), "x": _unescaped(t["x"]), "y": t["y"]} for t in traces]
-        marks = [[float(x), words] for x, words in panel.marks]
-        panels.append({"title": panel.title, "x": panel.x, "y": panel.y, "curves": curves, "marks": marks})
-    return {"plot": part.caption, "panels": panels}
-
-
-def _unescaped(values: Sequence[Any]) -> list[Any]:
-    return [html.unescape(x) if isinstance(x, str) else x for x in values]
-
-
-def _cell(cell: Any) -> Any:
-    if isinstance(cell, np.generic):
-        cell = cell.item()
-    return cell if not isinstance(cell, float) or math.isfinite(cell) else str(cell)
 
 
 def _json_in_html(value: Any) -> str:

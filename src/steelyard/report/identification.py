@@ -1,66 +1,165 @@
-"""Pictures of an identified arm: torque measured against predicted, and friction against speed."""
+"""The page of an identified arm: how well it predicts, what is left over, what the motion determined."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
 from steelyard.recording import Samples
-from steelyard.report.pictures import INK, LOADED, MUTED, TRUTH, matplotlib_pyplot, plain, save_picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from steelyard.report.page import Page, Section, Table
+from steelyard.report.pieces import Z95, relative_std_plot, sentence, torque_plots
 
 
-_MOST_POINTS = 4000
-
-
-def identification_picture(path: Path, model: DynamicModel, samples: Samples, *, words: str) -> None:
-    """Writes a picture: for each joint the torque measured and predicted, and its friction against speed.
+def identification_page(
+    model: DynamicModel,
+    fitted: Mapping[str, Samples],
+    predicted: Mapping[str, Samples] | None = None,
+    *,
+    notes: Sequence[str] = (),
+    doubts: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+) -> Page:
+    """The page of an identified arm; it draws the first recording that the model was not fitted to.
 
     Args:
-        path: of the PNG file
         model: of the arm
-        samples: best of a recording that the model was not fitted to
-        words: what the samples are, for the title
+        fitted: samples of the recordings that it was fitted to, by name
+        predicted: samples of other recordings, by name
+        notes: more that the answer should say, as where the drive gains come from
+        doubts: what warns a reader
+        settings: every setting, version and input digest, by name
     """
-    plt = matplotlib_pyplot()
-    predicted = model.rows(samples).Y @ model.estimate.value
-    measured_friction, friction = model.friction_torque(samples)
-    relative = model.validate(samples).relative
-    n = samples.n
-    figure, axes = plt.subplots(
-        n, 2, figsize=(12, 1.9 * n), layout="constrained", width_ratios=[2.4, 1], squeeze=False
+    unseen = predicted or {}
+    name, samples = next(iter((unseen or fitted).items()))
+    role = "which it has not seen" if unseen else "which it was fitted to"
+    torque, residual, correlation = _torque_plots(model, name, samples)
+    friction = _friction_plot(model, samples)
+    sections = [
+        Section("Torque", (), [torque, *_check_tables(model, fitted, unseen)]),
+        Section("Residuals", (_inflation(model, samples),), [residual, correlation]),
+        Section("Friction", (), [friction, _friction_table(model), *_choice_plot(model)]),
+        _excited_section(model),
+    ]
+    warnings = [sentence(words) for words in doubts]
+    if not model.verdict.ok:
+        warnings.insert(0, sentence(model.estimate.status))
+    if not unseen:
+        warnings.append(
+            "No recording was held back: the residuals below are those of the fit, and flatter the model."
+        )
+    answer = [*_answer(model, f"{name}, {role},", samples), *notes]
+    title = f"{model.robot.name}: the identified arm"
+    return Page(title, answer, sections, settings or {}, warnings, [torque, residual, friction])
+
+
+def _answer(model: DynamicModel, recording: str, samples: Samples) -> list[str]:
+    estimate = model.estimate
+    relative = 100 * model.validate(samples).relative
+    p, strong = len(estimate.names), len(estimate.names) - len(estimate.weak())
+    worst = samples.joint_names[int(relative.argmax())]
+    return [
+        f"The model predicts the torques of {recording} with a residual of {relative.mean():.1f} %"
+        f" (mean over the joints; worst {worst}, {relative.max():.1f} %).",
+        sentence(estimate.status),
+        f"{strong} of {p} parameters have a standard deviation below 30 % of their size."
+        f" Friction law: {model.law.name}.",
+    ]
+
+
+def _torque_plots(model: DynamicModel, name: str, samples: Samples) -> list[Plot]:
+    pairs = zip(samples.joint_names, model.validate(samples).relative, strict=True)
+    return torque_plots(
+        model,
+        samples,
+        {"predicted": np.asarray(model.rows(samples).Y @ model.estimate.value)},
+        titles=[f"{joint}: {100 * share:.1f} % residual" for joint, share in pairs],
+        captions=(
+            f"Torque of each joint in {name}, measured and predicted.",
+            "Measured less predicted torque. A good model leaves noise; bursts at reversals are friction.",
+        ),
     )
-    for j in range(n):
-        title = f"{samples.joint_names[j]}: {100 * relative[j]:.1f} % residual"
-        _torque_panel(axes[j, 0], samples, j, predicted[:, j], title)
-        _friction_panel(axes[j, 1], samples.v[:, j], measured_friction[:, j], friction[:, j])
-    axes[0, 0].legend(loc="upper right", fontsize=8, frameon=False, ncols=3)
-    axes[0, 1].set_title("friction [Nm] against speed", fontsize=9, loc="left", color=INK)
-    axes[-1, 0].set_xlabel("time [s]")
-    axes[-1, 1].set_xlabel("speed [rad/s]")
-    figure.suptitle(f"{model.robot.name}, {words}: torque [Nm], friction law '{model.law.name}'")
-    save_picture(figure, path, dpi=110)
 
 
-def _torque_panel(ax: Axes, samples: Samples, j: int, predicted: np.ndarray, title: str) -> None:
-    ax.plot(samples.t, samples.tau[:, j], color=MUTED, lw=2, label="measured")
-    ax.plot(samples.t, predicted, color=LOADED, lw=0.8, label="predicted")
-    ax.plot(samples.t, samples.tau[:, j] - predicted, color=TRUTH, lw=0.6, label="residual")
-    ax.set_title(title, fontsize=9, loc="left", color=INK)
-    ax.margins(x=0)
-    plain(ax)
+def _check_tables(
+    model: DynamicModel, fitted: Mapping[str, Samples], predicted: Mapping[str, Samples]
+) -> list[Table]:
+    checks = {f"{name} (fitted)": model.validate(part) for name, part in fitted.items()}
+    checks |= {f"{name} (predicted)": model.validate(part) for name, part in predicted.items()}
+    head = ("recording", *model.robot.joint_names)
+    shares = [[name, *(100 * c.relative), 100 * c.relative.mean()] for name, c in checks.items()]
+    rms = [[name, *c.rms] for name, c in checks.items()]
+    return [
+        Table("Norm of the residual over that of the torque, each joint [%].", (*head, "mean"), shares),
+        Table("Root mean square of the residual, each joint [Nm or N].", head, rms),
+    ]
 
 
-def _friction_panel(ax: Axes, v: np.ndarray, measured: np.ndarray, modelled: np.ndarray) -> None:
-    every = slice(None, None, max(1, len(v) // _MOST_POINTS))
-    ax.plot(v[every], measured[every], ".", ms=1.5, color=MUTED, rasterized=True)
-    ax.plot(v[every], modelled[every], ".", ms=1.5, color=LOADED, rasterized=True)
-    inside = np.percentile(measured, [0.5, 99.5])
-    margin = 0.25 * (inside[1] - inside[0]) + 1e-9
-    ax.set_ylim(inside[0] - margin, inside[1] + margin)
-    plain(ax)
+def _inflation(model: DynamicModel, samples: Samples) -> str:
+    pairs = zip(samples.joint_names, model.estimate.inflation, strict=True)
+    wider = ", ".join(f"{name} {x:.2g}" for name, x in pairs)
+    return f"Factor by which the correlation in time changes the variance of slow parameters: {wider}."
+
+
+def _friction_plot(model: DynamicModel, samples: Samples) -> Plot:
+    measured, modelled = model.friction_torque(samples)
+    panels = []
+    for j, name in enumerate(samples.joint_names):
+        v = samples.v[:, j]
+        parts: list[Curve | Band] = [
+            Curve("measured (torque less links and rotors)", v, measured[:, j], "dots"),
+            Curve("modelled", v, modelled[:, j], "dots", colour="#2266aa"),
+        ]
+        low, high = np.percentile(measured[:, j], [0.5, 99.5])
+        air = 0.25 * (high - low) + 1e-9
+        inside = (float(low - air), float(high + air))
+        panels.append(Panel(name, "speed [rad/s]", "friction [Nm]", parts, y_range=inside))
+    return Plot(f"Friction and offset against speed; law '{model.law.name}'.", panels)
+
+
+def _friction_table(model: DynamicModel) -> Table:
+    at = {name: i for i, name in enumerate(model.estimate.names)}
+    kinds = [kind for kind in ("Fc", "Fv", "Fs", "Fl", "B") if f"{kind}1" in at]
+    head = ["joint", *(word for kind in kinds for word in (kind, "±")), "exponent", "noise [Nm]"]
+    rows: list[list[str | float | None]] = []
+    for j, joint in enumerate(model.robot.joint_names):
+        row: list[str | float | None] = [joint]
+        for kind in kinds:
+            i = at[f"{kind}{j + 1}"]
+            row += [model.estimate.value[i], Z95 * model.estimate.std[i]]
+        rows.append([*row, model.law.exponent[j], model.estimate.noise[j]])
+    return Table(
+        "Friction of each joint with 95 % intervals [Nm, Nm s/rad].",
+        head,
+        rows,
+        "Fc Coulomb, Fv viscous, Fs Stribeck, Fl share of the carried torque, B offset.",
+    )
+
+
+def _choice_plot(model: DynamicModel) -> list[Plot]:
+    """How the friction law was chosen; nothing where it was given."""
+    if model.choice is None:
+        return []
+    names = list(model.choice.scores)
+    scores = Curve("score", names, 100 * np.array([model.choice.scores[name] for name in names]), "bars")
+    panel = Panel("", "friction law", "residual of what was left out [%]", [scores])
+    folds = model.choice.folds
+    caption = f"How the law was chosen: each was fitted without a part and predicted it ({folds})."
+    return [Plot(caption, [panel], 1)]
+
+
+def _excited_section(model: DynamicModel) -> Section:
+    estimate = model.estimate
+    caption = (
+        "Standard deviation of each parameter over its size. What is above 30 % the motion hardly"
+        " determined; it matters little for torque, and should not be read as a number."
+    )
+    plot = relative_std_plot(caption, estimate.names, estimate.relative_std)
+    order = zip(estimate.names, estimate.value, estimate.std, strict=True)
+    rows = [[name, value, Z95 * std, 100 * std / max(abs(value), 1e-300)] for name, value, std in order]
+    head = ("parameter", "value [SI]", "± (95 %)", "std / size [%]")
+    note = "A name with r is a group of several parameters, named after the first."
+    words = (f"Condition number of the weighted regression: {estimate.condition:.3g}.",)
+    return Section("Which parameters were excited", words, [plot, Table("All parameters.", head, rows, note)])

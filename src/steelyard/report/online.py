@@ -1,107 +1,89 @@
-"""A picture of an online estimate: how the mass and the centre of mass became known, and when."""
+"""How an online estimate became known: mass and centre of mass over time, and when they were sure enough."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard.report.pictures import EMPTY, INK, LOADED, TRUTH, matplotlib_pyplot, plain, save_picture
+from steelyard.arrays import Array
+from steelyard.drawing import Band, Curve, Panel, Plot
+from steelyard.report.pieces import Z95, sentence
 from steelyard.torque.online.curve import CurvePoint, convergence_times
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+_LEAST_MASS, _LEAST_COM = 0.05, 5.0  # that an axis shows around a value, [kg, mm]
+_LARGEST_SHARE = 300.0  # [%]
+_Marks = Sequence[tuple[float, str]]
+_Span = Sequence[CurvePoint]  # of one payload
 
 
-_AXES = (LOADED, EMPTY, "#2a9d5c")
-
-
-def online_picture(path: Path, points: Sequence[CurvePoint], *, accuracy: float, words: str) -> None:
-    """Writes a picture of mass, its relative uncertainty, and centre of mass over time, with 95 % bands.
+def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
+    """Mass, its relative uncertainty and the centre of mass over time, with 95 % bands.
 
     Args:
-        path: of the PNG file
         points: along the way, in the order of time
-        accuracy: half-width of the mass's interval over the mass that was asked for
-        words: what was weighed, for the title
+        accuracy: half-width of the mass's 95 % interval over the mass that was asked for
     """
-    plt = matplotlib_pyplot()
-    figure, axes = plt.subplots(
-        3, 1, figsize=(9.5, 8.2), sharex=True, layout="constrained", height_ratios=[1.4, 0.9, 1.2]
-    )
-    spans = _spans(points)
-    _mass_panel(axes[0], spans)
-    _sureness_panel(axes[1], spans, accuracy)
-    _com_panel(axes[2], spans)
-    _marks(axes, points)
-    axes[0].set_xlim(points[0].t, max(points[-1].t, points[0].t + 1e-3))
-    axes[-1].set_xlabel("time [s]")
     last = points[-1]
-    half = f"± {1.96 * last.mass_std:.3f}" if np.isfinite(last.mass_std) else "± unknown"
-    figure.suptitle(f"{words}: {last.mass:.3f} {half} kg (95 %) at the end", fontsize=11, color=INK)
-    figure.supxlabel("\n".join(textwrap.wrap(last.status, 110)), fontsize=8, color=INK)
-    save_picture(figure, path)
+    half = f"± {Z95 * last.mass_std:.3f} kg (95 %)" if np.isfinite(last.mass_std) else "kg (not known)"
+    spans = [
+        [p for p in points if p.payload == number and np.isfinite(p.mass_std)]
+        for number in sorted({point.payload for point in points})
+    ]
+    whole = (points[0].t, max(last.t, points[0].t + 1e-3))
+    marks = _marks(points)
+    panels = [
+        _mass_panel(spans, whole, marks),
+        _share_panel(spans, whole, accuracy),
+        _com_panel(spans, whole),
+    ]
+    words = f"The estimate while the arm moves, at the end {last.mass:.3f} {half}. {sentence(last.status)}"
+    return Plot(words, panels, 1)
 
 
-def _spans(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
-    """The points of each payload, those without a mass left out."""
-    numbers = sorted({point.payload for point in points})
-    known = [point for point in points if np.isfinite(point.mass_std)]
-    return [[point for point in known if point.payload == number] for number in numbers]
+def _mass_panel(spans: Sequence[_Span], whole: tuple[float, float], marks: _Marks) -> Panel:
+    t, mass = _column(spans, lambda p: p.t), _column(spans, lambda p: p.mass)
+    half = _column(spans, lambda p: Z95 * p.mass_std)
+    window = _window([(p.mass, Z95 * p.mass_std) for span in spans for p in _later(span)], _LEAST_MASS)
+    parts: list[Curve | Band] = [Band("95 % interval", t, mass - half, mass + half), Curve("mass", t, mass)]
+    return Panel("mass", "time [s]", "mass [kg]", parts, marks, x_range=whole, y_range=window)
 
 
-def _mass_panel(ax: Axes, spans: Sequence[Sequence[CurvePoint]]) -> None:
-    for span in spans:
-        t, mass, std = (np.array([getattr(p, name) for p in span]) for name in ("t", "mass", "mass_std"))
-        ax.fill_between(t, mass - 1.96 * std, mass + 1.96 * std, color=LOADED, alpha=0.2, lw=0)
-        ax.plot(t, mass, color=LOADED, lw=1.4)
-    ax.set_ylim(*_window([(p.mass, 1.96 * p.mass_std) for span in spans for p in _later(span)], 0.05))
-    ax.set_ylabel("mass [kg]", color=INK)
-    plain(ax)
+def _share_panel(spans: Sequence[_Span], whole: tuple[float, float], accuracy: float) -> Panel:
+    t, asked = _column(spans, lambda p: p.t), 100 * accuracy
+    percent = _column(spans, lambda p: 100 * Z95 * p.mass_std / max(abs(p.mass), 1e-9))
+    known = percent[np.isfinite(percent)]
+    low, high = known.min(initial=asked / 2), known.max(initial=2 * asked)
+    parts = [
+        Curve("half-width", t, percent, colour="#2266aa"),
+        Curve(f"asked for: {asked:g} %", np.array(whole), np.full(2, asked), "dashed", colour="#c23030"),
+    ]
+    window = (0.9 * float(low), min(float(high), _LARGEST_SHARE))
+    title = "half-width of the 95 % interval of the mass"
+    return Panel(title, "time [s]", "share [%]", parts, log_y=True, x_range=whole, y_range=window)
 
 
-def _sureness_panel(ax: Axes, spans: Sequence[Sequence[CurvePoint]], accuracy: float) -> None:
-    for span in spans:
-        percent = [196 * p.mass_std / max(abs(p.mass), 1e-9) for p in span]
-        ax.semilogy([p.t for p in span], percent, color=LOADED, lw=1.4)
-    ax.axhline(100 * accuracy, color=TRUTH, lw=1, ls="--")
-    ax.annotate(
-        f"asked for: {100 * accuracy:g} %",
-        (0.995, 100 * accuracy),
-        xycoords=("axes fraction", "data"),
-        ha="right",
-        va="bottom",
-        fontsize=8,
-        color=TRUTH,
-    )
-    low, high = ax.get_ylim()
-    ax.set_ylim(min(low, 50 * accuracy), min(max(high, 200 * accuracy), 300.0))
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.set_ylabel("half-width of the\n95 % interval [%]", color=INK)
-    plain(ax)
+def _com_panel(spans: Sequence[_Span], whole: tuple[float, float]) -> Panel:
+    known = [[p for p in span if np.isfinite(p.com_std).all()] for span in spans]
+    t = _column(known, lambda p: p.t)
+    parts: list[Curve | Band] = []
+    for i, (axis, colour) in enumerate(zip("xyz", ("#2266aa", "#d9822b", "#2a9d5c"), strict=True)):
+        com = _column(known, lambda p, i=i: 1e3 * p.com[i])  # type: ignore[misc]
+        half = _column(known, lambda p, i=i: 1e3 * Z95 * p.com_std[i])  # type: ignore[misc]
+        parts += [Band(f"{axis}: 95 %", t, com - half, com + half), Curve(axis, t, com, colour=colour)]
+    late = [p for span in known for p in _later(span)]
+    window = _window([(1e3 * p.com[i], 1e3 * Z95 * p.com_std[i]) for p in late for i in range(3)], _LEAST_COM)
+    title = "centre of mass in the flange frame"
+    return Panel(title, "time [s]", "position [mm]", parts, x_range=whole, y_range=window)
 
 
-def _com_panel(ax: Axes, spans: Sequence[Sequence[CurvePoint]]) -> None:
-    shown = []
-    for k, span in enumerate(spans):
-        known = [p for p in span if np.isfinite(p.com_std).all()]
-        for i, colour in enumerate(_AXES):
-            t, com = [p.t for p in known], np.array([1e3 * p.com[i] for p in known])
-            half = np.array([1.96e3 * p.com_std[i] for p in known])
-            ax.fill_between(t, com - half, com + half, color=colour, alpha=0.15, lw=0)
-            ax.plot(t, com, color=colour, lw=1.3, label="" if k else "xyz"[i])
-        shown += [(1e3 * p.com[i], 1.96e3 * p.com_std[i]) for p in _later(known) for i in range(3)]
-    ax.set_ylim(*_window(shown, 5.0))
-    ax.legend(loc="upper right", fontsize=8, frameon=False, ncols=3)
-    ax.set_ylabel("centre of mass in the\nflange frame [mm]", color=INK)
-    plain(ax)
+def _column(spans: Sequence[_Span], value: Callable[[CurvePoint], float]) -> Array:
+    """A value of every point, with a gap after each payload."""
+    return np.array([x for span in spans for x in (*map(value, span), np.nan)])
 
 
-def _later(span: Sequence[CurvePoint]) -> Sequence[CurvePoint]:
+def _later(span: _Span) -> _Span:
     """The later part of a payload's points, which says what is worth looking at."""
     return span[len(span) // 3 :]
 
@@ -117,28 +99,8 @@ def _window(shown: Sequence[tuple[float, float]], least: float) -> tuple[float, 
     return low - air, high + air
 
 
-def _marks(axes: Sequence[Axes], points: Sequence[CurvePoint]) -> None:
+def _marks(points: Sequence[CurvePoint]) -> list[tuple[float, str]]:
     """Changes of the payload, and since when each was known as asked for."""
-    for before, after in pairwise(points):
-        if after.payload > before.payload:
-            for ax in axes:
-                ax.axvline(after.t, color=TRUTH, lw=1.2)
-            axes[0].annotate(
-                " another payload",
-                (after.t, 1.0),
-                xycoords=("data", "axes fraction"),
-                va="top",
-                fontsize=8,
-                color=TRUTH,
-            )
-    for since in convergence_times(points).values():
-        for ax in axes:
-            ax.axvline(since, color=INK, lw=0.8, ls=":")
-        axes[0].annotate(
-            f" converged at {since:.1f} s",
-            (since, 0.0),
-            xycoords=("data", "axes fraction"),
-            va="bottom",
-            fontsize=8,
-            color=INK,
-        )
+    changes = [(b.t, "another payload") for a, b in pairwise(points) if b.payload > a.payload]
+    since = convergence_times(points).values()
+    return sorted([*changes, *((t, f"converged at {t:.1f} s") for t in since)])

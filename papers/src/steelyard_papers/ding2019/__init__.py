@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.report.page import Page
+from steelyard.report import Page
 from steelyard_papers.ding2019.fits import LAWS, OURS, PAPER, Comparison, compare
 from steelyard_papers.ding2019.printed import CORRELATION
 from steelyard_papers.ding2019.sections import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.report.page import Curve, Panel, Plot, Section, Table
+from steelyard.drawing import Curve, Panel, Plot
+from steelyard.report import Section, Table
 from steelyard.robot import RobotModel
 from steelyard_papers.ding2019.fits import Answer, Comparison, true_parameters
 from steelyard_papers.ding2019.printed import CORRELATION, RMS, TABLE_3, unit_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.report.page import Page
+from steelyard.report import Page
 from steelyard_papers.gaz2017.contacts import Contacts, predicted, three_contacts
 from steelyard_papers.gaz2017.gravity import (
     CHANGING,

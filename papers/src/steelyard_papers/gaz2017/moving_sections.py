@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from steelyard.arrays import Array
+from steelyard.drawing import Curve, Panel, Plot
 from steelyard.inertia import PARAMETER_NAMES
-from steelyard.report.page import Curve, Panel, Plot, Section, Table
+from steelyard.report import Section, Table
 from steelyard_papers.gaz2017.collision import CONTACTS_S, LIMIT_NM
 from steelyard_papers.gaz2017.contacts import Contacts, Prediction
 from steelyard_papers.gaz2017.gravity import FEW, HEAVY_BODY, StaticAnswer

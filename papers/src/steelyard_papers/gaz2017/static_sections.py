@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from steelyard.arrays import Array
+from steelyard.drawing import Curve, Panel, Plot
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.report.page import Curve, Panel, Plot, Section, Table
+from steelyard.report import Section, Table
 from steelyard_papers.gaz2017.gravity import (
     CHANGING,
     HEAVY_BODY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.report.page import Page
+from steelyard.report import Page
 from steelyard.robot import load_robot
 from steelyard_papers.liu2025.answers import Answers, Contacts, answers_of, contacts_of, strong_noise
 from steelyard_papers.liu2025.motions import Motions, planned_motions

@@ -8,7 +8,8 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
-from steelyard.report.page import Curve, Panel, Plot, Section, Table
+from steelyard.drawing import Curve, Panel, Plot
+from steelyard.report import Section, Table
 from steelyard_papers.liu2025.answers import METHODS, STRONG, Answers, Contacts
 from steelyard_papers.liu2025.printed import PEAKS, TABLE_2, TABLE_2_ERRORS, TABLE_3
 from steelyard_papers.liu2025.world import LOAD, TILT

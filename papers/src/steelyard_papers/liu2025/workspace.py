@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Array
+from steelyard.drawing import Curve, Panel, Plot
 from steelyard.excitation import Design, wrench_rows
-from steelyard.report.page import Curve, Panel, Plot, Section, Table
+from steelyard.report import Section, Table
 from steelyard.robot import RobotModel
 from steelyard_papers.liu2025.motions import HALF_ANGLE, WRIST, Motions
 from steelyard_papers.liu2025.world import NOISE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.report.page import Page
+from steelyard.report import Page
 from steelyard_papers.sharing import Progress, part_of, versions
 from steelyard_papers.xu2024.guiding import reproduce_xu2024_guiding
 from steelyard_papers.xu2024.motion_sections import (

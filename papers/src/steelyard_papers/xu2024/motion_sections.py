@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.arrays import Array
+from steelyard.drawing import Curve, Panel, Plot
 from steelyard.excitation import (
     ConditionNumber,
     Design,
@@ -20,7 +21,7 @@ from steelyard.excitation import (
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
-from steelyard.report.page import Curve, Panel, Plot, Section, Table
+from steelyard.report import Section, Table
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.robot.symbolic import SymbolicBasis
 from steelyard.signals import Preparation, prepare

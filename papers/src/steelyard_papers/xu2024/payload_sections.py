@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from steelyard.arrays import Array
-from steelyard.report.page import Band, Curve, Panel, Plot, Section, Table
+from steelyard.drawing import Band, Curve, Panel, Plot
+from steelyard.report import Section, Table
 from steelyard_papers.sharing import every
 from steelyard_papers.xu2024.guiding import (
     XU2024_MEAN_REDUCTION,

@@ -1,0 +1,229 @@
+"""Plots as one picture, drawn by Matplotlib: a file, or inline in a notebook.
+
+Plots stand below each other, each under its caption and one legend, its panels in rows. Matplotlib is loaded
+when something is drawn, and its own windows and settings are left alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import textwrap
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.drawing.plot import INK, MUTED, SOFT, Z95, Band, Curve, Panel, Plot
+from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.saved import replacing
+
+_WIDTH, _WIDTH_INLINE = 12.0, 8.0  # [inch]
+_DPI, _DPI_INLINE = 120, 90
+_HEIGHT, _HEIGHT_SQUARE = 1.75, 3.1  # of a panel, [inch]
+_TITLE, _LINE, _LEGEND = 0.3, 0.175, 0.22  # heights of words, [inch]
+_GAP, _MARGIN = 0.12, 0.12  # above words, and left of them, [inch]
+_LETTERS = 13.5  # in an inch of a caption
+_LONG_WORDS = 90  # letters on an axis of words, beyond which they stand upright
+
+
+def save_picture(plots: Sequence[Plot], path: Path, *, title: str = "", words: Sequence[str] = ()) -> None:
+    """Writes plots below each other into a file whose ending says which kind of picture, as .png or .svg.
+
+    Args:
+        plots: from top to bottom
+        path: of the file, in a folder that exists
+        title: above all
+        words: sentences under the title
+    """
+    path = Path(path)
+    kind = path.suffix.lower().removeprefix(".")
+    with _matplotlib():
+        figure = _figure(plots, _WIDTH, title, words)
+        if kind not in figure.canvas.get_supported_filetypes():
+            raise UnreadableFile(f"{path}: the name of a picture ends in .png, .svg, .pdf or .jpg")
+        try:
+            with replacing(path) as part:
+                figure.savefig(part, format=kind, dpi=_DPI)
+        except OSError as error:
+            raise UnreadableFile(f"{path}: the picture cannot be written: {error.strerror}") from error
+
+
+def plot_html(plot: Plot) -> str:
+    """A plot as a small image inside HTML, for notebooks; it needs no other file.
+
+    Args:
+        plot: to draw
+    """
+    out = io.BytesIO()
+    with _matplotlib():
+        _figure([plot], _WIDTH_INLINE, "", ()).savefig(out, format="png", dpi=_DPI_INLINE)
+    data = base64.b64encode(out.getvalue()).decode("ascii")
+    words = html.escape(plot.caption)
+    return f'<img alt="{words}" style="max-width:100%" src="data:image/png;base64,{data}">'
+
+
+def _matplotlib() -> AbstractContextManager[None]:
+    """Matplotlib with words as plain text: a name of a joint is no formula."""
+    try:
+        import matplotlib
+    except ModuleNotFoundError as error:
+        raise MissingExtra("matplotlib", "report") from error
+    return matplotlib.rc_context({"text.parse_math": False})
+
+
+def _figure(plots: Sequence[Plot], width: float, title: str, words: Sequence[str]) -> Any:
+    from matplotlib.figure import Figure
+
+    heading = _wrapped(" ".join(words), width)
+    top = (_TITLE if title else 0.0) + _LINE * len(heading) + _GAP
+    heights = [top, *(_head_height(plot, width) + _panels_height(plot) for plot in plots)]
+    figure = Figure(figsize=(width, sum(heights)), layout="constrained")
+    first, *parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+    place = {"x": _MARGIN / width, "va": "top", "color": INK}
+    first.text(y=1 - _GAP / top, s=title, fontsize=13, weight="bold", **place)
+    first.text(y=1 - ((_TITLE if title else 0.0) + _GAP) / top, s="\n".join(heading), fontsize=9.5, **place)
+    for part, plot, height in zip(parts, plots, heights[1:], strict=True):
+        _draw_plot(part, plot, width, height)
+    return figure
+
+
+def _wrapped(words: str, width: float) -> list[str]:
+    return textwrap.wrap(words, int(_LETTERS * width))
+
+
+def _head_height(plot: Plot, width: float) -> float:
+    """Of the caption and the legend, [inch]."""
+    legend = _LEGEND if len(plot.shared_legend) > 1 else 0.0
+    return _GAP + _LINE * len(_wrapped(plot.caption, width)) + legend
+
+
+def _panels_height(plot: Plot) -> float:
+    square = any(panel.equal for panel in plot.panels)
+    return _shape(plot)[0] * (_HEIGHT_SQUARE if square else _HEIGHT) + _GAP
+
+
+def _shape(plot: Plot) -> tuple[int, int]:
+    """Rows and columns of the panels."""
+    columns = max(1, min(plot.columns, len(plot.panels)))
+    return -(-len(plot.panels) // columns), columns
+
+
+def _draw_plot(figure: Any, plot: Plot, width: float, height: float) -> None:
+    head, (rows, columns), colours = _head_height(plot, width), _shape(plot), plot.colours
+    ratios = [head, *[(height - head) / max(rows, 1)] * rows]
+    grid = figure.add_gridspec(rows + 1, columns, height_ratios=ratios)
+    figure.add_subplot(grid[0, :]).axis("off")  # keeps the room of the heading
+    left, lines = _MARGIN / width, _wrapped(plot.caption, width)
+    figure.text(left, 1 - _GAP / height, "\n".join(lines), va="top", fontsize=9.5, color=SOFT)
+    below = 1 - (_GAP + _LINE * len(lines)) / height
+    _draw_legend(figure, plot.shared_legend, colours, {"loc": "upper left", "bbox_to_anchor": (left, below)})
+    shared_x, shared_y = (len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in "xy")
+    for k, panel in enumerate(plot.panels):
+        ax = figure.add_subplot(grid[1 + k // columns, k % columns])
+        _draw_panel(ax, panel, colours)
+        if not plot.shared_legend:
+            above = {"loc": "lower right", "bbox_to_anchor": (1, 0.98)}
+            _draw_legend(ax, panel.legend, colours, above if columns == 1 else {"loc": "best"})
+        if not shared_x or k + columns >= len(plot.panels):
+            ax.set_xlabel(panel.x, fontsize=8.5, color=SOFT)
+        if not shared_y or k % columns == 0:
+            ax.set_ylabel(panel.y, fontsize=8.5, color=SOFT)
+
+
+def _draw_legend(
+    where: Any, names: Sequence[tuple[str, str]], colours: dict[str, str], place: dict[str, Any]
+) -> None:
+    if len(names) > 1:
+        handles = [_swatch(name, style, colours[name]) for name, style in names]
+        look = {"fontsize": 8.5, "frameon": False, "borderpad": 0.1, "borderaxespad": 0, "handlelength": 1.8}
+        where.legend(handles=handles, ncols=len(names), **look, **place).set_in_layout(False)
+
+
+def _draw_panel(ax: Any, panel: Panel, colours: dict[str, str]) -> None:
+    bars = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
+    for part in panel.curves:
+        if isinstance(part, Band):
+            low, high = np.asarray(part.low, dtype=float), np.asarray(part.high, dtype=float)
+            ax.fill_between(part.x, low, high, color=colours[part.name], alpha=0.18, lw=0)
+        elif part.style != "bars":
+            _draw_curve(ax, part, colours[part.name])
+    if bars:
+        _draw_bars(ax, panel, bars, colours)
+    elif all(isinstance(part, Band) or part.style != "dots" for part in panel.curves) and not panel.equal:
+        ax.margins(x=0)
+    if panel.log_y:
+        from matplotlib.ticker import LogLocator
+
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=panel.log_ticks))
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.minorticks_off()
+    if panel.equal:
+        ax.set_aspect("equal", adjustable="datalim")
+    if panel.x_range is not None:
+        ax.set_xlim(*panel.x_range)
+    if panel.y_range is not None:
+        ax.set_ylim(*panel.y_range)
+    _draw_marks(ax, panel)
+    ax.set_title(panel.title, fontsize=9, loc="left", color=INK, pad=4)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(MUTED)
+    ax.grid(color="#eceff2", lw=0.7)
+    ax.set_axisbelow(True)
+    ax.tick_params(labelsize=8, color=MUTED, labelcolor=INK)
+
+
+def _draw_curve(ax: Any, curve: Curve, colour: str) -> None:
+    x, y = curve.x, np.asarray(curve.y, dtype=float)
+    if curve.style == "dots":
+        size = 1.5 if len(y) > 200 else 3 if len(y) > 30 else 5
+        ax.plot(x, y, "o", color=colour, ms=size, mew=0, rasterized=True)
+    else:
+        kind = {"dashed": {"ls": "--"}, "steps": {"drawstyle": "steps-post"}}.get(curve.style, {})
+        ax.plot(x, y, color=colour, lw=2.4 if colour == MUTED else 1.1, **kind)
+    if curve.y_std is not None:
+        half = np.where(np.isfinite(curve.y_std), Z95 * np.asarray(curve.y_std), 0.0)
+        ax.errorbar(x, y, yerr=half, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
+
+
+def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, str]) -> None:
+    """Bars on words; those of one word side by side, unless the panel says which words there are."""
+    order = list(panel.categories) or list(dict.fromkeys(str(word) for bar in bars for word in bar.x))
+    width = 0.8 if panel.categories else 0.8 / len(bars)
+    for i, bar in enumerate(bars):
+        shift = 0.0 if panel.categories else (i - (len(bars) - 1) / 2) * width
+        x = [order.index(str(word)) + shift for word in bar.x]
+        ax.bar(x, bar.y, width, color=colours[bar.name])
+        if bar.y_std is not None:
+            half = np.where(np.isfinite(bar.y_std), Z95 * np.asarray(bar.y_std), 0.0)
+            ax.errorbar(x, bar.y, yerr=half, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
+    upright = sum(len(word) + 2 for word in order) > _LONG_WORDS
+    ax.set_xticks(range(len(order)), order, rotation=90 if upright else 0)
+
+
+def _draw_marks(ax: Any, panel: Panel) -> None:
+    left, right = ax.get_xlim()
+    for x, words in panel.marks:
+        ax.axvline(x, color="#7b8794", lw=0.9, ls=":")
+        late = (x - left) > 0.75 * (right - left)
+        place = {"xytext": (-3 if late else 3, 0), "textcoords": "offset points", "va": "top"}
+        at = {"xy": (x, 1.0), "xycoords": ("data", "axes fraction"), "ha": "right" if late else "left"}
+        ax.annotate(words, **at, **place, fontsize=8, color=SOFT)
+
+
+def _swatch(name: str, style: str, colour: str) -> Any:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if style == "band":
+        return Patch(color=colour, alpha=0.25, lw=0, label=name)
+    if style == "bars":
+        return Patch(color=colour, lw=0, label=name)
+    if style == "dots":
+        return Line2D([], [], color=colour, ls="", marker="o", ms=4, label=name)
+    kind = "--" if style == "dashed" else "-"
+    return Line2D([], [], color=colour, ls=kind, lw=3 if colour == MUTED else 1.6, label=name)

@@ -1,0 +1,221 @@
+"""Pages of what touches the arm: external forces at a wrist sensor, contacts anywhere, a guiding hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from steelyard.control.collision import Detections
+from steelyard.control.contact_force import ContactForce
+from steelyard.control.guiding import GuidingComparison
+from steelyard.drawing import Band, Curve, Panel, Plot
+from steelyard.report.page import Page, Section, Table
+from steelyard.report.pieces import Z95, sentence
+
+_AXES = ("fx", "fy", "fz", "τx", "τy", "τz")
+_UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
+_HERE, _ELSEWHERE = "contact seen by this joint", "contact seen by others"
+_WITHOUT, _WITH, _PATH = "payload not compensated", "payload compensated", "where the hand wants to go"
+_COLOURS = {_WITHOUT: "#d9822b", _WITH: "#2266aa", _PATH: "#b8c1cc"}
+_AIR = 1.25  # room above the largest residual
+
+
+def contact_page(
+    contact: ContactForce,
+    *,
+    title: str = "External force and torque",
+    settings: Mapping[str, str] | None = None,
+) -> Page:
+    """The page of an external force: what is left of a wrist sensor's signals, with 95 % bands.
+
+    Args:
+        contact: what to draw
+        title: of the page
+        settings: every setting, version and input digest, by name
+    """
+    force, torque, std = contact.force, contact.torque, np.median(contact.std, axis=0)
+    answer = [
+        f"The largest external force is {force.max():.2f} N, its mean {force.mean():.2f} N;"
+        f" the largest external torque is {torque.max():.3f} Nm, its mean {torque.mean():.3f} Nm.",
+        f"A force of one axis is known to ± {Z95 * std[:3].max():.2f} N, a torque to"
+        f" ± {Z95 * std[3:].max():.3f} Nm (95 %, worst axis, typical sample).",
+        sentence(contact.status),
+    ]
+    left = Plot.over_time(
+        f"What is left when load and zero drift are taken off, in the {contact.frame} frame. Where the"
+        " band holds zero, contact is not proven.",
+        contact.t,
+        {"external": contact.external},
+        _AXES,
+        units=_UNITS,
+        std={"external": contact.std},
+        marks=[(float(t), "zero" if k == 0 else "") for k, t in enumerate(contact.zeroed_at)],
+    )
+    made_of = Plot.over_time(
+        "What it is made of, in the sensor frame.",
+        contact.t,
+        {"measured": contact.raw, "load": contact.load, "zero drift": contact.drift},
+        _AXES,
+        units=_UNITS,
+    )
+    sections = [
+        Section("External force and torque", (), [_size_plot(contact), left]),
+        Section("Measured, load and zero drift", (), [made_of, _drift_table(contact)]),
+    ]
+    return Page(title, answer, sections, settings or {}, picture=[made_of, left])
+
+
+def collisions_page(detections: Detections, *, title: str, settings: Mapping[str, str]) -> Page:
+    """The page of detected contacts.
+
+    Args:
+        detections: what was found
+        title: of the page
+        settings: of the run
+    """
+    unit = detections.residuals.unit
+    rows: list[tuple[str | float | None, ...]] = [
+        (
+            *(f"{k}", f"{c.start_s:.2f}", f"{c.end_s:.2f}", c.joint),
+            *("along" if c.direction > 0 else "against", f"{c.peak:.1f}", f"{c.ratio:.1f}", c.link),
+        )
+        for k, c in enumerate(detections.contacts, start=1)
+    ]
+    times = ("", "from [s]", "to [s]", "joint", "its axis")
+    head = (*times, f"peak [{unit}]", "times its limit", "link or beyond")
+    contacts = Section("Contacts", (), [Table("Each contact, where it shows most.", head, rows)])
+    words = (
+        "The residual is the external torque that the observer sees. Friction at rest or at a reversal may be"
+        " anything up to its limit: the shaded band. Only what lies beyond band and threshold counts."
+    )
+    plot = _residual_plot(detections)
+    shown = Section("Residuals and thresholds", [words], [plot])
+    answer, doubts = [sentence(detections.status)], [sentence(words) for words in detections.doubts]
+    return Page(title, answer, [*([contacts] if rows else []), shown], settings, doubts, [plot])
+
+
+def guiding_page(
+    comparison: GuidingComparison, *, title: str, words: str, settings: Mapping[str, str]
+) -> Page:
+    """The page of a comparison.
+
+    Args:
+        comparison: the same path with and without the payload compensated
+        title: of the page
+        words: what the arm carries and what the controller knows, a sentence
+        settings: of the run
+    """
+    head = ("axis", "mean without [N]", "with", "less", "variance without [N²]", "with", "less")
+    rows: list[tuple[str | float | None, ...]] = [
+        (axis, m0, m1, f"{100 * dm:.0f} %", v0, v1, f"{100 * dv:.0f} %")
+        for axis, m0, m1, dm, v0, v1, dv in comparison.rows
+    ]
+    table = Table(
+        f"Force of the hand: mean of |F| and variance of F, axes of the {comparison.frame}.", head, rows
+    )
+    force, path, sizes = _force_plot(comparison), _path_plot(comparison), _size_bars(comparison)
+    note = "A simulated hand: its spring, its damper and its unsteadiness are assumptions."
+    sections = [
+        Section("The hand's force", [note], [table, sizes, force]),
+        Section("The path", (), [path]),
+    ]
+    answer = [sentence(comparison.status), sentence(words)]
+    return Page(title, answer, sections, settings, picture=[force, sizes, path])
+
+
+def _size_plot(contact: ContactForce) -> Plot:
+    panels = [
+        Panel("force", "time [s]", "size [N]", [Curve("size", contact.t, contact.force)]),
+        Panel("torque", "time [s]", "size [Nm]", [Curve("size", contact.t, contact.torque)]),
+    ]
+    return Plot("Size of the external force and torque.", panels)
+
+
+def _drift_table(contact: ContactForce) -> Table:
+    rows: list[Sequence[str | float | None]] = []
+    for i, name in enumerate(_AXES):
+        hourly = 3600 * contact.trend[i], 3600 * Z95 * contact.trend_std[i]
+        warm = contact.temperature_trend[i], Z95 * contact.temperature_trend_std[i]
+        rows.append([name, *hourly, *warm])
+    head = ("", "per hour", "± (95 %)", "per kelvin", "± (95 %)")
+    return Table("How the zero moves [N, Nm]; – where the recording cannot tell.", head, rows)
+
+
+def _residual_plot(detections: Detections) -> Plot:
+    seen = detections.residuals
+    panels = []
+    for j, name in enumerate(seen.names):
+        low, high = -seen.slack[:, 0, j], seen.slack[:, 1, j]
+        upper, lower = high + detections.threshold[:, j], low - detections.threshold[:, j]
+        usual = float(np.quantile(np.maximum(upper, -lower), 0.9))
+        reach = _AIR * max(float(np.abs(seen.residual[:, j]).max()), usual)
+        parts: list[Curve | Band] = [
+            *_contact_bands(detections, name, reach),
+            Band("unknown friction", seen.t, low, high, "#d9822b"),
+            Curve("residual", seen.t, seen.residual[:, j]),
+            Curve("threshold", seen.t, upper, "dashed", colour="#1f2933"),
+            Curve("threshold", seen.t, lower, "dashed", colour="#1f2933"),
+        ]
+        numbered = enumerate(detections.contacts, start=1)
+        marks = [(c.start_s, f"{k}") for k, c in numbered if name in c.joints]
+        label = f"residual [{seen.unit}]"
+        panels.append(Panel(name, "time [s]", label, parts, marks, y_range=(-reach, reach)))
+    return Plot("What each joint feels, and from where on it is a contact.", panels)
+
+
+def _contact_bands(detections: Detections, joint: str, reach: float) -> list[Band]:
+    """The contacts over the whole height: those that a joint has seen, and the others."""
+    bands = []
+    for name, colour, here in ((_HERE, "#c23030", True), (_ELSEWHERE, "#7b8794", False)):
+        spans = [
+            (c.start_s, max(c.end_s, c.detected_s))
+            for c in detections.contacts
+            if (joint in c.joints) == here
+        ]
+        if spans:
+            x = np.array([(start, end, end) for start, end in spans]).ravel()
+            height = np.tile([reach, reach, np.nan], len(spans))
+            bands.append(Band(name, x, -height, height, colour))
+    return bands
+
+
+def _force_plot(comparison: GuidingComparison) -> Plot:
+    without, compensated = comparison.forces
+    panels = []
+    for i, axis in enumerate("xyz"):
+        pair = ((_WITHOUT, without[:, i]), (_WITH, compensated[:, i]))
+        curves = [Curve(name, comparison.without.t, y, colour=_COLOURS[name]) for name, y in pair]
+        panels.append(Panel(f"{axis} of the {comparison.frame}", "time [s]", "force [N]", curves))
+    return Plot("The hand's force along the path.", panels, 1)
+
+
+def _size_bars(comparison: GuidingComparison) -> Plot:
+    panels = []
+    mean = (comparison.mean_without, comparison.mean_compensated, comparison.mean_reduction)
+    variance = (comparison.variance_without, comparison.variance_compensated, comparison.variance_reduction)
+    for (without, compensated, less), label in ((mean, "mean of |F| [N]"), (variance, "variance of F [N²]")):
+        axes = [f"{axis}: {-100 * share:+.0f} %" for axis, share in zip("xyz", less, strict=True)]
+        pair = ((_WITHOUT, without), (_WITH, compensated))
+        bars = [Curve(name, axes, sizes, "bars", colour=_COLOURS[name]) for name, sizes in pair]
+        panels.append(Panel(label, f"axis of the {comparison.frame}", label, bars))
+    return Plot("How large the hand's force is, and how compensation changes it.", panels)
+
+
+def _path_plot(comparison: GuidingComparison) -> Plot:
+    wanted = comparison.without.wanted
+    runs = {_WITHOUT: comparison.without, _WITH: comparison.compensated}
+    above: list[Curve | Band] = [Curve(_PATH, wanted[:, 0], wanted[:, 1], colour=_COLOURS[_PATH])]
+    above += [
+        Curve(name, run.position[:, 0], run.position[:, 1], colour=_COLOURS[name])
+        for name, run in runs.items()
+    ]
+    above.append(Curve("start", wanted[:1, 0], wanted[:1, 1], "dots", colour="#1f2933"))
+    tilt = [Curve(name, run.t, np.degrees(run.tilt), colour=_COLOURS[name]) for name, run in runs.items()]
+    return Plot(
+        "Where the grip went, from above, and how far the tool tilted.",
+        [
+            Panel("path in the base frame", "x [m]", "y [m]", above, equal=True),
+            Panel("tilt", "time [s]", "angle [degree]", tilt),
+        ],
+    )

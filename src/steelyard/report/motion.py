@@ -1,0 +1,159 @@
+"""The page of a designed motion, and postures: how much they determine, and every limit that they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard.arrays import Array
+from steelyard.drawing import Band, Curve, Panel, Plot
+from steelyard.excitation import Cone, Design, DesignLimits, OrientationWorkspace
+from steelyard.report.page import Page, Section, Table
+from steelyard.report.pieces import sentence
+from steelyard.robot import RobotModel
+
+_RATE_HZ = 100.0
+_SIGNALS = (("position", "q [rad]"), ("velocity", "v [rad/s]"), ("acceleration", "a [rad/s²]"))
+_NEAR = 1.2  # of the span of a signal: limits farther away are not drawn
+_FLATTEST = 0.02  # the least height of an axis, of a joint that does not move [rad, rad/s, rad/s^2]
+_AXES_SHOWN = 500  # orientations along a motion
+_LIMIT, _FEASIBLE = "#c23030", "#2a9d5c"
+
+
+def excitation_page(
+    robot: RobotModel, limits: DesignLimits, design: Design, *, settings: Mapping[str, str] | None = None
+) -> Page:
+    """The page of a designed motion.
+
+    Args:
+        robot: the arm
+        limits: of the design
+        design: the motion
+        settings: every setting, version and input digest, by name
+    """
+    worst = design.certificate.worst
+    value = "" if design.objective == "condition" else f"{design.objective} {design.value:.4g}, "
+    which = "every limit that was given" if design.certificate.unchecked else "every limit"
+    answer = [
+        f"A motion of {design.trajectory.duration_s:g} s with {value}condition number"
+        f" {design.condition_number:.4g} that keeps {which}.",
+        f"The closest limit: {worst.sentence}.",
+        sentence(design.status),
+    ]
+    doubts = [] if design.certificate.holds else [f"A limit is broken: {worst.sentence}."]
+    if design.certificate.unchecked:
+        doubts.append(f"{design.certificate.not_checked}.")
+    motion = _motion_plot(robot, limits, design)
+    sections = [Section("The motion", (), [motion]), _limits_section(design), _value_section(design)]
+    if limits.workspace is not None:
+        t = np.linspace(0, design.trajectory.duration_s, _AXES_SHOWN)
+        R = robot.forward_kinematics(design.trajectory.at(t)[0])[:, :3, :3]
+        sections.insert(1, Section("Where the sensor points", (), [orientation_plot(R, limits.workspace)]))
+    return Page(f"A motion for {robot.name}", answer, sections, settings or {}, doubts, [motion])
+
+
+def orientation_plot(R_base_sensor: ArrayLike, workspace: OrientationWorkspace | None = None) -> Plot:
+    """The axes of the sensor in spherical coordinates, on the feasible workspace (liu2025 Fig. 4, 6, 8).
+
+    Args:
+        R_base_sensor: orientations of postures or along a motion, (N, 3, 3)
+        workspace: feasible orientations, shaded
+    """
+    R = np.asarray(R_base_sensor, dtype=float)
+    panels = []
+    for i, axis in enumerate("xyz"):
+        parts: list[Curve | Band] = []
+        if workspace is not None:
+            parts += [*_feasible_bands(workspace, axis), *_cone_middles(workspace, axis)]
+        parts.append(Curve("axis of the sensor", *_spherical(R[:, :, i]), "dots", colour="#2266aa"))
+        title, ranges = f"{axis} axis of the sensor", ((-180.0, 180.0), (180.0, 0.0))
+        labels = ("azimuth φ [°]", "polar angle θ [°]")
+        panels.append(Panel(title, *labels, parts, x_range=ranges[0], y_range=ranges[1]))
+    words = "" if workspace is None else "; shaded: the feasible workspace"
+    return Plot(f"Axes of the sensor in the base frame, {len(R)} orientations{words}.", panels, 3)
+
+
+def _motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plot:
+    joints, motion = limits.joints, design.trajectory
+    t = np.linspace(0, motion.duration_s, round(motion.duration_s * _RATE_HZ) + 1)
+    bounds = ((joints.q_min, joints.q_max), (-joints.v_max, joints.v_max), (-joints.a_max, joints.a_max))
+    signals = motion.at(t)
+    panels = []
+    for j, name in enumerate(robot.joint_names):
+        for (word, label), signal, (low, high) in zip(_SIGNALS, signals, bounds, strict=True):
+            y, ends = signal[:, j], (float(low[j]), float(high[j]))
+            parts = [Curve("motion", t, y), _near_limits(t, y, ends)]
+            still = np.ptp(y) < _FLATTEST
+            window = (y.mean() - _FLATTEST, y.mean() + _FLATTEST) if still else None
+            panels.append(Panel(f"{name}: {word}", "time [s]", label, parts, y_range=window))
+    return Plot("Position, velocity and acceleration of each joint; limits that are near, dashed.", panels, 3)
+
+
+def _near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
+    """The bounds that are not far from a signal, as one dashed curve."""
+    low, high = float(signal.min()), float(signal.max())
+    reach = _NEAR * max(high - low, 1e-6)
+    near = [bound for bound in bounds if np.isfinite(bound) and low - reach < bound < high + reach]
+    x = np.tile([t[0], t[-1], np.nan], len(near))
+    y = np.array([(bound, bound, np.nan) for bound in near]).ravel()
+    return Curve("limit", x, y, "dashed", colour=_LIMIT)
+
+
+def _limits_section(design: Design) -> Section:
+    head = ("limit", "closest at", "at [s]", "value", "bound", "margin", "unit")
+    rows = [[c.limit, c.where, c.at_s, c.value, c.bound, c.margin, c.unit] for c in design.certificate.checks]
+    rate = design.certificate.rate_hz
+    caption = f"Every limit where it is closest, checked at {rate:g} Hz by code that the design does not use."
+    return Section("Limits", (), [Table(caption, head, rows)])
+
+
+def _value_section(design: Design) -> Section:
+    rows = [[i + 1, value] for i, value in enumerate(design.start_values)]
+    words = (
+        f"Value of the objective '{design.objective}' that each random start reached; ∞: nothing feasible."
+    )
+    parts: list[Table | Plot] = [Table(words, ("start", "value"), rows)]
+    if design.std:
+        known: list[Sequence[str | float | None]] = [[name, std] for name, std in design.std.items()]
+        parts.append(Table("Predicted standard deviations of a payload [SI].", ("parameter", "std"), known))
+    line = (
+        f"Found in {design.seconds:.1f} s. Condition number of the stacked base regressor:"
+        f" {design.condition_number:.4g}."
+    )
+    return Section("How much it determines", (line,), parts)
+
+
+def _feasible_bands(workspace: OrientationWorkspace, axis: str) -> list[Band]:
+    """Where an axis may point: the feasible stretches of the polar angle, for each azimuth."""
+    phi, theta = np.arange(-180.0, 181.0), np.arange(0.0, 181.0)
+    p, q = np.radians(np.meshgrid(phi, theta, indexing="ij"))
+    x = np.stack([np.sin(q) * np.cos(p), np.sin(q) * np.sin(p), np.cos(q)], axis=-1).reshape(-1, 3)
+    inside = np.ones(len(x), dtype=bool)
+    for part in workspace.regions:
+        if part.axis == axis:
+            inside &= part.margin(x) >= 0
+    step = np.diff(inside.reshape(p.shape).astype(int), axis=1, prepend=0, append=0)
+    starts = [np.flatnonzero(row > 0) for row in step]
+    ends = [np.flatnonzero(row < 0) - 1 for row in step]
+    bands = []
+    for k in range(max(len(row) for row in starts)):
+        low, high = (
+            np.array([theta[row[k]] if k < len(row) else np.nan for row in rows]) for rows in (starts, ends)
+        )
+        bands.append(Band("feasible", phi, low, high, _FEASIBLE))
+    return bands
+
+
+def _cone_middles(workspace: OrientationWorkspace, axis: str) -> list[Curve]:
+    cones = [part for part in workspace.regions if part.axis == axis and isinstance(part, Cone)]
+    if not cones:
+        return []
+    middles = _spherical(np.array([cone.direction for cone in cones]))
+    return [Curve("middle of a cone", *middles, "dots", colour=_LIMIT)]
+
+
+def _spherical(x: Array) -> tuple[Array, Array]:
+    """Azimuth and polar angle of unit vectors, (N,) each [degree]."""
+    return np.degrees(np.arctan2(x[:, 1], x[:, 0])), np.degrees(np.arccos(np.clip(x[:, 2], -1, 1)))
