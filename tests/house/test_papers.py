@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,13 @@ def test_reproduce_without_papers_says_what_to_install(words):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: reproduce is in a package of its own: pip install ./papers")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("folder", "package"), [(".", "steelyard"), ("papers", "steelyard_papers")])
+def test_each_wheel_carries_the_files_of_its_own_package(folder, package):
+    setup = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["tool"]["setuptools"]
+    source = ROOT / folder / "src" / package
+    assert setup["packages"]["find"]["where"] == ["src"]
+    carried = {path for pattern in setup["package-data"][package] for path in source.glob(pattern)}
+    others = {path for path in source.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+    assert source / "py.typed" in others <= carried
