@@ -113,7 +113,7 @@ def test_what_a_recording_refuses(rng):
         WrenchRecording.of_measured(t, w, None, sensor=WristSensor())
     with pytest.raises(InvalidRecording, match=r"wrench must be \(N, 6\) and R_base_sensor \(N, 3, 3\)"):
         WrenchRecording.of_measured(t, w[:, :5], R, sensor=WristSensor())
-    with pytest.raises(InvalidRecording, match="finite times that do not go back"):
+    with pytest.raises(InvalidRecording, match="time goes back in row 2"):
         WrenchRecording(t[::-1], w, R, WristSensor())
     with pytest.raises(InvalidRecording, match="R_base_sensor is no rotation in row 1"):
         WrenchRecording(t, w, 2 * R, WristSensor())
@@ -151,7 +151,7 @@ def test_what_a_sensor_refuses():
 
 def test_joints_need_a_wrench_and_the_right_robot(rng):
     robot = load_robot("ur10")
-    q = rng.normal(size=(50, 6))
+    q = 0.1 * rng.normal(size=(50, 6))
     bare = Recording(np.arange(50) / 50, q)
     with pytest.raises(InvalidRecording, match="the recording has no wrench"):
         WrenchRecording.of_joints(bare, robot)
@@ -169,6 +169,9 @@ def test_joints_need_a_wrench_and_the_right_robot(rng):
         samples_from_joints(robot, replace(whole, t=np.arange(50) / 500))
     with pytest.raises(InvalidSamples, match="position_std must be one or 6 numbers, not negative"):
         samples_from_joints(robot, whole, cutoff_hz=None, position_std=[-1.0] * 6)
+    with pytest.raises(InvalidRecording, match="not fit for use: q jumps by more than half a turn"):
+        samples_from_joints(robot, replace(whole, q=10 * q), cutoff_hz=None)
+    assert any("too short" in words for words in samples_from_joints(robot, whole, cutoff_hz=None).warnings)
     nothing = replace(whole, wrench=np.where(np.arange(50)[:, None] % 2, whole.wrench, np.nan))
     assert "left out 25 rows with NaN" in WrenchRecording.of_joints(nothing, robot).notes
 
@@ -210,4 +213,7 @@ def test_jitter_is_resampled(rng):
     t = recording.t + 2e-4 * rng.uniform(-1, 1, len(recording))
     samples = samples_from_imu(replace(recording, t=np.sort(t)))
     assert any("resampled at" in step for step in samples.made_by)
+    assert samples.warnings == ()
+    rough = np.sort(recording.t + 9e-4 * rng.uniform(-1, 1, len(recording)))
+    assert "resample before differentiating" in replace(recording, t=rough).warnings[0]
     assert weigh_dynamic(samples, tilt=False).body.mass == pytest.approx(3.0, abs=0.02)

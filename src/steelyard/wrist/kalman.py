@@ -291,6 +291,7 @@ def samples_from_pose(
         np.tile(kalman.noise(mean_length), (len(t) - start, 1, 1)),
         recording.sensor,
         (*recording.notes, *steps),
+        recording.warnings,
     )
 
 

@@ -16,7 +16,8 @@ from scipy.spatial.transform import Rotation
 from steelyard.arrays import Array, Mask, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import checked_transform
-from steelyard.recording import Recording, WrenchConvention
+from steelyard.quality import check_signals
+from steelyard.recording import Recording, WrenchConvention, checked_clock
 from steelyard.robot import RobotModel
 from steelyard.signals import noise_of_differences, resample, uniform_clock
 
@@ -126,9 +127,7 @@ class WrenchRecording:
     notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        t = np.array(self.t, dtype=float)
-        if t.ndim != 1 or t.size == 0 or not np.isfinite(t).all() or (np.diff(t) < 0).any():
-            raise InvalidRecording("t must be a column of finite times that do not go back")
+        t = checked_clock(self.t)
         object.__setattr__(self, "t", t - t[0])
         N = len(t)
         shapes = {"wrench": (N, 6), "R_base_sensor": (N, 3, 3), **dict.fromkeys(_MOTION, (N, 3))}
@@ -219,6 +218,13 @@ class WrenchRecording:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with its clock and rows, one sentence each; nothing for a table of postures."""
+        signals = {"wrench": self.wrench, "R_base_sensor": self.R_base_sensor.reshape(-1, 9)}
+        found = check_signals(self.t, signals) if self.timed else ()
+        return tuple(finding.sentence for finding in found if finding.severity == "warning")
 
     def on_uniform_clock(self, signals: Sequence[Array]) -> tuple[Array, list[Array], str]:
         """Uniform times, the signals there, and a sentence about it.

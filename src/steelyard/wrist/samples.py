@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.quality import check_quality
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.signals import (
@@ -51,6 +52,7 @@ class WrenchSamples:
         covariance: of the noise of (acceleration, angular velocity, angular acceleration), (N, 9, 9)
         sensor: what is known about the sensor
         made_by: how it was made, a sentence for each step
+        warnings: what is wrong with the recording, one sentence each
     """
 
     t: Array
@@ -63,6 +65,7 @@ class WrenchSamples:
     covariance: Array
     sensor: WristSensor
     made_by: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         N = len(self.t)
@@ -77,6 +80,7 @@ class WrenchSamples:
             if array.shape != shape or N == 0 or not np.isfinite(array).all():
                 raise InvalidSamples(f"{name} must be {shape} finite numbers, got shape {array.shape}")
         object.__setattr__(self, "made_by", tuple(self.made_by))
+        object.__setattr__(self, "warnings", tuple(self.warnings))
 
     def __len__(self) -> int:
         return len(self.t)
@@ -112,6 +116,8 @@ def samples_from_joints(
 ) -> WrenchSamples:
     """The motion of the sensor from joint positions, and its wrench, ready to fit.
 
+    A recording that is not fit for use is refused, as for joint torques.
+
     Args:
         robot: the arm
         recording: with joint positions and a wrench
@@ -121,6 +127,8 @@ def samples_from_joints(
         decimate: keep only as many rows as the filter leaves independent
     """
     measured = WrenchRecording.of_joints(recording, robot, sensor)
+    quality = check_quality(recording)
+    quality.require_ok()
     whole = np.isfinite(np.hstack([recording.q, recording.wrench])).all(axis=1)  # type: ignore[list-item]
     t, (q, wrench), words = measured.on_uniform_clock([recording.q[whole], measured.wrench])
     std = noise_of_differences(q) if position_std is None else _checked_std(position_std, robot.n)
@@ -138,6 +146,7 @@ def samples_from_joints(
         _joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
         measured.sensor,
         (*measured.notes, words, made, *zero_phase.steps(t, keep)),
+        quality.warnings,
     )
 
 
@@ -192,6 +201,7 @@ def samples_from_imu(
         np.tile(np.diag(variance), (len(U), 1, 1)),
         recording.sensor,
         (*recording.notes, words, "motion from an inertial unit", *zero_phase.steps(t, keep)),
+        recording.warnings,
     )
 
 
