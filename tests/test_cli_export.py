@@ -81,6 +81,7 @@ def test_text_goes_to_stdout_or_into_a_file(folder):
     written = run(folder / "good.json", "--to", "ur", "-o", output)
     assert written.output == f"Written: {output}\n"
     assert output.read_text() == done.output
+    assert Payload.load(folder / "good.json").export("ur") == done.output
     missing = run(folder / "good.json", "--to", "ur", "-o", folder / "no" / "x")
     assert "there is no folder" in str(missing.exception)
 
