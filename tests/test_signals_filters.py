@@ -128,6 +128,8 @@ def test_a_hole_in_the_clock_is_refused_unless_it_is_allowed():
         (lambda: moving_mean(SLOW, 0, causal=True), "at least one sample, got 0"),
         (lambda: FixedLag(None, -1.0), "rate_hz must be positive, got -1"),
         (lambda: FixedLag(80.0, RATE), "half the rate, 50 Hz; got 80 Hz"),
+        (lambda: uniform_clock(np.repeat(T, 2)), "4 or more times that increase, got 1000 rows"),
+        (lambda: uniform_clock(T[:3]), "4 or more times that increase, got 3 rows"),
         (lambda: uniform_clock(T, rate_hz=500.0), "500 Hz is faster than the recording, about 100 Hz"),
         (lambda: uniform_clock(T, rate_hz=0.5), "only 3 samples at 0.5 Hz; at least 4 are needed"),
     ],

@@ -22,11 +22,11 @@ class InvalidRecording(SteelyardError, ValueError):
 
 
 class InvalidSamples(SteelyardError, ValueError):
-    """Samples, or a wish for samples, that no recording can fulfil."""
+    """Samples that contradict themselves, or that no recording can give."""
 
 
 class InvalidTrajectory(SteelyardError, ValueError):
-    """A trajectory that is not one."""
+    """Numbers or a file that describe no trajectory."""
 
 
 class InfeasibleDesign(SteelyardError, ValueError):

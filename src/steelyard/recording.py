@@ -7,7 +7,7 @@ uniform, finite and differentiated, and say how.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -20,18 +20,21 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
 
-CHANNELS = {
-    "q": "measured joint position [rad or m]",
-    "v": "measured joint velocity [rad/s or m/s]",
-    "tau": "torque that the drive applies to the joint [Nm or N]",
-    "current": "motor current [A]",
-    "q_commanded": "commanded joint position [rad or m]",
-    "v_commanded": "commanded joint velocity [rad/s or m/s]",
-    "a_commanded": "commanded joint acceleration [rad/s^2 or m/s^2]",
-    "current_target": "the controller's target current [A]",
-    "tau_target": "the controller's target torque [Nm or N]",
-}
+CHANNELS = (
+    "q",
+    "v",
+    "tau",
+    "current",
+    "q_commanded",
+    "v_commanded",
+    "a_commanded",
+    "current_target",
+    "tau_target",
+)
 """The joint signals that a recording may hold, each (N, n)."""
+
+DEFAULT_CUTOFF_HZ = 20.0
+"""The cut-off of the filter on the motion where none is given, [Hz]: the one default of the whole house."""
 
 _GAP_STEPS, _GAP_S = 5.0, 0.05  # what an interpolation may bridge
 
@@ -193,7 +196,12 @@ class Recording:
         return replace(self, t=t, notes=notes, **cut)
 
     def between(self, start_s: float, end_s: float) -> Recording:
-        """The rows from one time to another, both included, [s] since the first row."""
+        """The rows from one time to another, both included.
+
+        Args:
+            start_s: [s] since the first row
+            end_s: [s] since the first row
+        """
         return self.rows((self.t >= start_s) & (self.t <= end_s))
 
     def split_at_gaps(self, longest_s: float | None = None) -> tuple[Recording, ...]:
@@ -208,9 +216,6 @@ class Recording:
         edges = [0, *(np.flatnonzero(np.diff(self.t) > longest_s) + 1).tolist(), len(self)]
         spans = [slice(i, j) for i, j in pairwise(edges) if j - i >= 4]
         return tuple(self.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans)
-
-
-DEFAULT_CUTOFF_HZ = 20.0  # of the filter on the motion: the one default of the whole house
 
 
 @dataclass(frozen=True)
@@ -380,17 +385,5 @@ class Samples:
         if which.step not in (None, 1):
             raise InvalidSamples("samples stay uniform: take a slice without a step, or decimate")
         start = which.indices(len(self))[0]
-        cut = {f.name: getattr(self, f.name)[which] for f in fields(self) if f.name in _SAMPLE_ARRAYS}
+        cut = {name: getattr(self, name)[which] for name in ("q", "v", "a", "tau", "usable")}
         return replace(self, start_s=self.start_s + start / self.rate_hz, **cut)
-
-    def blocks(self, length: int) -> Iterator[Samples]:
-        """The samples piece by piece.
-
-        Args:
-            length: samples in a piece
-        """
-        for start in range(0, len(self), length):
-            yield self.rows(slice(start, start + length))
-
-
-_SAMPLE_ARRAYS = ("q", "v", "a", "tau", "usable")

@@ -33,7 +33,7 @@ from steelyard.quality.table import (
 from steelyard.recording import Recording
 
 DAMAGED_END = "damaged end"
-"""How a note begins that tells of a file read only up to its last whole row."""
+"""How the note begins about a file that was read only up to its last whole row."""
 
 _STILL = (
     0.01  # [rad] a joint that moves less shows neither inertia nor friction, only its brake and its noise

@@ -33,6 +33,8 @@ def uniform_clock(t: ArrayLike, *, rate_hz: float | None = None, longest_gap_s: 
     """
     clock = np.asarray(t, dtype=float)
     steps = np.diff(clock)
+    if len(clock) < 4 or not (steps > 0).all():
+        raise InvalidSamples(f"a uniform clock needs 4 or more times that increase, got {len(clock)} rows")
     median = float(np.median(steps))
     longest = default_gap_s(median) if longest_gap_s is None else longest_gap_s
     if steps.max() > longest:

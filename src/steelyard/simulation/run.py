@@ -148,7 +148,7 @@ def simulate(
         trajectory: to follow; the arm starts on it
         payload: fixed to the flange and unknown to the controller, in the flange frame; none by default
         sensors: errors of the sensors; `SensorModel()` by default
-        rate_hz: rows of the recording for each second, [Hz]; each must fall on a step
+        rate_hz: rows of the recording per second, [Hz]; each must fall on a step
         seed: of the noise; the same seed gives the same bytes
         pushes: forces from outside
         options: step, controller bandwidth, tilted world, progress; `SimulationOptions()` by default
