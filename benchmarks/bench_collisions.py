@@ -22,12 +22,11 @@ from figure import Figure
 from steelyard.control.collision import (
     Detections,
     Detector,
-    MomentumObserver,
     ObserverSample,
-    arm_dynamics,
+    Thresholds,
     detect,
-    fixed_thresholds,
     learn,
+    make_observer,
     observe,
 )
 from steelyard.identification import identify
@@ -115,13 +114,13 @@ def detectors(bench: Bench) -> tuple[Detector, Detector]:
     model = identify(bench.robot, empty, friction=bench.friction)
     payload = weigh(model, loaded)
     free = bench.run(3, period_s=60.0).recording
-    observer = MomentumObserver(arm_dynamics(model, payload))
+    observer = make_observer(model, payload)
     learned = learn(observer, free, false_alarms_per_hour=FALSE_ALARMS_PER_HOUR)
-    ignorant = MomentumObserver(arm_dynamics(model))
+    ignorant = make_observer(model)
     largest = np.abs(observe(ignorant, free).residual).max(axis=0)
     return (
-        Detector(learned.observer, learned.thresholds),
-        Detector(ignorant, fixed_thresholds(ignorant, 1.1 * largest)),
+        learned,
+        Detector(ignorant, Thresholds.fixed(ignorant, 1.1 * largest)),
     )
 
 
@@ -223,8 +222,7 @@ def _ur10e() -> tuple[Detector, DriveModel]:
     samples = [prepare(recording, Preparation(cutoff_hz=10.0), drive=drive) for recording in empty]
     model = identify(robot, samples, friction="presliding-load")
     free = read_recording(DATA / "ur10e" / "contact" / "collision_free.npz")
-    learned = learn(MomentumObserver(arm_dynamics(model)), free, drive=drive)
-    return Detector(learned.observer, learned.thresholds), drive
+    return learn(make_observer(model), free, drive=drive), drive
 
 
 def real_score(name: str, listed: Sequence[float], within_s: float) -> tuple[int, int]:
@@ -250,7 +248,7 @@ def real() -> Iterator[Figure]:
 
 def step_time() -> Figure:
     robot = load_robot("lwr4")
-    observer = MomentumObserver(arm_dynamics(robot))
+    observer = make_observer(robot)
     q, v, tau = np.random.default_rng(0).normal(size=(3, 4000, robot.n))
     state = observer.init(ObserverSample(0.0, q[0], v[0], tau[0]))
     times = []

@@ -17,8 +17,7 @@ import numpy as np
 from figure import Figure
 
 from steelyard.control.compensation import Compensator
-from steelyard.control.guiding import GuidingComparison, TeachMode, compare_guiding
-from steelyard.control.hand_path import RectanglePath
+from steelyard.control.guiding import GuidingComparison, RectanglePath, TeachMode, compare_guiding
 from steelyard.simulation.guided import GuidedOptions, Hand
 from steelyard_papers.xu2024.guiding import (
     XU2024_MEAN_REDUCTION,

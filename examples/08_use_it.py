@@ -17,7 +17,7 @@ from steelyard import (
     simulate,
     weigh,
 )
-from steelyard.control.collision import Detector, MomentumObserver, arm_dynamics, detect, learn
+from steelyard.control.collision import detect, learn, make_observer
 from steelyard.control.compensation import Compensator
 from steelyard.simulation import Push, SimulationOptions
 
@@ -49,8 +49,8 @@ print(
 # Collisions: learn from a motion without contact what is normal today, then watch.
 push = Push(3.0, 0.3, robot.flange, np.array([0.0, 0.0, -40.0]))
 watched = simulate(robot, other, payload=part, seed=3, pushes=[push], options=options).recording
-learned = learn(MomentumObserver(arm_dynamics(model, payload)), loaded.recording, false_alarms_per_hour=1.0)
-found = detect(Detector(learned.observer, learned.thresholds), watched)
+detector = learn(make_observer(model, payload), loaded.recording, false_alarms_per_hour=1.0)
+found = detect(detector, watched)
 print("Somebody pushes the tool with 40 N from 3.0 to 3.3 s. Found:")
 for contact in found.contacts:
     print(f"    {contact.start_s:.3f} s, by {contact.joint}, which points to link '{contact.link}' or beyond")

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 
 from steelyard.control.collision import (
+    ArmDynamics,
     Detector,
-    MomentumObserver,
     ObserverSample,
-    arm_dynamics,
-    contact_wrench,
+    Thresholds,
     detect,
-    fixed_thresholds,
+    force_at_frame,
     learn,
     make_observer,
     observe,
 )
-from steelyard.control.collision.residuals import observer_samples
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -91,12 +89,12 @@ def pushed(robot, load):
 
 @pytest.fixture(scope="module")
 def learned(model, payload, free):
-    return learn(MomentumObserver(arm_dynamics(model, payload)), free)
+    return learn(make_observer(model, payload), free)
 
 
 @pytest.fixture(scope="module")
 def found(learned, pushed):
-    return detect(Detector(learned.observer, learned.thresholds), pushed.recording)
+    return detect(learned, pushed.recording)
 
 
 def test_every_push_is_found_soon_with_its_joint_direction_and_link(found, pushed):
@@ -123,8 +121,8 @@ def test_the_residual_is_the_true_external_torque(found, pushed):
 
 
 def test_step_by_step_is_the_same_as_at_once(learned, found, pushed):
-    detector = Detector(learned.observer, learned.thresholds)
-    samples = observer_samples(pushed.recording, learned.observer.arm.robot)
+    detector = learned
+    samples = found.residuals.samples
     state = detector.init(samples[0])
     ended = []
     for i, sample in enumerate(samples[1:], start=1):
@@ -136,12 +134,12 @@ def test_step_by_step_is_the_same_as_at_once(learned, found, pushed):
 
 
 def test_the_learning_motion_itself_has_no_contact(learned, free):
-    assert detect(Detector(learned.observer, learned.thresholds), free).contacts == ()
+    assert detect(learned, free).contacts == ()
     assert not learned.thresholds.level.flags.writeable
 
 
 def test_rarer_false_alarms_need_higher_thresholds(learned, model, payload, free):
-    observer = MomentumObserver(arm_dynamics(model, payload))
+    observer = make_observer(model, payload)
     seldom = learn(observer, free, false_alarms_per_hour=0.001).thresholds.level
     assert (seldom > 1.05 * learned.thresholds.level).all()
 
@@ -150,7 +148,7 @@ def test_friction_of_another_day_is_learned_from_the_free_motion(robot, model, l
     drive = robot.drive
     warm = robot.with_drive(replace(drive, coulomb=0.8 * drive.coulomb, viscous=1.3 * drive.viscous))
     free = run(warm, 5, load=load, seconds=16.0).recording
-    observer = MomentumObserver(arm_dynamics(model, payload))
+    observer = make_observer(model, payload)
     adapted = learn(observer, free)
     change = adapted.thresholds.learned.friction_change
     np.testing.assert_allclose(change[0], -0.2 * drive.coulomb, atol=0.12 * drive.coulomb.max())
@@ -161,17 +159,17 @@ def test_friction_of_another_day_is_learned_from_the_free_motion(robot, model, l
 
 
 def test_an_ignored_payload_looks_like_a_contact(model, payload, free):
-    knowing, ignorant = (MomentumObserver(arm_dynamics(model, x)) for x in (payload, None))
+    knowing, ignorant = (make_observer(model, x) for x in (payload, None))
     limit = 1.2 * np.abs(observe(knowing, free).beyond_friction).max(axis=0)
-    assert not detect(Detector(knowing, fixed_thresholds(knowing, limit)), free).contacts
-    assert detect(Detector(ignorant, fixed_thresholds(ignorant, limit)), free).contacts
+    assert not detect(Detector(knowing, Thresholds.fixed(knowing, limit)), free).contacts
+    assert detect(Detector(ignorant, Thresholds.fixed(ignorant, limit)), free).contacts
 
 
-@pytest.mark.parametrize("kind", ["direct", "energy"])
+@pytest.mark.parametrize("kind", ["inverse-dynamics", "energy"])
 def test_the_other_observers_find_the_pushes_too(model, payload, free, pushed, kind):
-    observer = make_observer(arm_dynamics(model, payload), kind)
+    observer = make_observer(model, payload, kind=kind)
     made = learn(observer, free)
-    found = detect(Detector(made.observer, made.thresholds), pushed.recording)
+    found = detect(made, pushed.recording)
     for push in PUSHES:
         assert any(push.start_s <= c.detected_s <= push.start_s + push.duration_s for c in found.contacts)
     if kind == "energy":
@@ -179,23 +177,27 @@ def test_the_other_observers_find_the_pushes_too(model, payload, free, pushed, k
         assert found.residuals.unit == "W"
 
 
+def test_the_former_name_of_the_inverse_dynamics_observer_is_understood(model):
+    assert type(make_observer(model, kind="direct")) is type(make_observer(model, kind="inverse-dynamics"))
+
+
 def test_a_rate_that_changes_makes_no_contact(learned, free):
     keep = np.ones(len(free), dtype=bool)
     keep[len(free) // 2 :: 2] = False  # half the rate from there on
     keep[::37] = False
-    thinned = detect(Detector(learned.observer, learned.thresholds), free.rows(keep))
+    thinned = detect(learned, free.rows(keep))
     assert thinned.contacts == ()
 
 
 def test_a_quicker_motion_than_the_learned_one_is_told(robot, load, learned):
     quick = run(robot, 6, load=load, speed=2.0).recording
-    doubts = detect(Detector(learned.observer, learned.thresholds), quick).doubts
+    doubts = detect(learned, quick).doubts
     assert any("thresholds reach beyond what was learned" in words for words in doubts)
 
 
 def test_a_contact_gives_its_force(found, pushed, robot):
     i = int(np.searchsorted(found.residuals.t, 3.3))
-    answer = contact_wrench(robot, found.residuals.q[i], found.residuals.residual[i], frame="hand")
+    answer = force_at_frame(robot, found.residuals.q[i], found.residuals.residual[i], frame="hand")
     np.testing.assert_allclose(answer.force_base, PUSHES[0].force_world, atol=12)
 
 
@@ -203,24 +205,24 @@ def test_a_contact_gives_its_force(found, pushed, robot):
 
 
 def test_a_learning_motion_with_a_contact_is_refused(model, payload, pushed):
-    observer = MomentumObserver(arm_dynamics(model, payload))
+    observer = make_observer(model, payload)
     with pytest.raises(InvalidRecording, match=r"not free: near t = (3|6|9)\.\d+ s the residual of \w+ is"):
         learn(observer, pushed.recording)
 
 
 def test_a_model_without_friction_is_refused_where_the_recording_has_it(robot, free, load):
     ideal = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
-    observer = MomentumObserver(arm_dynamics(ideal, load))
+    observer = make_observer(ideal, load)
     with pytest.raises(InvalidRecording, match="friction that the model does not know"):
         learn(observer, free)
-    doubts = detect(Detector(observer, fixed_thresholds(observer, 50.0)), free).doubts
+    doubts = detect(Detector(observer, Thresholds.fixed(observer, 50.0)), free).doubts
     assert any("friction that the model does not know" in words for words in doubts)
 
 
 def test_a_payload_for_another_flange_is_refused(model):
     other = InertialParameters.from_com(1.0, [0, 0, 0.1], np.eye(3) * 0.01, frame="gripper")
     with pytest.raises(InvalidRobot, match="the payload is in frame 'gripper', the flange of tiny is"):
-        arm_dynamics(model, other)
+        ArmDynamics.of(model, other)
 
 
 def test_a_model_with_unknown_parameters_is_refused(model):
@@ -228,7 +230,7 @@ def test_a_model_with_unknown_parameters_is_refused(model):
     covariance[0, 0] = np.inf
     holed = replace(model, estimate=replace(model.estimate, covariance=covariance))
     with pytest.raises(InvalidSamples, match=f"the model does not know {model.estimate.names[0]}"):
-        arm_dynamics(holed)
+        ArmDynamics.of(holed)
 
 
 def test_holes_and_time_that_goes_back_are_refused_and_repeats_ignored(learned, free):
@@ -236,7 +238,7 @@ def test_holes_and_time_that_goes_back_are_refused_and_repeats_ignored(learned, 
     keep = (free.t < 4) | (free.t > 5)
     with pytest.raises(InvalidSamples, match=r"1\.0\d+ s from t = 3\.9\d+ s to the next sample"):
         observe(observer, free.rows(keep))
-    sample = observer_samples(free, observer.arm.robot)[0]
+    sample = observe(observer, free).samples[0]
     state = observer.init(sample)
     assert observer.step(state, sample) is state
     with pytest.raises(InvalidSamples, match="forwards: start it anew after a pause"):
@@ -272,20 +274,20 @@ def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):
 def test_wishes_that_make_no_sense_are_refused(learned, free, robot):
     observer = learned.observer
     with pytest.raises(InvalidSamples, match="gain_hz and longest_gap_s must be positive"):
-        MomentumObserver(observer.arm, gain_hz=0.0)
-    with pytest.raises(UnknownName, match="no observer 'kalman'; there are momentum, direct, energy"):
-        make_observer(observer.arm, "kalman")
+        make_observer(robot, gain_hz=0.0)
+    with pytest.raises(UnknownName, match="no observer 'kalman'; there are momentum, inverse-dy"):
+        make_observer(robot, kind="kalman")
     with pytest.raises(InvalidSamples, match="false_alarms_per_hour must be positive"):
         learn(observer, free, false_alarms_per_hour=0.0)
     with pytest.raises(InvalidRecording, match="too short to learn from"):
         learn(observer, free.between(0, 2))
     with pytest.raises(InvalidSamples, match="a threshold must be positive"):
-        fixed_thresholds(observer, [1.0, -2.0, 3.0])
+        Thresholds.fixed(observer, [1.0, -2.0, 3.0])
     with pytest.raises(InvalidSamples, match="debounce_s and release_s must not be negative"):
         Detector(observer, learned.thresholds, release=0.0)
     with pytest.raises(InvalidSamples, match="3 thresholds for 1 residuals"):
-        Detector(make_observer(observer.arm, "energy"), learned.thresholds)
+        Detector(make_observer(robot, kind="energy"), learned.thresholds)
     with pytest.raises(InvalidSamples, match="external must be 3 finite numbers"):
-        contact_wrench(robot, np.zeros(3), np.zeros(2))
+        force_at_frame(robot, np.zeros(3), np.zeros(2))
     with pytest.raises(InvalidSamples, match="kind must be 'force' or 'wrench'"):
-        contact_wrench(robot, np.zeros(3), np.ones(3), kind="push")
+        force_at_frame(robot, np.zeros(3), np.ones(3), kind="push")

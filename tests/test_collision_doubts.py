@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.control.carried import flange_body
 from steelyard.control.collision import (
+    ArmDynamics,
     Detector,
-    arm_dynamics,
+    Thresholds,
     detect,
-    fixed_thresholds,
     learn,
     make_observer,
     observe,
 )
-from steelyard.control.collision.spread import ModelSpread
+from steelyard.control.collision.thresholds import TorqueUncertainty
+from steelyard.control.compensation import flange_body
 from steelyard.errors import InvalidInertia, InvalidRecording
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -69,8 +69,8 @@ def load(robot):
 
 @pytest.fixture(scope="module")
 def detector(model):
-    observer = make_observer(arm_dynamics(model))
-    return Detector(observer, fixed_thresholds(observer, 6.0))
+    observer = make_observer(model)
+    return Detector(observer, Thresholds.fixed(observer, 6.0))
 
 
 # --- what the arm carries ----------------------------------------------------------------------------------
@@ -79,11 +79,11 @@ def detector(model):
 def test_a_payload_that_says_not_to_trust_it_is_refused(model, load):
     touched = Verdict(doubts=(Doubt(DoubtKind.CONTRADICTS_MODEL, "touched"),))
     with pytest.raises(InvalidInertia, match="weighed badly: touched; weigh it again"):
-        arm_dynamics(model, replace(load, verdict=touched))
+        ArmDynamics.of(model, replace(load, verdict=touched))
     negative = InertialParameters.from_vector(-load.body.vector, load.body.frame)
     with pytest.raises(InvalidInertia, match="no body can be this payload"):
-        arm_dynamics(model, replace(load, body=negative))
-    assert arm_dynamics(model, load).robot.links[-1].mass > arm_dynamics(model).robot.links[-1].mass
+        ArmDynamics.of(model, replace(load, body=negative))
+    assert ArmDynamics.of(model, load).robot.links[-1].mass > ArmDynamics.of(model).robot.links[-1].mass
 
 
 def test_a_payload_weighed_at_rest_is_watched_with_one_of_unknown_mass_is_not(model, load):
@@ -91,14 +91,14 @@ def test_a_payload_weighed_at_rest_is_watched_with_one_of_unknown_mass_is_not(mo
     at_rest, massless = np.array(load.covariance), np.array(load.covariance)
     at_rest[range(4, 10), range(4, 10)] = np.inf
     massless[0, 0] = np.inf
-    assert arm_dynamics(model, replace(load, covariance=at_rest)).robot.links[-1].mass > 0
+    assert ArmDynamics.of(model, replace(load, covariance=at_rest)).robot.links[-1].mass > 0
     with pytest.raises(InvalidInertia, match="the payload's m were not excited"):
-        arm_dynamics(model, replace(load, covariance=massless))
+        ArmDynamics.of(model, replace(load, covariance=massless))
     with pytest.raises(InvalidInertia, match=r"the payload.s Ixx, .* were not excited"):
         flange_body(model.robot, replace(load, covariance=at_rest))
 
 
-def test_the_spread_keeps_what_is_known_of_a_payload(model, load):
+def test_the_uncertainty_keeps_what_is_known_of_a_payload(model, load):
     """The variance of the torque falls by that of the unknown numbers alone, never by that of the mass."""
     half = np.array(load.covariance)
     half[range(4, 10), range(4, 10)] = np.inf
@@ -106,7 +106,7 @@ def test_the_spread_keeps_what_is_known_of_a_payload(model, load):
     rest = np.array([[q, np.zeros(3), np.zeros(3)]])
     memory = np.array([np.zeros(3), q])
     bare, known, part = (
-        ModelSpread.of(model, x).variance(rest, memory)[0, 0]
+        TorqueUncertainty.of(ArmDynamics.of(model, x)).variance(rest, memory)[0, 0]
         for x in (None, load, replace(load, covariance=half))
     )
     np.testing.assert_allclose(part, known, rtol=1e-9)  # at rest the inertia does not count
@@ -156,8 +156,8 @@ def test_a_few_rows_are_refused_and_a_short_run_says_so(robot, detector):
 def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
     """A wrong weight is no friction, and a joint that goes one way only does not tell them apart."""
     ideal = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
-    observer = make_observer(arm_dynamics(ideal))
-    detector = Detector(observer, fixed_thresholds(observer, 50.0))
+    observer = make_observer(ideal)
+    detector = Detector(observer, Thresholds.fixed(observer, 50.0))
     q, v, _ = motion(robot, 3)
     whole = recording(robot, 3)
     assert any("friction that the model does not know" in words for words in detect(detector, whole).doubts)
@@ -182,7 +182,7 @@ def test_friction_of_the_day_is_that_of_the_drives_also_where_they_are_coupled()
     today = robot.with_drive(replace(drive, coulomb=drive.coulomb + more))
     model = identify(usual, [samples(usual, 1), samples(usual, 2)])
     free = recording(today, 3)
-    before = make_observer(arm_dynamics(model))
+    before = make_observer(model)
     learned = learn(before, free)
     np.testing.assert_allclose(learned.thresholds.learned.friction_change[0], more, atol=0.06)
     left = [np.sqrt((observe(x, free).residual[100:] ** 2).mean(axis=0)) for x in (before, learned.observer)]
@@ -194,7 +194,7 @@ def test_friction_that_coupled_drives_have_and_the_model_has_not_is_told(tiny):
     C = np.array([[30.0, 0, 0], [0, 40, 0], [0, 25, -50]])
     real = robot.with_drive(DriveModel(np.full(3, 0.1), np.full(3, 4.0), coupling=C, sign_width=0.02))
     known = robot.with_drive(replace(real.drive, coulomb=np.array([4.0, 4.0, 0.0])))
-    observer = make_observer(arm_dynamics(known))
-    doubts = detect(Detector(observer, fixed_thresholds(observer, 50.0)), recording(real, 3)).doubts
+    observer = make_observer(known)
+    doubts = detect(Detector(observer, Thresholds.fixed(observer, 50.0)), recording(real, 3)).doubts
     assert len(doubts) == 1
     assert doubts[0].startswith("wrist has about 3.8 Nm of friction that the model does not know")

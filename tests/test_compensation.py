@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.control.carried import flange_body
-from steelyard.control.compensation import Compensator, loaded_robot
+from steelyard.control.compensation import Compensator, flange_body
 from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
@@ -33,7 +32,7 @@ def test_a_payload_of_another_flange_is_refused(ur10):
     for act in (
         lambda: Compensator(ur10, foreign),
         lambda: Compensator(ur10, payload(foreign)),
-        lambda: loaded_robot(ur10, foreign),
+        lambda: ur10.with_payload(flange_body(ur10, foreign)),
         lambda: Compensator(ur10, foreign).payload_torque(q, q, q),
     ):
         with pytest.raises(
@@ -66,7 +65,7 @@ def test_a_payload_that_says_not_to_trust_it_is_refused(ur10):
     doubt = Doubt(DoubtKind.CONTRADICTS_MODEL, "the loaded torques contradict the empty arm")
     strange = replace(payload(), verdict=Verdict(doubts=(doubt,)))
     with pytest.raises(InvalidInertia, match="weighed badly: the loaded torques contradict"):
-        loaded_robot(ur10, strange)
+        ur10.with_payload(flange_body(ur10, strange))
     assert Compensator(ur10, strange.body).body == BODY
 
 
@@ -87,7 +86,7 @@ def test_the_given_model_stays_as_it_is(ur10, rng):
     before = ur10.parameters
     q = rng.normal(size=6)
     held = ur10.gravity_torque(q)
-    loaded = loaded_robot(ur10, payload())
+    loaded = ur10.with_payload(flange_body(ur10, payload()))
     Compensator(ur10, payload())
     np.testing.assert_array_equal(ur10.parameters, before)
     np.testing.assert_array_equal(ur10.gravity_torque(q), held)

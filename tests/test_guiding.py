@@ -10,12 +10,12 @@ pytest.importorskip("mujoco")
 from steelyard.control.compensation import Compensator
 from steelyard.control.guiding import (
     GuidingComparison,
+    RectanglePath,
     TeachMode,
     compare_guiding,
     guide,
     simulable_arm,
 )
-from steelyard.control.hand_path import RectanglePath, xu2024_rectangle
 from steelyard.errors import InfeasibleDesign, InvalidRobot, InvalidTrajectory, SimulationFailed, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -188,7 +188,7 @@ def test_teach_mode_eases_drives_not_joints():
 
 
 def test_the_path_is_a_closed_rectangle_at_rest_in_its_corners():
-    path = xu2024_rectangle()
+    path = RectanglePath()
     t = np.linspace(0, path.duration_s, 20_001)
     position, velocity = path.at(t)
     assert path.duration_s == pytest.approx(2 * (0.3 + 0.4) / 0.05)

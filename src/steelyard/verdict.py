@@ -31,6 +31,10 @@ class DoubtKind(StrEnum):
     POSTURES_TOO_ALIKE = "postures_too_alike"
     DRIFT_MOVES = "drift_moves"  # the zero of a wrist sensor wanders
     TOO_UNCERTAIN = "too_uncertain"  # the interval is wider than a use allows
+    UNKNOWN_FRICTION = "unknown_friction"  # drives have friction that the model does not know
+    BEYOND_LEARNED = "beyond_learned"  # a motion goes beyond the one that was learned from
+    MOSTLY_CONTACT = "mostly_contact"  # more contact than free motion
+    TOO_SHORT = "too_short"  # a recording is over before an observer has settled
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from steelyard.control.collision import (
-    ObserverSample,
-    arm_dynamics,
-    contact_wrench,
-    make_observer,
-)
-from steelyard.control.collision.dynamics import rigid_robot
-from steelyard.control.collision.tail import cluster_peaks, fit_tail
-from steelyard.control.collision.thresholds import residual_std
+from steelyard.control.collision import ArmDynamics, ObserverSample, force_at_frame, make_observer
+from steelyard.control.collision.thresholds import Tail, TorqueUncertainty
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
@@ -56,7 +49,7 @@ DRIVE = DriveModel(np.array([0.3, 0.2, 0.1]), np.array([4.0, 3.0, 2.0]), np.arra
 def test_an_identified_arm_seen_as_a_rigid_robot_needs_the_torque_of_the_model(arm, friction, coupling):
     drive = DriveModel(DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, coupling=coupling, sign_width=0.02)
     model = identified(arm, friction, drive)
-    seen = arm_dynamics(model)
+    seen = ArmDynamics.of(model)
     _, q, v, a = moving(3, 200.0, seed=5)
     a = np.zeros_like(a) if model.law.load else a  # the load of a gear is then torque less friction
     expected = model.torque(q, v, a)
@@ -72,8 +65,8 @@ def test_a_payload_on_an_identified_arm_adds_its_own_torque(arm):
     model = identified(arm, "smooth", DRIVE)
     load = InertialParameters.from_vector(LOAD.vector, arm.flange)
     _, q, v, a = moving(3, 20.0, seed=6)
-    more = rigid_robot(model).with_payload(load).inverse_dynamics(q, v, a)
-    less = rigid_robot(model).inverse_dynamics(q, v, a)
+    more = ArmDynamics.of(model, load).robot.inverse_dynamics(q, v, a)
+    less = ArmDynamics.of(model).robot.inverse_dynamics(q, v, a)
     expected = arm.payload_regressor(q, v, a) @ load.vector
     np.testing.assert_allclose(more - less, expected, rtol=1e-9, atol=1e-9)
 
@@ -86,7 +79,7 @@ def test_weight_that_regroups_into_an_offset_is_counted_once(tiny):
     first_offset = [name.startswith("B1") for name in model.basis.short_names]
     assert np.abs(model.basis.K[first_offset, :30]).max() > 5
     load = InertialParameters.from_vector(LOAD.vector, robot.flange)
-    seen = arm_dynamics(model, load)
+    seen = ArmDynamics.of(model, load)
     _, q, v, a = moving(3, 20.0, seed=5)
     expected = model.torque(q, v, a) + robot.payload_regressor(q, v, a) @ load.vector
     for i in range(0, len(q), 7):
@@ -134,8 +127,8 @@ def test_the_residual_follows_a_constant_push_with_its_own_pole_for_any_steps(ar
     push = np.array([3.0, -2.0, 1.5])
     q = np.array([0.4, -0.7, 1.1])
     tau = arm.gravity_torque(q) - push
-    for kind in ("momentum", "direct"):
-        observer = make_observer(arm_dynamics(arm), kind, gain_hz=3.0)
+    for kind in ("momentum", "inverse-dynamics"):
+        observer = make_observer(arm, kind=kind, gain_hz=3.0)
         for seed in (1, 2):
             t = np.cumsum(np.random.default_rng(seed).uniform(0.001, 0.05, 40))
             state = observer.init(ObserverSample(t[0], q, np.zeros(3), tau))
@@ -145,13 +138,13 @@ def test_the_residual_follows_a_constant_push_with_its_own_pole_for_any_steps(ar
             np.testing.assert_allclose(state.residual, reached * push, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["momentum", "direct", "energy"])
+@pytest.mark.parametrize("kind", ["momentum", "inverse-dynamics", "energy"])
 def test_a_moving_arm_shows_the_push_and_nothing_else(arm, kind):
     robot = arm.with_drive(DriveModel(DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, sign_width=0.05))
     t, q, v, a = moving(3, 2000.0, seconds=3.0)
     push = np.array([5.0, -4.0, 3.0]) * (t > 1.5)[:, None]
     tau = robot.torque(q, v, a) - push
-    observer = make_observer(arm_dynamics(robot), kind, gain_hz=5.0)
+    observer = make_observer(robot, kind=kind, gain_hz=5.0)
     state = observer.init(ObserverSample(t[0], q[0], v[0], tau[0]))
     filtered = np.zeros(3 if kind != "energy" else 1)
     kept = np.exp(-2 * np.pi * 5.0 / 2000.0)
@@ -165,7 +158,7 @@ def test_a_moving_arm_shows_the_push_and_nothing_else(arm, kind):
 
 def test_no_friction_at_rest_is_taken_for_a_contact_but_more_than_it_is(arm):
     robot = arm.with_drive(DRIVE)
-    observer = make_observer(arm_dynamics(robot), gain_hz=5.0)
+    observer = make_observer(robot, gain_hz=5.0)
     q = np.array([0.4, -0.7, 1.1])
     for share in (-0.99, -0.3, 0.6, 0.99, 1.5):
         tau = arm.gravity_torque(q) + share * DRIVE.coulomb
@@ -181,7 +174,7 @@ def test_no_friction_at_rest_is_taken_for_a_contact_but_more_than_it_is(arm):
 
 
 def test_friction_is_known_again_once_the_joint_slides(arm):
-    observer = make_observer(arm_dynamics(arm.with_drive(DRIVE)), gain_hz=5.0)
+    observer = make_observer(arm.with_drive(DRIVE), gain_hz=5.0)
     t, q, v, a = moving(3, 500.0)
     tau = observer.arm.robot.torque(q, v, a)
     state = observer.init(ObserverSample(t[0], q[0], v[0], tau[0]))
@@ -201,11 +194,11 @@ def test_a_force_is_recovered_from_its_joint_torques_and_no_joint_beyond_feels_i
     force, torque = rng.normal(0, 30, (2, 3))
     at_link4 = robot.frame_jacobian(q, "link4")[:3].T @ force
     assert not at_link4[4:].any()
-    found = contact_wrench(robot, q, at_link4, frame="link4")
+    found = force_at_frame(robot, q, at_link4, frame="link4")
     np.testing.assert_allclose(found.force_base, force, rtol=1e-8)
     np.testing.assert_allclose(found.unexplained, 0, atol=1e-8)
     external = robot.frame_jacobian(q).T @ np.concatenate([force, torque])
-    whole = contact_wrench(robot, q, external, kind="wrench", torque_std=0.5)
+    whole = force_at_frame(robot, q, external, kind="wrench", torque_std=0.5)
     np.testing.assert_allclose([*whole.force_base, *whole.torque_base], [*force, *torque], rtol=1e-7)
     assert np.isfinite(whole.std).all()
     assert "tells the whole wrench" in whole.status
@@ -219,7 +212,7 @@ def test_a_stretched_arm_does_not_tell_the_force_along_itself():
     q = np.zeros(7)
     q[0] = 0.4
     force = np.array([3.0, -5.0, 20.0])
-    found = contact_wrench(robot, q, robot.frame_jacobian(q)[:3].T @ force)
+    found = force_at_frame(robot, q, robot.frame_jacobian(q)[:3].T @ force)
     assert "does not tell force along" in found.status
     assert np.isinf(found.std[2])
     assert abs(found.force_base[2]) < 1e-6
@@ -236,29 +229,32 @@ def test_half_a_minute_of_filtered_noise_tells_the_level_that_is_crossed_once_an
         return np.arange(len(white)) / 100, np.abs(lfilter([0.27], [1, -0.73], white))
 
     t, z = signal(36000)
-    peaks = np.sort(cluster_peaks(z, t, np.quantile(z, 0.99), 0.13)[0])
+    over = np.flatnonzero(z > np.quantile(z, 0.99))
+    clusters = np.split(over, np.flatnonzero(np.diff(t[over]) > 0.13) + 1)
+    peaks = np.sort([z[cluster].max() for cluster in clusters])
     for wanted in (1.0, 30.0):
         true = peaks[-int(10 * wanted)]  # crossed so often in ten hours
-        ratio = [fit_tail(z, t, 0.13).level(wanted) / true for t, z in (signal(30) for _ in range(10))]
+        ratio = [Tail.of(z, t, 0.13).level(wanted) / true for t, z in (signal(30) for _ in range(10))]
         assert min(ratio) > 0.85
         assert 0.95 < np.median(ratio) < 1.3
         assert max(ratio) < 1.5
 
 
-def test_the_spread_grows_with_speed_and_with_the_doubt_about_friction(arm):
+def test_the_uncertainty_grows_with_speed_and_with_the_change_of_friction(arm):
     model = identified(arm, "smooth", DRIVE)
-    observer = make_observer(arm_dynamics(model))
+    observer = make_observer(model)
     q = np.array([[0.3, -0.5, 0.8]])
+    given = TorqueUncertainty.of(observer.arm)
     slow, fast = (
-        residual_std(
+        given.residual_std(
             observer, np.stack([q, s * np.ones((1, 3)), 5 * s * np.ones((1, 3))], 1), np.zeros((2, 3))
         )
         for s in (0.1, 3.0)
     )
     assert (fast[0, 0] > slow[0, 0]).all()
     np.testing.assert_array_equal(fast[0, 0], fast[0, 1])
-    doubtful = observer.arm.spread.with_friction_doubt(np.array([[0.5, 0.4, 0.3], [0.2] * 3, [0.1] * 3]))
+    changed = TorqueUncertainty.of(observer.arm, np.array([[0.5, 0.4, 0.3], [0.2] * 3, [0.1] * 3]))
     motion = np.stack([q, np.full((1, 3), 2.0), np.zeros((1, 3))], 1)
-    plain, wide = doubtful.variance(motion, np.zeros((2, 3)))[0]
+    plain, wide = changed.variance(motion, np.zeros((2, 3)))[0]
     expected = np.array([0.5, 0.4, 0.3]) ** 2 + (0.2 * 2.0) ** 2 + 0.1**2
     np.testing.assert_allclose(wide - plain, expected, rtol=1e-6)

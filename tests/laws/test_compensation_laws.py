@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.control.compensation import Compensator, loaded_robot
+from steelyard.control.compensation import Compensator, flange_body
 from steelyard.identification import friction_law, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -89,7 +89,7 @@ def test_a_payload_adds_its_own_inverse_dynamics(models, name):
     model = models[name]
     q, v, a = motion(model.robot, 6)
     load = body()
-    with_links = loaded_robot(model.robot, load)
+    with_links = model.robot.with_payload(flange_body(model.robot, load))
     difference = with_links.inverse_dynamics(q, v, a) - model.robot.inverse_dynamics(q, v, a)
     more = Compensator(model, load).batch(q, v, a).total - model.torque(q, v, a)
     np.testing.assert_allclose(more, difference, atol=1e-8)
@@ -163,13 +163,14 @@ def test_weight_on_a_joint_that_slides_is_gravity_though_it_is_constant(tiny, rn
     model = identify(robot, Samples(q, v, a, tau, 100.0, robot.joint_names, "measured"))
     load = body(robot.flange)
     compensator = Compensator(model, load)
-    held = loaded_robot(robot, load).gravity_torque(q)
+    loaded = robot.with_payload(flange_body(robot, load))
+    held = loaded.gravity_torque(q)
     assert np.abs(held[:, 0]).min() > 50
     np.testing.assert_allclose(compensator.gravity(q), held + np.array([offset[0], 0, 0]), atol=1e-3)
     parts = compensator.batch(q, v, a)
     np.testing.assert_allclose(parts.gravity, compensator.gravity(q), atol=1e-9)
     np.testing.assert_allclose(parts.offset, np.tile([0, *offset[1:]], (len(q), 1)), atol=1e-3)
-    np.testing.assert_allclose(parts.total, loaded_robot(robot, load).torque(q, v, a), atol=1e-3)
+    np.testing.assert_allclose(parts.total, loaded.torque(q, v, a), atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["power", "load", "coupled"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.control.collision import Detector, MomentumObserver, arm_dynamics, detect, learn
+from steelyard.control.collision import detect, learn, make_observer
 from steelyard.errors import InvalidRecording
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
@@ -36,13 +36,12 @@ def drive(contact):
 def observer(contact, drive):
     samples = prepare(contact("unloaded/ur-20_02_19_14harm50sec"), Preparation(cutoff_hz=10.0), drive=drive)
     model = identify(load_robot("ur10e"), samples, friction="presliding-load")
-    return MomentumObserver(arm_dynamics(model))
+    return make_observer(model)
 
 
 @pytest.fixture(scope="module")
 def found(contact, drive, observer):
-    learned = learn(observer, contact("contact/collision_free"), drive=drive)
-    detector = Detector(learned.observer, learned.thresholds)
+    detector = learn(observer, contact("contact/collision_free"), drive=drive)
     return lambda name: detect(detector, contact(name), drive=drive)
 
 
@@ -79,8 +78,6 @@ def test_a_learning_motion_with_contacts_is_refused(contact, drive, observer, na
 def test_the_second_half_of_a_free_motion_has_no_contact(contact, drive, observer):
     recording = contact("unloaded/ur-20_02_12-40sec_12harm")
     half_s = recording.duration_s / 2
-    learned = learn(observer, recording.between(0, half_s), drive=drive)
-    watched = detect(
-        Detector(learned.observer, learned.thresholds), recording.between(half_s, 2 * half_s), drive=drive
-    )
+    detector = learn(observer, recording.between(0, half_s), drive=drive)
+    watched = detect(detector, recording.between(half_s, 2 * half_s), drive=drive)
     assert watched.contacts == ()

@@ -41,7 +41,7 @@ def command(
         float | None,
         typer.Option(help="Without --learn: for all joints [Nm], 6 by default; energy: [W], no default."),
     ] = None,
-    observer: Annotated[str, typer.Option(help="momentum, direct or energy.")] = "momentum",
+    observer: Annotated[str, typer.Option(help="momentum, inverse-dynamics or energy.")] = "momentum",
     bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
     picture: Annotated[
         Path | None, typer.Option(callback=in_a_folder, help="Where the picture goes (.png).")
@@ -55,7 +55,7 @@ def command(
 
     Exit code 1 when the thresholds or the model do not fit the recording.
     """
-    from steelyard.control.collision import arm_dynamics, detect, make_observer
+    from steelyard.control.collision import detect, make_observer
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
 
@@ -64,7 +64,7 @@ def command(
     arm = DynamicModel.load(model)
     load = None if payload is None else Payload.load(payload)
     kind = cast("ObserverKind", observer)
-    watcher = make_observer(arm_dynamics(arm, load), kind, gain_hz=bandwidth)
+    watcher = make_observer(arm, load, kind=kind, gain_hz=bandwidth)
     if learn is None and threshold is None and watcher.unit != _FIXED_UNIT:
         raise InvalidSamples(
             f"the {observer} observer judges {watcher.unit}, for which there is no usual limit: give"
@@ -88,20 +88,19 @@ def command(
         _speak(found, detector, picture)
         if report is not None:
             print(f"report: {report}")
-    if found.doubts:
+    if not found.verdict.ok:
         raise typer.Exit(1)
 
 
 def _detector(
     watcher: Observer, free: Recording | None, drive: DriveModel | None, false_alarms: float, threshold: float
 ) -> Detector:
-    from steelyard.control.collision import Detector, fixed_thresholds
-    from steelyard.control.collision import learn as learn_thresholds
+    from steelyard.control.collision import Detector, Thresholds
+    from steelyard.control.collision import learn as learned_detector
 
     if free is None:
-        return Detector(watcher, fixed_thresholds(watcher, threshold))
-    learned = learn_thresholds(watcher, free, drive=drive, false_alarms_per_hour=false_alarms)
-    return Detector(learned.observer, learned.thresholds)
+        return Detector(watcher, Thresholds.fixed(watcher, threshold))
+    return learned_detector(watcher, free, drive=drive, false_alarms_per_hour=false_alarms)
 
 
 def _speak(found: Detections, detector: Detector, picture: Path | None) -> None:
@@ -140,6 +139,7 @@ def _facts(found: Detections, detector: Detector, picture: Path | None) -> dict[
         "friction_change": None if learned is None else learned.friction_change,
         "false_alarms_per_hour": None if learned is None else learned.false_alarms_per_hour,
         "doubts": list(found.doubts),
+        "verdict": found.verdict.to_dict(),
         "status": found.status,
         "picture": None if picture is None else str(picture),
     }

@@ -59,8 +59,7 @@ def command(
 
     Prints mean and variance of the hand's force for each axis. Exit code 1 when compensation does not help.
     """
-    from steelyard.control.guiding import TeachMode, compare_guiding
-    from steelyard.control.hand_path import RectanglePath
+    from steelyard.control.guiding import RectanglePath, TeachMode, compare_guiding
     from steelyard.payload import Payload
     from steelyard.simulation.guided import GuidedOptions, Hand
 

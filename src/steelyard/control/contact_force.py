@@ -88,7 +88,7 @@ class ContactForce:
         return np.asarray(np.linalg.norm(self.external[:, 3:], axis=1))
 
 
-class ZeroState(NamedTuple):
+class _ZeroState(NamedTuple):
     """Where the second zero stands.
 
     Attributes:
@@ -128,11 +128,11 @@ class ZeroKeeper:
         if self.rest_rows < 1:
             raise InvalidSamples(f"a zero needs at least one row at rest, got {self.rest_rows}")
 
-    def init(self) -> ZeroState:
+    def init(self) -> _ZeroState:
         """The state before the first sample."""
-        return ZeroState(np.zeros(6), np.zeros(6), 0, 0)
+        return _ZeroState(np.zeros(6), np.zeros(6), 0, 0)
 
-    def step(self, state: ZeroState, external: Array, speed: float) -> ZeroState:
+    def step(self, state: _ZeroState, external: Array, speed: float) -> _ZeroState:
         """The next state; its offset is to be taken off this sample.
 
         Args:
@@ -147,11 +147,11 @@ class ZeroKeeper:
             and np.linalg.norm(external[3:]) < self.largest_torque
         )
         if speed > self.speed or not small:
-            return ZeroState(state.offset, np.zeros(6), 0, state.found)
+            return _ZeroState(state.offset, np.zeros(6), 0, state.found)
         total, count = state.total + external, state.rows + 1
         if count < self.rest_rows:
-            return ZeroState(state.offset, total, count, state.found)
-        return ZeroState(total / count, total, count, state.found + (count == self.rest_rows))
+            return _ZeroState(state.offset, total, count, state.found)
+        return _ZeroState(total / count, total, count, state.found + (count == self.rest_rows))
 
 
 def contact_force(

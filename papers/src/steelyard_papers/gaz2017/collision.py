@@ -13,10 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Array
-from steelyard.control.collision.detection import Detections, Detector, detect
-from steelyard.control.collision.dynamics import arm_dynamics
-from steelyard.control.collision.observer import MomentumObserver
-from steelyard.control.collision.thresholds import fixed_thresholds
+from steelyard.control.collision import Detections, Detector, Thresholds, detect, make_observer
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -95,8 +92,8 @@ def figure_six(seed: int = 0) -> FigureSix:
     watched = _watched(robot, seed)
     answers = []
     for load in (None, payload):
-        observer = MomentumObserver(arm_dynamics(model, load))
-        answers.append(detect(Detector(observer, fixed_thresholds(observer, LIMIT_NM)), watched.recording))
+        observer = make_observer(model, load)
+        answers.append(detect(Detector(observer, Thresholds.fixed(observer, LIMIT_NM)), watched.recording))
     t = watched.truth.t
     touched = np.zeros(len(t), dtype=bool)
     for start in CONTACTS_S:

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.control.collision import Detections, Detector, MomentumObserver, arm_dynamics, detect
-from steelyard.control.collision.dynamics import ArmDynamics
-from steelyard.control.collision.thresholds import fixed_thresholds
+from steelyard.control.collision import Detections, Detector, Thresholds, detect, make_observer
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
@@ -125,9 +123,9 @@ def three_contacts(sensors: Sensors) -> Contacts:
     """
     six = figure_six()
     few = static_answer(six.truth, sensors, seed=6, few=True)
-    empty = arm_dynamics(six.model)
-    loaded = empty.robot.with_payload(without_inertia(few.paper))
-    rigid = _GravityKnows(empty.robot, empty.rigid.rotor, loaded)
-    observer = MomentumObserver(ArmDynamics(rigid, empty.friction, empty.spread))
-    thresholds = fixed_thresholds(observer, LIMIT_NM)
+    observer = make_observer(six.model)
+    empty = observer.arm.robot
+    rigid = _GravityKnows(empty, observer.arm.rigid.rotor, empty.with_payload(without_inertia(few.paper)))
+    observer = replace(observer, arm=replace(observer.arm, rigid=rigid))
+    thresholds = Thresholds.fixed(observer, LIMIT_NM)
     return Contacts(six, few, detect(Detector(observer, thresholds), replace(six.recording)))

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.control.guiding import GuidingComparison, TeachMode, compare_guiding
-from steelyard.control.hand_path import RectanglePath
+from steelyard.control.guiding import GuidingComparison, RectanglePath, TeachMode, compare_guiding
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -87,7 +86,7 @@ def reproduce_xu2024_guiding(
 
     Args:
         seed: of all noise
-        path: of the hand; `xu2024_rectangle()` by default
+        path: of the hand; `RectanglePath()` by default
         hand: that drags; `Hand()` by default
         teach: what the drives do; `TeachMode()` by default
         progress: called with the share that is done

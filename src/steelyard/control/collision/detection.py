@@ -4,26 +4,31 @@ A contact begins when a residual, less the friction that nobody can know, stays 
 `debounce_s`, and ends when all of them stay below `release` of theirs for `release_s`. A contact on link i
 bends no joint beyond i, so the last joint with a residual beyond its threshold names the most proximal link
 that explains it; the contact may sit further out, where it does not turn the next joints.
+
+A motion without contact shows the friction of the day, and the tail of what is left of the residuals, in
+standard deviations of the model's torque, says which level is crossed as rarely as requested (`learn`). So
+that the level does not profit from its own correction, each half of the motion is judged with the friction
+that the other half showed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.arrays import Array
-from steelyard.control.collision.learning import missing_friction
+from steelyard.arrays import Array, Mask
 from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
 from steelyard.control.collision.residuals import Residuals, observe
-from steelyard.control.collision.thresholds import Thresholds, residual_std
-from steelyard.errors import InvalidSamples
+from steelyard.control.collision.thresholds import LearnedFrom, Tail, Thresholds, TorqueUncertainty
+from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
+_SHORTEST_S = 5.0  # of a motion to learn from
 _ROUNDING_S = 1e-6  # of a clock
 _AFTERWARDS_S = 0.5  # in which an arm swings after a contact
 _MOSTLY_FREE = 0.5  # share of a recording beyond which contacts are rather errors
@@ -112,12 +117,8 @@ class Detector:
         Args:
             sample: the first one
         """
-        state = self.observer.init(sample)
-        return self._free(state, self._std(state, sample))
-
-    def _free(self, seen: ObserverState, std: Array) -> DetectorState:
-        never = np.full(len(self.observer.names), np.nan)
-        return DetectorState(seen, self.thresholds.at(std), never, -np.inf, None, None)
+        seen = self.observer.init(sample)
+        return self._free(seen, self._threshold(seen, sample))
 
     def step(self, state: DetectorState, sample: ObserverSample) -> DetectorState:
         """The next state.
@@ -127,17 +128,14 @@ class Detector:
             sample: the next one
         """
         seen = self.observer.step(state.observer, sample)
-        return self.judge(state, seen, self._std(seen, sample))
+        return self._judged(state, seen, self._threshold(seen, sample))
 
-    def judge(self, state: DetectorState, seen: ObserverState, std: Array) -> DetectorState:
-        """The next state from what the observer has seen.
+    def _free(self, seen: ObserverState, threshold: Array) -> DetectorState:
+        never = np.full(len(self.observer.names), np.nan)
+        return DetectorState(seen, threshold, never, -np.inf, None, None)
 
-        Args:
-            state: as `init` or `step` gave it
-            seen: the next state of the observer
-            std: of its residuals that an uncertain model makes, (2, m)
-        """
-        threshold = self.thresholds.at(std)
+    def _judged(self, state: DetectorState, seen: ObserverState, threshold: Array) -> DetectorState:
+        """The next state from what the observer has seen, with the threshold there, (m,)."""
         ratio = seen.beyond_friction / threshold
         size = np.abs(ratio)
         since = np.where(size > 1, np.fmin(state.over_since, seen.t), np.nan)
@@ -150,9 +148,9 @@ class Detector:
             contact = self._grown(contact, seen, ratio, since, sure, last)
         return DetectorState(seen, threshold, since, last, contact, ended)
 
-    def _std(self, state: ObserverState, sample: ObserverSample) -> Array:
-        motion = np.array([sample.q, state.v, state.a], dtype=float)[None]
-        return np.asarray(residual_std(self.observer, motion, state.memory)[0])
+    def _threshold(self, seen: ObserverState, sample: ObserverSample) -> Array:
+        motion = np.array([sample.q, seen.v, seen.a], dtype=float)[None]
+        return np.asarray(self.thresholds.at(self.observer, motion, seen.memory)[0])
 
     def _grown(
         self,
@@ -160,7 +158,7 @@ class Detector:
         seen: ObserverState,
         ratio: Array,
         since: Array,
-        sure: NDArray[np.bool_],
+        sure: Mask,
         last_over_s: float,
     ) -> Contact:
         """The contact with this sample in it; a new one when there was none."""
@@ -183,6 +181,58 @@ class Detector:
         return robot.link_names[last[-1]] if last else None
 
 
+def learn(
+    observer: Observer,
+    recording: Recording,
+    *,
+    drive: DriveModel | None = None,
+    false_alarms_per_hour: float = 1.0,
+    adapt_friction: bool = True,
+) -> Detector:
+    """A detector with thresholds and the friction of the day, from a motion without contact.
+
+    A motion that holds a contact is refused: its largest residual does not belong to the tail of the others.
+
+    Args:
+        observer: of the arm with what it carries in that motion
+        recording: of a motion like the ones to watch
+        drive: that makes torques of motor currents; needed where only currents were recorded
+        false_alarms_per_hour: of all residuals together, [1/h]
+        adapt_friction: whether friction and offset are corrected, too
+    """
+    if not 0 < false_alarms_per_hour < np.inf:
+        raise InvalidSamples(f"false_alarms_per_hour must be positive, got {false_alarms_per_hour}")
+    if recording.duration_s < _SHORTEST_S:
+        raise InvalidRecording(
+            f"{recording.duration_s:.1f} s are too short to learn from; record at least {_SHORTEST_S:g} s"
+        )
+    free = observe(observer, recording, drive=drive)
+    momentum = observer.of_momentum
+    seen = free if momentum is observer else Residuals.of(momentum, free.samples)
+    if words := seen.missing_friction:
+        raise InvalidRecording(words)
+    change, parts = np.zeros((3, observer.arm.n)), [free]
+    if adapt_friction:
+        first = seen.t < seen.t[-1] / 2
+        change, *halves = seen.friction_changes(np.ones_like(first), ~first, first)
+        parts = [Residuals.of(_adapted(observer, half), free.samples) for half in halves]
+    watching = _adapted(observer, change)
+    uncertainty = TorqueUncertainty.of(watching.arm, change)
+    tails = _tails(watching, uncertainty, free, parts)
+    m = len(observer.names)
+    level = np.array([tail.level(false_alarms_per_hour / m) for tail in tails]).reshape(2, m)
+    learned = LearnedFrom(
+        float(free.t[-1]),
+        false_alarms_per_hour,
+        uncertainty,
+        tails,
+        np.abs(free.v).max(axis=0),
+        np.abs(free.a).max(axis=0),
+        change,
+    )
+    return Detector(watching, Thresholds(level, _status(watching, learned), learned))
+
+
 @dataclass(frozen=True, eq=False)
 class Detections:
     """The contacts of a recording.
@@ -191,15 +241,23 @@ class Detections:
         contacts: in the order of time
         residuals: row by row
         threshold: row by row, (N, m)
-        doubts: what stands against trusting them, a sentence each
-        status: how many, and of which thresholds, a sentence
+        verdict: how many, of which thresholds, and what speaks against them
     """
 
     contacts: tuple[Contact, ...]
     residuals: Residuals
     threshold: Array
-    doubts: tuple[str, ...]
-    status: str
+    verdict: Verdict
+
+    @property
+    def status(self) -> str:
+        """How many, and of which thresholds, a sentence."""
+        return self.verdict.summary
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against them, in words."""
+        return tuple(doubt.words for doubt in self.verdict.doubts)
 
 
 def detect(detector: Detector, recording: Recording, *, drive: DriveModel | None = None) -> Detections:
@@ -213,44 +271,85 @@ def detect(detector: Detector, recording: Recording, *, drive: DriveModel | None
     observer = detector.observer
     residuals = observe(observer, recording, drive=drive)
     motion = np.stack([residuals.q, residuals.v, residuals.a], axis=1)
-    std = residual_std(observer, motion, observer.arm.friction.init(residuals.q[0], residuals.v[0]))
-    states = [detector._free(residuals.states[0], std[0])]
-    for seen, deviation in zip(residuals.states[1:], std[1:], strict=True):
-        states.append(detector.judge(states[-1], seen, deviation))
+    memory = observer.arm.friction.init(residuals.q[0], residuals.v[0])
+    threshold = detector.thresholds.at(observer, motion, memory)
+    states = [detector._free(residuals.states[0], threshold[0])]
+    for seen, limit in zip(residuals.states[1:], threshold[1:], strict=True):
+        states.append(detector._judged(states[-1], seen, limit))
     contacts = [state.ended for state in states if state.ended is not None]
     if states[-1].contact is not None:
         contacts.append(states[-1].contact)
-    threshold = np.array([state.threshold for state in states])
-    doubts = _doubts(detector, contacts, residuals)
     count = f"{len(contacts)} contact{'' if len(contacts) == 1 else 's'}"
-    status = f"{count} in {residuals.t[-1]:.1f} s; thresholds {detector.thresholds.status}"
-    return Detections(tuple(contacts), residuals, threshold, doubts, status)
+    summary = f"{count} in {residuals.t[-1]:.1f} s; thresholds {detector.thresholds.status}"
+    verdict = Verdict(summary, tuple(_doubts(detector, contacts, residuals)))
+    return Detections(tuple(contacts), residuals, threshold, verdict)
 
 
-def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residuals) -> tuple[str, ...]:
-    """What stands against trusting the contacts, a sentence each."""
-    observer = detector.observer
-    doubts = list(detector.thresholds.doubts(residuals, _away_from(contacts, residuals.t)))
-    if words := missing_friction(observer, residuals):
-        doubts.append(words)
-    lasts = float(residuals.t[-1] - residuals.t[0])
-    if lasts < observer.settling_s:
-        doubts.append(
-            f"the recording lasts {lasts:.2g} s, the observer needs {observer.settling_s:.2g} s to see a"
-            " contact whole: record longer"
+def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residuals) -> Iterator[Doubt]:
+    """What speaks against the contacts."""
+    for words in detector.thresholds.beyond_learned(residuals, _away_from(contacts, residuals.t)):
+        yield Doubt(DoubtKind.BEYOND_LEARNED, words)
+    if missing := residuals.missing_friction:
+        yield Doubt(DoubtKind.UNKNOWN_FRICTION, missing)
+    lasts, settling_s = float(residuals.t[-1] - residuals.t[0]), detector.observer.settling_s
+    if lasts < settling_s:
+        yield Doubt(
+            DoubtKind.TOO_SHORT,
+            f"the recording lasts {lasts:.2g} s, the observer needs {settling_s:.2g} s to see a contact"
+            " whole: record longer",
         )
     share = sum(contact.end_s - contact.start_s for contact in contacts) / lasts
     if share > _MOSTLY_FREE:
-        doubts.append(
+        yield Doubt(
+            DoubtKind.MOSTLY_CONTACT,
             f"{100 * share:.0f} % of the recording would be contact: rather the arm carries what the model"
-            " does not know, or model or payload are another arm's, or torques have another sign or unit"
+            " does not know, or model or payload are another arm's, or torques have another sign or unit",
         )
-    return tuple(doubts)
 
 
-def _away_from(contacts: Sequence[Contact], t: Array) -> NDArray[np.bool_]:
+def _away_from(contacts: Sequence[Contact], t: Array) -> Mask:
     """Which times lie away from contacts, (N,)."""
     free = np.ones(len(t), dtype=bool)
     for contact in contacts:
         free &= (t < contact.start_s - _AFTERWARDS_S) | (t > contact.end_s + _AFTERWARDS_S)
     return free
+
+
+def _adapted(observer: Observer, change: Array) -> Observer:
+    return replace(observer, arm=observer.arm.with_friction_change(change))
+
+
+def _tails(
+    observer: Observer, uncertainty: TorqueUncertainty, free: Residuals, parts: list[Residuals]
+) -> tuple[Tail, ...]:
+    """The tails of the residuals over their deviations; refuses a motion that is not free."""
+    motion = np.stack([free.q, free.v, free.a], axis=1)
+    memory = observer.arm.friction.init(free.q[0], free.v[0])
+    std = uncertainty.residual_std(observer, motion, memory)
+    first = (free.t < free.t[-1] / 2)[:, None]
+    beyond = np.where(first, parts[0].beyond_friction, parts[-1].beyond_friction)
+    settled = free.settled
+    z, t = np.abs(beyond[:, None] / std)[settled].reshape(settled.sum(), -1), free.t[settled]
+    tails = tuple(Tail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
+    for j, tail in enumerate(tails):
+        if foreign := tail.foreign_peak(z[:, j], t):
+            raise InvalidRecording(
+                f"the learning motion is not free: near t = {foreign[0]:.2f} s the residual of"
+                f" {free.names[j % len(free.names)]} is {foreign[1]:.1f} times its standard deviation, which"
+                " does not belong to the others (a contact, a jolt, a hard stop); cut that part off or record"
+                " a free motion"
+            )
+    return tails
+
+
+def _status(observer: Observer, learned: LearnedFrom) -> str:
+    reach = 3600.0 / learned.false_alarms_per_hour / max(learned.duration_s, 1e-9)
+    words = (
+        f"learned from {learned.duration_s:.0f} s of free motion for a rate of"
+        f" {learned.false_alarms_per_hour:g} false alarms an hour (a tail continued {reach:.0f} times beyond"
+        " what was seen)"
+    )
+    still = [name for name, tail in zip(observer.names, learned.tails, strict=False) if tail.peaks == 0]
+    if still:
+        words += f"; {', '.join(still)} hardly showed a residual: threshold from the model alone"
+    return words

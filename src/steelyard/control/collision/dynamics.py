@@ -1,4 +1,4 @@
-"""What an observer needs to know of an arm: links and rotors as a rigid arm, and its friction.
+"""An arm as observers of contacts see it: links and rotors, friction, and forces at its frames.
 
 An identified arm knows base parameters pi = K phi only. Torques depend on phi through pi alone, so any phi
 with K phi = pi moves like the arm (its links need not be real bodies):
@@ -11,16 +11,23 @@ too, not that of pi. A payload adds to the last link.
 
 Friction is that of the identified law, or of the robot's own drives. Where it grows with the torque that a
 gear carries, it takes that from the measured torque, contact included.
+
+A force F and a torque N at the origin of a frame turn the joints by tau = J' (F, N). Only the joints between
+the base and that frame feel it, so the others must show nothing. What J' cannot tell apart (a force through
+an axis, more unknowns than joints) is left out of the answer, which is the smallest one that explains the
+torques, and named in a sentence.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from steelyard.control.carried import flange_body
-from steelyard.control.collision.spread import ModelSpread
+from steelyard.arrays import Array
+from steelyard.control.compensation import flange_body
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.identification.problem import kinds
@@ -30,6 +37,8 @@ from steelyard.robot import RobotModel
 from steelyard.robot.drive import JointFriction
 from steelyard.robot.momentum import MomentumDynamics
 
+_SMALLEST_ARM = 0.05  # [m], and for torques [1]: joints that turn a direction with less cannot tell it
+_UNKNOWN_SHARE = 1e-6
 _LITTLE_MASS = 0.1  # [kg]
 _UNCERTAIN_SHARE = 0.1  # standard deviation of Fl beyond which the gear's load is not used
 
@@ -41,12 +50,34 @@ class ArmDynamics:
     Attributes:
         rigid: links, payload and rotors
         friction: of the drives
-        spread: how uncertain its torque is; None for a robot whose numbers are given
+        model: of the empty arm; None where links and drives are given
+        payload: as it was given, in the flange frame
     """
 
     rigid: MomentumDynamics
     friction: JointFriction
-    spread: ModelSpread | None
+    model: DynamicModel | None = None
+    payload: Payload | InertialParameters | None = None
+
+    @classmethod
+    def of(
+        cls, model: DynamicModel | RobotModel, payload: Payload | InertialParameters | None = None
+    ) -> ArmDynamics:
+        """The arm of a model with a payload.
+
+        Args:
+            model: an identified arm, or a robot whose links and drives are known
+            payload: in the flange frame; none by default
+        """
+        robot = model if isinstance(model, RobotModel) else _rigid_robot(model)
+        offset = robot.drive.offset
+        if payload is not None:
+            robot = robot.with_payload(flange_body(robot, payload, inertia_needed=False))
+        U = robot.drive.transmission.matrix
+        rigid = MomentumDynamics(robot, U.T @ (robot.drive.rotor_inertia[:, None] * U))
+        if isinstance(model, RobotModel):
+            return cls(rigid, robot.drive.joint_friction, None, payload)
+        return cls(rigid, replace(_with_sure_shares(model), offset=offset), model, payload)
 
     @property
     def robot(self) -> RobotModel:
@@ -58,40 +89,29 @@ class ArmDynamics:
         """Number of joints."""
         return self.rigid.robot.n
 
+    def with_friction_change(self, change: Array) -> ArmDynamics:
+        """The same arm with other friction.
 
-def arm_dynamics(
-    model: DynamicModel | RobotModel, payload: Payload | InertialParameters | None = None
-) -> ArmDynamics:
-    """The arm of a model with a payload.
-
-    Args:
-        model: an identified arm, or a robot whose links and drives are known
-        payload: in the flange frame; none by default
-    """
-    robot = model if isinstance(model, RobotModel) else rigid_robot(model)
-    offset = robot.drive.offset
-    if payload is not None:
-        robot = robot.with_payload(flange_body(robot, payload, inertia_needed=False))
-    U = robot.drive.transmission.matrix
-    rigid = MomentumDynamics(robot, U.T @ (robot.drive.rotor_inertia[:, None] * U))
-    if isinstance(model, RobotModel):
-        return ArmDynamics(rigid, robot.drive.joint_friction, None)
-    friction = replace(_with_sure_shares(model), offset=offset)
-    return ArmDynamics(rigid, friction, ModelSpread.of(model, payload))
+        Args:
+            change: of Fc, Fv and B of the drives, (3, n)
+        """
+        coefficients = self.friction.coefficients.copy()
+        coefficients[:2] += change[:2]
+        offset = self.friction.offset + change[2]
+        return replace(self, friction=replace(self.friction, coefficients=coefficients, offset=offset))
 
 
-def rigid_robot(model: DynamicModel) -> RobotModel:
-    """A robot that moves as the identified one does, its drives without friction; links need not be real.
-
-    Args:
-        model: the identified arm
-    """
-    robot, basis = model.robot, model.basis
-    n = robot.n
-    p = len(basis)
-    pi = model.estimate.value[:p]
-    if not np.isfinite(pi).all():
-        raise InvalidSamples("the model holds parameters that are not finite; identify it anew")
+def _rigid_robot(model: DynamicModel) -> RobotModel:
+    """A robot that moves as the identified one does, its drives without friction; links need not be real."""
+    robot, basis, n = model.robot, model.basis, model.robot.n
+    known = np.isfinite(model.estimate.std) & np.isfinite(model.estimate.value)
+    unknown = np.array(model.estimate.names)[~known]
+    if unknown.size:
+        raise InvalidSamples(
+            f"the model does not know {', '.join(unknown)}: identify it from a motion that excites all"
+            " joints, or leave them out (steelyard.identification.essential)"
+        )
+    pi = model.estimate.value[: len(basis)]
     phi = np.zeros(14 * n)
     phi[: 10 * n : 10] = _LITTLE_MASS
     phi[basis.independent] += pi - basis.K @ phi
@@ -116,3 +136,88 @@ def _with_sure_shares(model: DynamicModel) -> JointFriction:
     coefficients = friction.coefficients.copy()
     coefficients[-1, estimate.std[kinds(estimate.names) == "Fl"] >= _UNCERTAIN_SHARE] = 0.0
     return replace(friction, coefficients=coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameForce:
+    """What a contact does to the arm at a frame.
+
+    Attributes:
+        frame: at whose origin it acts
+        force_base: (3,) [N], in the base frame's axes
+        torque_base: (3,) [Nm], in the base frame's axes; 0 where a pure force was asked for
+        std: standard deviations of force and torque, (6,); infinite where the posture does not determine them
+        unexplained: joint torques that no such contact makes, (n,) [Nm or N]
+        status: what the posture determines, a sentence
+    """
+
+    frame: str
+    force_base: Array
+    torque_base: Array
+    std: Array
+    unexplained: Array
+    status: str
+
+
+def force_at_frame(
+    robot: RobotModel,
+    q: ArrayLike,
+    external: ArrayLike,
+    *,
+    frame: str | None = None,
+    kind: Literal["force", "wrench"] = "force",
+    torque_std: ArrayLike = 1.0,
+) -> FrameForce:
+    """The contact at a frame that explains external joint torques.
+
+    Args:
+        robot: the arm
+        q: joint positions, (n,) [rad or m]
+        external: torque at the joints, positive along the axes, (n,) [Nm or N]
+        frame: where it acts; the flange by default
+        kind: 'force' for a force through the frame's origin, 'wrench' for force and torque
+        torque_std: standard deviation of the external torques, () or (n,) [Nm or N]
+    """
+    torque = np.asarray(external, dtype=float)
+    std = np.broadcast_to(np.asarray(torque_std, dtype=float), (robot.n,))
+    if torque.shape != (robot.n,) or not np.isfinite(torque).all() or not (std > 0).all():
+        raise InvalidSamples(
+            f"external must be {robot.n} finite numbers and torque_std positive, got {torque} and {std}"
+        )
+    if kind not in ("force", "wrench"):
+        raise InvalidSamples(f"kind must be 'force' or 'wrench', got '{kind}'")
+    unknowns = 3 if kind == "force" else 6
+    A = robot.frame_jacobian(q, frame)[:unknowns].T
+    value, deviation, hidden = _smallest_solution(A / std[:, None], torque / std, _SMALLEST_ARM / std.max())
+    full, full_std = np.zeros(6), np.zeros(6)
+    full[:unknowns], full_std[:unknowns] = value, deviation
+    name = frame or robot.flange
+    unexplained = np.asarray(torque - A @ value)
+    return FrameForce(name, full[:3], full[3:], full_std, unexplained, _status(name, kind, hidden))
+
+
+def _smallest_solution(A: Array, b: Array, smallest: float) -> tuple[Array, Array, Array]:
+    """Least squares with what A determines; standard deviations; directions that it does not, (k, cols)."""
+    left, size, right = np.linalg.svd(A, full_matrices=True)
+    size = np.concatenate([size, np.zeros(A.shape[1] - len(size))])
+    seen = size > smallest
+    count = min(A.shape)
+    inverse = np.where(seen, 1.0 / np.where(seen, size, 1.0), 0.0)
+    value = right.T[:, :count] @ (inverse[:count] * (left.T[:count] @ b))
+    deviation = np.sqrt(((right * inverse[:, None]) ** 2).sum(axis=0))
+    hidden = right[~seen]
+    lost = (hidden**2).sum(axis=0) > _UNKNOWN_SHARE
+    return np.asarray(value), np.where(lost, np.inf, deviation), hidden
+
+
+def _status(frame: str, kind: str, hidden: Array) -> str:
+    if not len(hidden):
+        return f"this posture tells the whole {kind} at {frame}"
+    words = []
+    for direction in hidden:
+        part, what = (
+            (direction[:3], "force") if np.abs(direction[:3]).max() > 0.5 else (direction[-3:], "torque")
+        )
+        numbers = ", ".join(f"{x:.2f}" for x in part / np.linalg.norm(part))
+        words.append(f"{what} along ({numbers})")
+    return f"this posture does not tell {' and '.join(words)} at {frame} (base axes): taken as zero"

@@ -16,8 +16,8 @@ and the filter's own pole is integrated exactly, so any h is stable, also one th
 
 The other two share filter and interface and differ in e only:
 
-    direct    e = M a + C v + g + f - tau, with a = (v_1 - v_0) / h          joint torques, (n,)
-    energy    e = (E_1 - E_0) / h - v' (tau - f)                            power into the arm, (1,) [W]
+    inverse-dynamics   e = M a + C v + g + f - tau, with a = (v_1 - v_0) / h    joint torques, (n,)
+    energy             e = (E_1 - E_0) / h - v' (tau - f)                      power into the arm, (1,) [W]
 
 Power says nothing at rest, nor where. Positive r pushes along the joint's axis.
 
@@ -44,13 +44,18 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array
 from steelyard.control.collision.dynamics import ArmDynamics
 from steelyard.errors import InvalidSamples, UnknownName
+from steelyard.identification import DynamicModel
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.robot import RobotModel
 from steelyard.robot.drive import JointFriction
 
 _SETTLING = 8.0  # filter times after which the start of an observer is forgotten
 _SLIDING_WIDTHS = 3.0
 _BLURRED_WIDTHS = 2.0
 _SLOW = 0.01  # [rad/s]
-ObserverKind = Literal["momentum", "direct", "energy"]
+ObserverKind = Literal["momentum", "inverse-dynamics", "energy"]
+_FORMER = {"direct": "inverse-dynamics"}  # a name that files and command lines still hold
 
 
 class ObserverSample(NamedTuple):
@@ -170,6 +175,13 @@ class Observer(ABC):
         return _SETTLING / (2 * np.pi * self.gain_hz)
 
     @property
+    def of_momentum(self) -> Observer:
+        """The momentum observer of the same arm with the same filter."""
+        if isinstance(self, _MomentumObserver):
+            return self
+        return _MomentumObserver(self.arm, self.gain_hz, self.longest_gap_s)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What each residual belongs to: a joint, unless an observer says otherwise."""
         return self.arm.robot.joint_names
@@ -179,13 +191,13 @@ class Observer(ABC):
         """Of the residual."""
         return "Nm"
 
-    def joint_weights(self, v: Array) -> Array:
-        """How the residual is made of joint torques, (m, n).
+    def torque_weights(self, v: Array) -> Array | None:
+        """How residuals are made of joint torques at some velocities, (k, m, n); None where they are these.
 
         Args:
-            v: joint velocities, (n,) [rad/s or m/s]
+            v: joint velocities, (k, n) [rad/s or m/s]
         """
-        return np.eye(len(v))
+        return None
 
     @abstractmethod
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
@@ -246,7 +258,7 @@ class Observer(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class MomentumObserver(Observer):
+class _MomentumObserver(Observer):
     """The generalised-momentum observer."""
 
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
@@ -255,7 +267,7 @@ class MomentumObserver(Observer):
 
 
 @dataclass(frozen=True, eq=False)
-class DirectObserver(Observer):
+class _InverseDynamicsObserver(Observer):
     """Inverse dynamics with the acceleration from differences of velocity, less the measured torque."""
 
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
@@ -269,7 +281,7 @@ class DirectObserver(Observer):
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyObserver(Observer):
+class _EnergyObserver(Observer):
     """The power that contacts bring into the arm; nothing at rest, and not at which joint."""
 
     @property
@@ -282,13 +294,9 @@ class EnergyObserver(Observer):
         """Of the residual."""
         return "W"
 
-    def joint_weights(self, v: Array) -> Array:
-        """Power is velocity times torque, (1, n).
-
-        Args:
-            v: joint velocities, (n,) [rad/s or m/s]
-        """
-        return v[None, :]
+    def torque_weights(self, v: Array) -> Array:
+        """Power is velocity times torque, (k, 1, n)."""
+        return v[:, None, :]
 
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
         return np.array([self.arm.rigid.energy(q, v)]), np.array([v @ (tau - friction)])
@@ -300,23 +308,30 @@ class EnergyObserver(Observer):
 
 
 _KINDS: dict[str, Callable[[ArmDynamics, float, float], Observer]] = {
-    "momentum": MomentumObserver,
-    "direct": DirectObserver,
-    "energy": EnergyObserver,
+    "momentum": _MomentumObserver,
+    "inverse-dynamics": _InverseDynamicsObserver,
+    "energy": _EnergyObserver,
 }
 
 
 def make_observer(
-    arm: ArmDynamics, kind: ObserverKind = "momentum", *, gain_hz: float = 5.0, longest_gap_s: float = 0.1
+    model: DynamicModel | RobotModel,
+    payload: Payload | InertialParameters | None = None,
+    *,
+    kind: ObserverKind = "momentum",
+    gain_hz: float = 5.0,
+    longest_gap_s: float = 0.1,
 ) -> Observer:
-    """An observer by name.
+    """The observer of an arm and what it carries.
 
     Args:
-        arm: loaded, with friction
-        kind: 'momentum', 'direct' or 'energy'
+        model: an identified arm, or a robot whose links and drives are known
+        payload: in the flange frame; none by default
+        kind: 'momentum', 'inverse-dynamics' or 'energy'
         gain_hz: K / (2 pi), [Hz]
         longest_gap_s: a longer pause between two samples is refused, [s]
     """
-    if kind not in _KINDS:
+    name = _FORMER.get(kind, kind)
+    if name not in _KINDS:
         raise UnknownName(f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}")
-    return _KINDS[kind](arm, gain_hz, longest_gap_s)
+    return _KINDS[name](ArmDynamics.of(model, payload), gain_hz, longest_gap_s)
