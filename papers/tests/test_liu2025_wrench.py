@@ -44,7 +44,7 @@ def test_equation_19_needs_two_signs():
 
 def test_the_reference_payload_of_table_2_is_a_plate_about_its_centre_of_mass():
     about_origin = InertialParameters(MASS, [0, 0, MZ], INERTIA)
-    assert "negative spread" in about_origin.why_not_physical
+    assert "negative second moment" in about_origin.why_not_physical
     about_com = InertialParameters.from_com(MASS, [0, 0, MZ / MASS], INERTIA)
     assert "no extent along" in about_com.why_not_physical
 
