@@ -175,7 +175,7 @@ def drag(
     hand, options = hand or Hand(), options or GuidedOptions()
     h = options.step_s
     K0, K = round(options.taking_hold_s / h), round(path.duration_s / h) + 1
-    wanted = path.at(np.clip((np.arange(K0 + K) - K0) * h, 0.0, path.duration_s))
+    wanted, wanted_speed = path.at(np.clip((np.arange(K0 + K) - K0) * h, 0.0, path.duration_s))
     plant = _plant(robot, postures, payload, h)
     noise = _unit_noise(K0 + K, hand, options)
     feel = _Feel(plant.arm, robot.n + 1, hand)
@@ -184,12 +184,12 @@ def drag(
     rows, tau = [], np.zeros(robot.n)
     for k in range(K0 + K):
         plant.arm.move_to(plant.q, plant.v)
-        touch = feel.touch(R_held, (wanted[0][k], wanted[1][k]), noise[k])
+        touch = feel.touch(R_held, wanted[k], wanted_speed[k], noise[k])
         if k % options.control_every == 0:
             tau = np.asarray(controller(k * h, plant.q, plant.v), dtype=float)
         instant = plant.step(tau, touch.pushes)
         if k >= K0 and (k - K0) % options.rows_every == 0:
-            rows.append(((k - K0) * h, *touch.signals, wanted[0][k], touch.tilt, *instant[:4]))
+            rows.append(((k - K0) * h, *touch.signals, wanted[k], touch.tilt, *instant[:4]))
         _go_on(plant, k, K0 + K, options)
     return GuidedRun(*(np.array(column) for column in zip(*rows, strict=True)))
 
@@ -214,7 +214,7 @@ class _Feel(NamedTuple):
         data = self.arm.data
         return np.array(data.xpos[self.body]), np.array(data.xmat[self.body]).reshape(3, 3)
 
-    def touch(self, R_held: Array, wanted: tuple[Array, Array], noise: Array) -> _Touch:
+    def touch(self, R_held: Array, wanted: Array, wanted_speed: Array, noise: Array) -> _Touch:
         """Force and torque of the hand in the present state."""
         hand, data = self.hand, self.arm.data
         p, R = self.pose()
@@ -222,7 +222,7 @@ class _Feel(NamedTuple):
         centre = data.subtree_com[self.arm.model.body_rootid[self.body]]
         point = p + R @ hand.grip
         speed = data.cvel[self.body, 3:] + _cross(spin, point - centre)
-        pull = hand.stiffness * (wanted[0] - point) + hand.damping * (wanted[1] - speed)
+        pull = hand.stiffness * (wanted - point) + hand.damping * (wanted_speed - speed)
         force = pull + np.sqrt(pull @ pull) * noise
         turn, tilt = _turn(R_held @ R.T)
         torque = hand.turning_stiffness * turn - hand.turning_damping * spin
