@@ -1,14 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 
+from steelyard import saved
 from steelyard.errors import InvalidTrajectory, UnknownName, UnreadableFile
-from steelyard.trajectory import (
-    ApproachedTrajectory,
-    FourierTrajectory,
-    load_trajectory,
-    save_trajectory,
-    trajectory_names,
-)
+from steelyard.trajectory import TRAJECTORIES, ApproachedTrajectory, FourierTrajectory, load_trajectory
 
 
 @pytest.fixture
@@ -63,7 +60,7 @@ def test_refusals(series):
         FourierTrajectory.fitted(np.arange(10), np.ones((10, 1)), period_s=1.0, harmonics=5)
     with pytest.raises(UnknownName, match="bundled are xu2024"):
         load_trajectory("nobody1999")
-    assert trajectory_names() == ("xu2024",)
+    assert TRAJECTORIES == ("xu2024",)
 
 
 def test_coefficients_are_copied_and_read_only():
@@ -97,22 +94,32 @@ def test_rest_is_known(series):
 
 
 def test_save_and_load_give_the_same_series(series, tmp_path):
-    path = tmp_path / "deep" / "motion.json"
-    save_trajectory(series, path)
-    again = load_trajectory(path)
-    for name in ("sine", "cosine", "offset", "period_s"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(series, name))
+    path = tmp_path / "motion.json"
+    series.save(path)
+    assert json.loads(path.read_text())["steelyard"] == "trajectory"
+    plain, design = tmp_path / "plain.json", tmp_path / "design.json"
+    plain.write_text(json.dumps(series.to_dict()))  # as files were before they had a header
+    saved.save({"value": 1.0, "trajectory": series.to_dict()}, "design", design)
+    for file in (path, plain, design):
+        again = load_trajectory(file)
+        for name in ("sine", "cosine", "offset", "period_s"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(series, name))
+    with pytest.raises(UnreadableFile, match=r"cannot write .*motion\.json: there is no folder .*deep"):
+        series.save(tmp_path / "deep" / "motion.json")
 
 
 def test_files_that_hold_no_trajectory_are_refused(tmp_path):
     path = tmp_path / "x.json"
-    with pytest.raises(UnreadableFile, match=r"cannot read trajectory .*: No such file"):
+    with pytest.raises(UnreadableFile, match=r"cannot read .*x\.json: No such file"):
         load_trajectory(path)
     path.write_text("{")
     with pytest.raises(UnreadableFile, match="is not JSON"):
         load_trajectory(path)
     path.write_text('{"sine": [[1.0]]}')
     with pytest.raises(InvalidTrajectory, match="holds no trajectory: a Fourier trajectory needs 'cosine'"):
+        load_trajectory(path)
+    saved.save({"sine": 1}, "payload", path)
+    with pytest.raises(UnreadableFile, match=r"is not a trajectory file of steelyard \(it says 'payload'\)"):
         load_trajectory(path)
     path.write_text("[1]")
     with pytest.raises(InvalidTrajectory, match="holds no trajectory"):

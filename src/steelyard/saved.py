@@ -76,6 +76,20 @@ def save(content: Mapping[str, Any], kind: str, path: str | Path, *, version: in
     write_text(path, json.dumps(whole, allow_nan=False) + "\n")
 
 
+def read(path: str | Path) -> Any:
+    """The content of any JSON file, header included.
+
+    Args:
+        path: of the file
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"), object_hook=_restored)
+    except OSError as error:
+        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UnreadableFile(f"{path} is not JSON: {error}") from error
+
+
 def load(path: str | Path, kind: str, *, version: int = 1) -> dict[str, Any]:
     """The content of a JSON file that `save` wrote: its lists are plain lists, arrays too.
 
@@ -84,12 +98,7 @@ def load(path: str | Path, kind: str, *, version: int = 1) -> dict[str, Any]:
         kind: what it must hold
         version: that it must have
     """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=_restored)
-    except OSError as error:
-        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise UnreadableFile(f"{path} is not JSON: {error}") from error
+    content = read(path)
     found = content.get("steelyard") if isinstance(content, dict) else None
     if found != kind:
         raise UnreadableFile(f"{path} is not a {kind} file of steelyard (it says '{found}')")

@@ -15,6 +15,7 @@ from steelyard.errors import InvalidTrajectory
 if TYPE_CHECKING:
     from steelyard.excitation import Design, DesignLimits, Objective
     from steelyard.robot import RobotModel
+    from steelyard.trajectory import ApproachedTrajectory
 
 
 def command(
@@ -99,7 +100,7 @@ def command(
             ),
         )
     if output is not None:
-        _write(arm, bounds, found, output, rate if approach is False else -rate)
+        _write(output, arm, bounds, found, rate, approach=approach)
     if picture is not None or report is not None:
         from steelyard.report.motion import excitation_page
 
@@ -159,26 +160,36 @@ def _posture(arm: RobotModel, text: str | None) -> Any:
     return numbers(text, "--start")
 
 
-def _write(arm: RobotModel, bounds: DesignLimits, found: Design, path: Path, rate: float) -> None:
-    from steelyard.excitation import certify
+def _write(
+    path: Path, arm: RobotModel, bounds: DesignLimits, found: Design, rate: float, *, approach: bool
+) -> None:
     from steelyard.io.motions import write_motion
-    from steelyard.trajectory import ApproachedTrajectory
 
     if path.suffix == ".json":
         found.save(path)
-        return
-    if rate > 0:
-        said = found.certificate.not_checked
-        write_motion(path, found.trajectory, arm.joint_names, rate, remarks=[said] if said else [])
-        return
-    joints = bounds.joints
-    motion = ApproachedTrajectory.within(found.trajectory, arm.home, v_max=joints.v_max, a_max=joints.a_max)
-    whole = certify(arm, bounds, motion)
+    elif approach:
+        trajectory, remarks = _approached(arm, bounds, found)
+        write_motion(path, trajectory, arm.joint_names, rate, remarks=remarks)
+    else:
+        missing = found.certificate.not_checked
+        remarks = [missing] if missing else []
+        write_motion(path, found.trajectory, arm.joint_names, rate, remarks=remarks)
+
+
+def _approached(
+    arm: RobotModel, bounds: DesignLimits, found: Design
+) -> tuple[ApproachedTrajectory, list[str]]:
+    """The motion with the way from home and back, and what to remark on it."""
+    from steelyard.excitation import certify
+    from steelyard.trajectory import ApproachedTrajectory
+
+    v_max, a_max = bounds.joints.v_max, bounds.joints.a_max
+    trajectory = ApproachedTrajectory.within(found.trajectory, arm.home, v_max=v_max, a_max=a_max)
+    whole = certify(arm, bounds, trajectory)
     if not whole.holds:
         raise InvalidTrajectory(f"the way from home to the motion breaks a limit: {whole.worst.sentence}")
-    said = f"with the way from home, {arm.home.round(3).tolist()} rad, and back"
-    remarks = [said, *([whole.not_checked] if whole.unchecked else [])]
-    write_motion(path, motion, arm.joint_names, -rate, remarks=remarks)
+    remarks = [f"with the way from home, {arm.home.round(3).tolist()} rad, and back", whole.not_checked]
+    return trajectory, [words for words in remarks if words]
 
 
 def _tell(found: Design, files: dict[str, str]) -> None:

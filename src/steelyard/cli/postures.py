@@ -10,9 +10,10 @@ import typer
 from steelyard.cli.design import numbers
 from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table
 from steelyard.errors import InvalidTrajectory, UnknownName
+from steelyard.saved import write_text
 
 if TYPE_CHECKING:
-    from steelyard.excitation import DesignLimits, PostureSet
+    from steelyard.excitation import PostureSet
     from steelyard.robot import RobotModel
 
 
@@ -44,21 +45,26 @@ def command(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Finds static postures: spread by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
+    """Finds static postures: by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
     import numpy as np
 
-    from steelyard.excitation import DesignLimits
+    from steelyard.excitation import DesignLimits, moves_around, random_postures, static_postures
     from steelyard.io.designs import load_limits
     from steelyard.robot import load_robot
 
+    if method not in _METHODS:
+        raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")
     arm = load_robot(robot)
     bounds = DesignLimits.of(arm) if limits is None else load_limits(arm, limits)
     moving = None if joints is None else [int(j) - 1 for j in numbers(joints, "--joints")]
     around = arm.home if pick is None else np.array(numbers(pick, "--pick"))
-    if method in ("random", "pick"):
-        found = _by_joints(arm, method, count, (bounds, around, seed))
+    if method == "random":
+        found = random_postures(arm, count, limits=bounds, seed=seed)
+    elif method == "pick":
+        found = moves_around(arm, around, count=count, limits=bounds)
     else:
-        found = _by_orientation(arm, method, count, (bounds, moving, share, seed))
+        K = share if method == "liu2025" else None
+        found = static_postures(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
     if output is not None:
         _write(output, arm, found)
     if picture is not None:
@@ -84,29 +90,8 @@ def command(
     print(f"\ncondition number of the static equations: {found.condition_number:.4g}")
 
 
-def _by_joints(arm: RobotModel, method: str, count: int, how: tuple[DesignLimits, object, int]) -> PostureSet:
-    from steelyard.excitation import moves_around, random_postures
-
-    bounds, around, seed = how
-    if method == "random":
-        return random_postures(arm, count, limits=bounds, seed=seed)
-    return moves_around(arm, around, count=count, limits=bounds)  # type: ignore[arg-type]
-
-
-def _by_orientation(
-    arm: RobotModel, method: str, count: int, how: tuple[DesignLimits, list[int] | None, float, int]
-) -> PostureSet:
-    from steelyard.excitation import static_postures
-
-    bounds, moving, share, seed = how
-    if method not in _METHODS:
-        raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")
-    K = share if method == "liu2025" else None
-    return static_postures(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
-
-
 def _write(path: Path, arm: RobotModel, found: PostureSet) -> None:
     if path.suffix != ".csv":
         raise InvalidTrajectory(f"postures are written as .csv, not '{path.name}'")
     rows = [",".join(f"{x:.9g}" for x in q) for q in found.q]
-    path.write_text(",".join(arm.joint_names) + "\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    write_text(path, "\n".join([",".join(arm.joint_names), *rows]) + "\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,24 +17,9 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory
 from steelyard.excitation.limits import DesignLimits
 from steelyard.robot import RobotModel
-from steelyard.trajectory import FourierTrajectory
+from steelyard.trajectory import FourierTrajectory, Trajectory
 
 _CERTIFICATE_HZ = 1000.0
-
-
-class Motion(Protocol):
-    """Anything that moves: q, v and a at given times, and how long."""
-
-    @property
-    def duration_s(self) -> float:
-        """Its length, [s]."""
-
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration, each (N, n).
-
-        Args:
-            t: times, (N,) [s]
-        """
 
 
 @dataclass(frozen=True)
@@ -124,7 +109,7 @@ class Certificate:
 
 
 def certify(
-    robot: RobotModel, limits: DesignLimits, trajectory: Motion, *, rate_hz: float = _CERTIFICATE_HZ
+    robot: RobotModel, limits: DesignLimits, trajectory: Trajectory, *, rate_hz: float = _CERTIFICATE_HZ
 ) -> Certificate:
     """The certificate of a motion; it may say that a limit is broken.
 

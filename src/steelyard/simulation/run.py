@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,26 +27,12 @@ from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation.arm import Push
 from steelyard.simulation.plant import Plant
 from steelyard.simulation.sensors import SensorModel
+from steelyard.trajectory import Trajectory
 
 _ABSURD_SPEED = 1e3
 _PROGRESS_CALLS = 50
 _INERTIA_EVERY_S = 0.01
 _ROUNDING = 1e-5  # of a step written with six digits; the rows are then exact and the step is adjusted
-
-
-class Trajectory(Protocol):
-    """A motion that can be evaluated at any time."""
-
-    @property
-    def duration_s(self) -> float:
-        """How long it lasts, [s]."""
-
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration of the joints, each (N, n) [rad or m, per s, per s^2].
-
-        Args:
-            t: times, (N,) [s]
-        """
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from math import factorial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidTrajectory
 from steelyard.trajectory.fourier import FourierTrajectory
 
@@ -44,7 +44,8 @@ class ApproachedTrajectory:
     _exit: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        posture = np.array(self.posture, dtype=float)
+        freeze(self, "posture")
+        posture = self.posture
         if posture.shape != (self.core.n,) or not np.isfinite(posture).all():
             raise InvalidTrajectory(f"posture must be {self.core.n} finite numbers, got {posture}")
         if not (self.entry_s > 0 and self.exit_s > 0 and self.periods >= 1):
@@ -52,8 +53,6 @@ class ApproachedTrajectory:
                 "entry_s, exit_s and periods must be positive,"
                 f" got {self.entry_s}, {self.exit_s}, {self.periods}"
             )
-        posture.setflags(write=False)
-        object.__setattr__(self, "posture", posture)
         rest, start = np.zeros((4, self.core.n)), _state(self.core, 0.0)
         rest[0] = posture
         object.__setattr__(self, "_entry", _polynomial(rest, start, self.entry_s))
@@ -78,11 +77,12 @@ class ApproachedTrajectory:
             a_max: largest acceleration, (n,) [rad/s^2 or m/s^2]
             periods: how often the core runs
         """
-        limits = np.asarray(v_max, dtype=float), np.asarray(a_max, dtype=float)
+        v_limit, a_limit = np.asarray(v_max, dtype=float), np.asarray(a_max, dtype=float)
         at_posture, at_core = np.zeros((4, core.n)), _state(core, 0.0)
         at_posture[0] = posture
-        entry = _shortest(at_posture, at_core, limits)
-        return cls(core, at_posture[0], entry, _shortest(at_core, at_posture, limits), periods)
+        entry_s = _shortest(at_posture, at_core, v_limit, a_limit)
+        exit_s = _shortest(at_core, at_posture, v_limit, a_limit)
+        return cls(core, at_posture[0], entry_s, exit_s, periods)
 
     @property
     def n(self) -> int:
@@ -138,14 +138,13 @@ def _evaluated(coefficients: Array, duration_s: float, t: Array) -> tuple[Array,
     return found[0], found[1], found[2]
 
 
-def _shortest(start: Array, end: Array, limits: tuple[Array, Array]) -> float:
+def _shortest(start: Array, end: Array, v_max: Array, a_max: Array) -> float:
     """The shortest time, within a tenth, in which a polynomial keeps the limits, [s]."""
 
     def keeps(duration_s: float) -> bool:
         grid = np.linspace(0.0, duration_s, _POINTS)
         _, v, a = _evaluated(_polynomial(start, end, duration_s), duration_s, grid)
-        peaks = zip((v, a), limits, strict=True)
-        return all((np.abs(x).max(axis=0) <= bound).all() for x, bound in peaks)
+        return bool((np.abs(v).max(axis=0) <= v_max).all() and (np.abs(a).max(axis=0) <= a_max).all())
 
     duration_s = 0.5
     while not keeps(duration_s):

@@ -14,14 +14,35 @@ of periodic motion without differentiating noise (ding2019 section III.C).
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
-from typing import Any
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
-from steelyard.errors import InvalidTrajectory
+from steelyard import saved
+from steelyard.arrays import Array, freeze
+from steelyard.errors import InvalidTrajectory, UnknownName
+
+_PUBLISHED = resources.files("steelyard.trajectory") / "published"
+
+
+class Trajectory(Protocol):
+    """Anything that says where the joints are at any time, and how long it lasts."""
+
+    @property
+    def duration_s(self) -> float:
+        """Its length, [s]."""
+
+    def at(self, t: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration of the joints, each (N, n) [rad or m, per s, per s^2].
+
+        Args:
+            t: times, (N,) [s]
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +67,11 @@ class FourierTrajectory:
             raise InvalidTrajectory(f"a Fourier trajectory needs (n, L) coefficients, L >= 1, got {shape}")
         if not (np.isfinite(self.period_s) and self.period_s > 0):
             raise InvalidTrajectory(f"period_s must be positive, got {self.period_s}")
+        freeze(self, "sine", "cosine", "offset")
         for name, wanted in (("sine", shape), ("cosine", shape), ("offset", shape[:1])):
-            array = np.array(getattr(self, name), dtype=float)
+            array = getattr(self, name)
             if array.shape != wanted or not np.isfinite(array).all():
                 raise InvalidTrajectory(f"{name} must be {wanted} finite numbers, got shape {array.shape}")
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
 
     @classmethod
     def fitted(cls, t: ArrayLike, q: ArrayLike, *, period_s: float, harmonics: int) -> FourierTrajectory:
@@ -121,13 +141,20 @@ class FourierTrajectory:
         missing = {"sine", "cosine", "offset", "period_s"} - set(content)
         if missing:
             raise InvalidTrajectory(f"a Fourier trajectory needs '{sorted(missing)[0]}'")
-        sine, cosine, offset = (np.array(content[key], dtype=float) for key in ("sine", "cosine", "offset"))
-        return cls(sine, cosine, offset, float(content["period_s"]))
+        return cls(content["sine"], content["cosine"], content["offset"], float(content["period_s"]))
 
     def to_dict(self) -> dict[str, Any]:
         """The trajectory as plain values, for JSON."""
         arrays = {key: getattr(self, key).tolist() for key in ("sine", "cosine", "offset")}
         return {**arrays, "period_s": self.period_s}
+
+    def save(self, path: str | Path) -> None:
+        """Writes the trajectory to a JSON file that `load_trajectory` reads.
+
+        Args:
+            path: of the file, in a folder that exists
+        """
+        saved.save(self.to_dict(), "trajectory", path)
 
     @property
     def n(self) -> int:
@@ -185,3 +212,34 @@ class FourierTrajectory:
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
         return np.asarray(-np.cos(phase) @ (self.sine * w**2).T - np.sin(phase) @ (self.cosine * w**2).T)
+
+
+TRAJECTORIES = tuple(sorted(p.name.removesuffix(".toml") for p in _PUBLISHED.iterdir()))
+"""Names of the published trajectories."""
+
+
+def load_trajectory(name: str | Path) -> FourierTrajectory:
+    """A published trajectory by name, or the one in a .json file: a saved trajectory or design.
+
+    Args:
+        name: one of `TRAJECTORIES`, or a path
+    """
+    if Path(name).suffix == ".json":
+        return _from_json(Path(name))
+    if str(name) not in TRAJECTORIES:
+        raise UnknownName(
+            f"no trajectory '{name}': bundled are {', '.join(TRAJECTORIES)}; or give a .json file"
+        )
+    return FourierTrajectory.from_dict(tomllib.loads((_PUBLISHED / f"{name}.toml").read_text("utf-8")))
+
+
+def _from_json(path: Path) -> FourierTrajectory:
+    """The trajectory in a saved trajectory or design; a file without a header may hold one, too."""
+    content = saved.read(path)
+    kind = content.get("steelyard") if isinstance(content, dict) else None
+    if kind is not None:
+        content = saved.load(path, "design" if kind == "design" else "trajectory")
+    try:
+        return FourierTrajectory.from_dict(content.get("trajectory", content))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidTrajectory(f"{path} holds no trajectory: {error}") from error

@@ -22,9 +22,9 @@ from steelyard.payload import Payload
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis
 from steelyard.signals import Preparation, prepare
-from steelyard.simulation import SensorModel, SimulationOptions, Trajectory, simulate
+from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.torque import weigh
-from steelyard.trajectory import FourierTrajectory
+from steelyard.trajectory import FourierTrajectory, Trajectory
 from steelyard_papers.gaz2017.gravity import (
     CHANGING,
     HEAVY_BODY,

@@ -16,7 +16,8 @@ from steelyard.arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
-from steelyard.simulation import SensorModel, SimulationOptions, Trajectory, Truth, simulate
+from steelyard.simulation import SensorModel, SimulationOptions, Truth, simulate
+from steelyard.trajectory import Trajectory
 from steelyard.wrist import WristSensor
 from steelyard.wrist.regressor import tilted_gravity
 from steelyard_papers.liu2025.motions import FromRest, Motions, Visits

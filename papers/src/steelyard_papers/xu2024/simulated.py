@@ -19,10 +19,10 @@ from steelyard.identification import DynamicModel, identify
 from steelyard.recording import Recording, Samples
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
-from steelyard.simulation import SensorModel, SimulationOptions, Trajectory, Truth, simulate
+from steelyard.simulation import SensorModel, SimulationOptions, Truth, simulate
 from steelyard.torque.methods.static import postures_at_rest
 from steelyard.torque.online import OnlineEstimator, OnlineSample
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory, Trajectory, load_trajectory
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
