@@ -32,8 +32,6 @@ from steelyard.excitation import (
     PayloadOptimal,
     Scene,
     design,
-    envelope,
-    evaluate,
 )
 from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.robot.geometry import Body
@@ -57,7 +55,7 @@ if case == "ur10e":
     found = design(arm, harmonics=8, period_s=24.0, objective=ConditionNumber(drive=False), limits=limits)
 else:
     arm = load_robot("ur10")
-    limits = DesignLimits(envelope(load_trajectory("xu2024")))
+    limits = DesignLimits.envelope(load_trajectory("xu2024"))
     objective = ConditionNumber() if case == "ur10" else PayloadOptimal(json.loads(sys.argv[2]))
     period = 3.0 if case == "short" else 10.0
     found = design(arm, period_s=period, objective=objective, limits=limits, start=arm.home)
@@ -74,8 +72,8 @@ def timed(case: str) -> dict[str, object]:
 
 def figures() -> Iterator[Figure]:
     arm, published = load_robot("ur10"), load_trajectory("xu2024")
-    limits = DesignLimits(envelope(published))
-    found, before = timed("ur10"), evaluate(arm, ConditionNumber(), published, limits=limits)
+    limits = DesignLimits.envelope(published)
+    found, before = timed("ur10"), ConditionNumber().evaluate(arm, published, limits=limits)
     words = "ur10, xu2024's envelope: condition number beside the published motion's"
     yield Figure("ur10_condition", words, float(found["value"]), "", goal=0.55, reference=before)
     yield Figure("ur10_s", "its time, compilation included", float(found["seconds"]), "s", goal=30)
@@ -85,7 +83,7 @@ def figures() -> Iterator[Figure]:
     yield Figure(
         "ur10e_s", "its time, compilation included (peer: 675 s)", float(found["seconds"]), "s", goal=30
     )
-    found, before = timed("payload"), evaluate(arm, PayloadOptimal(NOISE), published, limits=limits)
+    found, before = timed("payload"), PayloadOptimal(NOISE).evaluate(arm, published, limits=limits)
     words = "ur10, payload design: mean standard deviation beside the published motion's"
     yield Figure("payload_std", words, float(found["value"]), "", goal=0.55, reference=before)
     yield from short_motion(timed("short"))

@@ -6,7 +6,7 @@ import numpy as np
 
 from steelyard.control.contact_force import contact_force
 from steelyard.drawing import Band, Curve, Panel, Plot
-from steelyard.excitation import Design, DesignLimits, certify
+from steelyard.excitation import Design, DesignLimits
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -145,7 +145,7 @@ def excitation() -> Page:
     limits = DesignLimits.of(robot)
     found = Design(
         motion,
-        certify(robot, limits, motion),
+        limits.certify(robot, motion),
         "condition",
         179.0,
         179.0,

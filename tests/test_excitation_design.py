@@ -17,14 +17,11 @@ from steelyard.excitation import (
     DesignLimits,
     DesignSettings,
     DOptimal,
+    Objective,
     OrientationWorkspace,
     PayloadOptimal,
     Scene,
-    certify,
     design,
-    envelope,
-    evaluate,
-    objective_named,
 )
 from steelyard.robot import JointLimits, load_robot
 from steelyard.robot.geometry import Body
@@ -56,7 +53,7 @@ def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
         FourierTrajectory.random(arm.home, reach=[2, 2], speed=TWO.v_max, period_s=6.0, harmonics=5, seed=k)
         for k in range(20)
     ]
-    assert found.value < 0.6 * min(evaluate(arm, ConditionNumber(), r) for r in randoms)
+    assert found.value < 0.6 * min(ConditionNumber().evaluate(arm, r) for r in randoms)
     assert found.value == min(found.start_values)
     assert found.condition_number == pytest.approx(found.value)
     assert "every limit that was given holds at 1000 Hz" in found.status
@@ -69,7 +66,7 @@ def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
 def test_a_certificate_says_what_was_not_checked(arm):
     motion = FourierTrajectory.random(arm.home, reach=[1, 1], speed=[1, 1], period_s=6.0, harmonics=3, seed=0)
     bare = JointLimits([-2.0, -np.inf], [2.0, 2.0], [np.inf] * 2, [np.inf, 6.0], [np.inf] * 2)
-    assert certify(arm, DesignLimits(bare), motion, rate_hz=50.0).unchecked == (
+    assert DesignLimits(bare).certify(arm, motion, rate_hz=50.0).unchecked == (
         "position of joint 2",
         "velocity of the joints",
         "acceleration of joint 1",
@@ -80,8 +77,8 @@ def test_a_certificate_says_what_was_not_checked(arm):
     known = JointLimits(TWO.q_min, TWO.q_max, TWO.v_max, TWO.a_max, [900.0] * 2)
     floor = Body.half_space("floor", (0, 0, -9), (0, 0, 1))
     alone = DesignLimits(known, scene=Scene((floor,), self_collision=False))
-    assert certify(arm, alone, motion, rate_hz=50.0).unchecked == ("the arm against itself",)
-    whole = certify(arm, replace(alone, scene=Scene((floor,))), motion, rate_hz=50.0)
+    assert alone.certify(arm, motion, rate_hz=50.0).unchecked == ("the arm against itself",)
+    whole = replace(alone, scene=Scene((floor,))).certify(arm, motion, rate_hz=50.0)
     assert whole.unchecked == ()
     assert whole.not_checked == ""
 
@@ -160,12 +157,11 @@ def test_time_limit_returns_the_best_so_far(arm):
 
 
 def test_payload_design_predicts_standard_deviations(arm):
-    made = design(
-        arm, period_s=3.0, objective=PayloadOptimal([0.5, 0.2]), limits=DesignLimits(TWO), settings=QUICK
-    )
+    objective = PayloadOptimal([0.5, 0.2])
+    made = design(arm, period_s=3.0, objective=objective, limits=DesignLimits(TWO), settings=QUICK)
     assert set(made.std) < {"m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"}
     assert made.value == pytest.approx(np.exp(np.mean(np.log(list(made.std.values())))))
-    half = evaluate(arm, PayloadOptimal([0.5, 0.2]), made.trajectory, limits=DesignLimits(TWO), rate_hz=500.0)
+    half = objective.evaluate(arm, made.trajectory, limits=DesignLimits(TWO), rate_hz=500.0)
     assert half == pytest.approx(made.value / 2, rel=0.01)  # four times the samples
 
 
@@ -201,7 +197,7 @@ def test_torque_clearance_height_and_orientation_hold_together():
 def test_certificate_finds_what_is_broken(arm):
     series = FourierTrajectory([[1.0], [0.5]], [[0.0], [0.0]], [0.0, 0.0], 2 * np.pi)
     limits = DesignLimits(JointLimits([-2.0, -0.4], [2.0, 3.0], [2.0, 2.0], [9.0, 9.0], [np.inf] * 2))
-    certificate = certify(arm, limits, series)
+    certificate = limits.certify(arm, series)
     assert not certificate.holds
     worst = certificate.worst
     assert worst.limit == "lower position"
@@ -210,12 +206,12 @@ def test_certificate_finds_what_is_broken(arm):
     assert worst.margin == pytest.approx(-0.1, abs=1e-6)
     assert "margin -0.1 rad" in worst.sentence
     with pytest.raises(InvalidTrajectory, match="rate_hz must be positive, got 0"):
-        certify(arm, limits, series, rate_hz=0.0)
+        limits.certify(arm, series, rate_hz=0.0)
 
 
 def test_nonsense_is_refused(arm):
     limits = DesignLimits(TWO)
-    for wish, words in (
+    for request, words in (
         ({"harmonics": 0}, "needs at least 1 harmonic, got 0"),
         ({"harmonics": 1}, "1 harmonic leaves no motion; use at least 2"),
         ({"period_s": -1.0}, "period_s must be positive, got -1"),
@@ -224,7 +220,7 @@ def test_nonsense_is_refused(arm):
         ({"start": [0.0]}, "start must be 2 finite numbers"),
     ):
         with pytest.raises(InvalidTrajectory, match=words):
-            design(arm, limits=limits, **wish)
+            design(arm, limits=limits, **request)
     with pytest.raises(InvalidTrajectory, match="planar2r has 2 joints, the limits are for 6"):
         design(arm, limits=DesignLimits(load_robot("ur10").limits))
     with pytest.raises(InvalidTrajectory, match=r"joint 1 \(joint_1\) of planar2r has no limit of velocity"):
@@ -234,7 +230,7 @@ def test_nonsense_is_refused(arm):
     with pytest.raises(InvalidTrajectory, match="noise must be 2 positive numbers"):
         design(arm, limits=limits, objective=PayloadOptimal([1.0]))
     with pytest.raises(UnknownName, match="no objective 'best'; there are condition, dopt, payload"):
-        objective_named("best")
+        Objective.named("best")
 
 
 def test_limits_that_cannot_be_kept_are_named_with_the_amount(arm):
@@ -279,12 +275,12 @@ def test_jax_is_asked_for_by_its_extra(arm, monkeypatch):
 
 def test_envelope_is_the_peaks_of_another_motion():
     series = FourierTrajectory([[1.0], [0.5]], [[0.0], [0.0]], [0.2, 0.0], 2 * np.pi)
-    limits = envelope(series, torque=np.array([3.0, 4.0]))
+    limits = DesignLimits.envelope(series).joints
     np.testing.assert_allclose(limits.q_max, [1.2, 0.5], atol=1e-6)
     np.testing.assert_allclose(limits.q_min, [-0.8, -0.5], atol=1e-6)
     np.testing.assert_allclose(limits.v_max, [1.0, 0.5])
     np.testing.assert_allclose(limits.a_max, [1.0, 0.5], atol=1e-6)
-    np.testing.assert_array_equal(limits.tau_max, [3, 4])
+    np.testing.assert_array_equal(limits.tau_max, np.inf)
     still = FourierTrajectory([[1.0], [0.0]], [[0.0], [0.0]], [0.2, 0.0], 1.0)
     with pytest.raises(InvalidTrajectory, match="joint 2 stands still"):
-        envelope(still)
+        DesignLimits.envelope(still)

@@ -11,7 +11,6 @@ from steelyard.excitation import (
     OrientationWorkspace,
     Scene,
     Sector,
-    intersection,
 )
 from steelyard.io.designs import load_limits
 from steelyard.robot import JointLimits, RobotModel, load_robot
@@ -114,13 +113,13 @@ def test_files_that_are_none_are_refused(arm, written, tmp_path):
 
 def test_intersection_is_the_tighter_of_both(arm):
     other = JointLimits([-1.0] * 6, [9.0] * 6, [9.0] * 6, [3.0] * 6, [40.0] * 6)
-    both = intersection(arm.limits, other)
+    both = DesignLimits.of(arm).narrowed(other).joints
     np.testing.assert_array_equal(both.q_min, -1)
     np.testing.assert_array_equal(both.q_max, arm.limits.q_max)
     np.testing.assert_array_equal(both.a_max, 3)
     np.testing.assert_array_equal(both.tau_max, [40] * 6)
     with pytest.raises(InvalidTrajectory, match="limits of 6 and of 2 joints"):
-        intersection(arm.limits, JointLimits.none(2))
+        DesignLimits.of(arm).narrowed(JointLimits.none(2))
 
 
 def test_smooth_slacks_and_angles_agree_on_what_is_inside(rng):
@@ -174,4 +173,3 @@ def test_self_collision_is_seen(arm):
     assert model.distances(arm.home[None]).min() > 0
     names = model.pair_names[int(model.distances(folded[None]).argmin())]
     assert "link" in names
-    assert DesignLimits.of(arm).with_joints(JointLimits.none(6)).joints.q_max[0] == np.inf

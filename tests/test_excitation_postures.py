@@ -1,4 +1,4 @@
-"""Static postures: spread, chosen, reached."""
+"""Static postures: taken from the workspace, chosen, reached."""
 
 import numpy as np
 import pytest
@@ -9,15 +9,9 @@ from steelyard.excitation import (
     Cone,
     DesignLimits,
     OrientationWorkspace,
+    PostureSet,
     Sector,
-    choose_greedily,
     inverse_kinematics,
-    liu2025_orientations,
-    moves_around,
-    random_orientations,
-    random_postures,
-    static_postures,
-    wrench_rows,
 )
 from steelyard.robot import load_robot
 
@@ -30,42 +24,47 @@ def arm():
 
 
 def test_algorithm_1_gives_distinct_gravity_directions_inside_the_workspace():
-    R = liu2025_orientations(15, K=-0.2, workspace=DOWN)
+    R = DOWN.liu2025_orientations(15, K=-0.2)
     assert len(R) > 15
     assert DOWN.contains(R).all()
     gravity = R[:, 2]
     distance = np.linalg.norm(gravity[:, None] - gravity[None], axis=2) + 9 * np.eye(len(R))
     assert distance.min() > 1e-6
-    assert len(liu2025_orientations(15, K=0.5)) > 15
+    assert len(OrientationWorkspace().liu2025_orientations(15, K=0.5)) > 15
 
 
 def test_random_orientations_stay_inside():
-    R = random_orientations(50, workspace=DOWN, seed=3)
+    R = DOWN.random_orientations(50, seed=3)
     assert R.shape == (50, 3, 3)
     assert DOWN.contains(R).all()
-    np.testing.assert_array_equal(R, random_orientations(50, workspace=DOWN, seed=3))
+    np.testing.assert_array_equal(R, DOWN.random_orientations(50, seed=3))
 
 
 def test_static_wrench_rows_are_the_wrench_of_a_load(rng):
     """A force and moment by hand: weight at the centre of mass, zero drift added."""
     R, m, c = Rotation.random(5, rng).as_matrix(), 3.0, np.array([0.1, -0.2, 0.3])
+    rows = PostureSet(np.zeros((5, 6)), R, np.nan).sensor_rows
     drift, g = rng.normal(size=6), np.array([0.0, 0.0, -9.81])
     unknown = np.concatenate([m * g, drift[:3], m * c, drift[3:]])
-    for turned, wrench in zip(R, wrench_rows(R) @ unknown, strict=True):
+    for turned, wrench in zip(R, rows @ unknown, strict=True):
         force = turned.T @ (m * g)
         np.testing.assert_allclose(wrench, np.concatenate([force, np.cross(c, force)]) + drift, atol=1e-12)
 
 
-def test_greedy_choice_beats_random_choices(rng):
-    rows = wrench_rows(Rotation.random(300, rng).as_matrix())
+def test_greedy_choice_beats_random_choices(arm, rng):
+    candidates = OrientationWorkspace().random_orientations(20, seed=0)
+    rows = PostureSet(np.zeros((20, 6)), candidates, np.nan).sensor_rows
 
     def log_det(chosen):
-        A = rows[chosen].reshape(-1, 12)
+        A = chosen.reshape(-1, 12)
         return np.linalg.slogdet(A.T @ A)[1]
 
-    best = log_det(choose_greedily(rows, 10))
-    assert best > max(log_det(rng.choice(300, 10, replace=False)) for _ in range(50))
-    assert len(set(choose_greedily(rows, 10))) == 10
+    found = PostureSet.for_sensor(arm, 10, K=None, seed=0)
+    assert log_det(found.sensor_rows) > max(
+        log_det(rows[rng.choice(20, 10, replace=False)]) for _ in range(50)
+    )
+    assert len(np.unique(found.q, axis=0)) == 10
+    assert PostureSet.at(arm, found.q).condition_number == found.condition_number
 
 
 def test_inverse_kinematics_reaches_orientation_and_position(arm, rng):
@@ -84,21 +83,21 @@ def test_inverse_kinematics_reaches_orientation_and_position(arm, rng):
 
 def test_static_postures_keep_workspace_and_limits(arm):
     limits = DesignLimits(arm.limits, workspace=DOWN)
-    found = static_postures(arm, 8, limits=limits, joints=[3, 4, 5])
+    found = PostureSet.for_sensor(arm, 8, limits=limits, joints=[3, 4, 5])
     assert len(found) == 8
     assert DOWN.contains(found.R_base_flange).all()
     np.testing.assert_array_equal(found.q[:, :3], np.tile(arm.home[:3], (8, 1)))
     assert (found.q <= arm.limits.q_max).all()
-    better = static_postures(arm, 8, limits=limits, joints=[3, 4, 5], K=None)
+    better = PostureSet.for_sensor(arm, 8, limits=limits, joints=[3, 4, 5], K=None)
     assert better.condition_number < 40
 
 
 def test_random_postures_and_small_moves_of_gaz2017():
     arm = load_robot("lwr4")
-    found = random_postures(arm, 100, seed=1)
+    found = PostureSet.random(arm, 100, seed=1)
     assert found.q.shape == (100, arm.n)
     pick = np.array([0.0, 0.5, 0.0, -1.2, 0.0, 1.0, 0.0])
-    moves = moves_around(arm, pick)
+    moves = PostureSet.around(arm, pick)
     steps = (moves.q - pick) / np.radians(7)
     np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
     assert np.abs(steps).max() == pytest.approx(1)
@@ -111,19 +110,22 @@ def test_refusals(arm):
     with pytest.raises(
         InfeasibleDesign, match=r"holds only \d+ orientations .*short of more than 15; widen it"
     ):
-        liu2025_orientations(15, workspace=tight)
+        tight.liu2025_orientations(15)
     with pytest.raises(InfeasibleDesign, match=r"of 1000 random orientations only 0 lie in the workspace"):
-        random_orientations(1, workspace=tight)
+        tight.random_orientations(1)
+    for sample in (tight.liu2025_orientations, tight.random_orientations):
+        with pytest.raises(InvalidTrajectory, match="at least 1 orientation, got 0"):
+            sample(0)
     with pytest.raises(InvalidTrajectory, match="at least 1 posture, got 0"):
-        liu2025_orientations(0)
-    with pytest.raises(InvalidTrajectory, match="5 postures cannot be chosen from 2 candidates"):
-        choose_greedily(np.ones((2, 1, 1)), 5)
+        PostureSet.random(arm, 0)
+    with pytest.raises(InvalidTrajectory, match="at least 1 posture, got 0"):
+        PostureSet.around(arm, arm.home, count=0)
     with pytest.raises(InvalidTrajectory, match="pick must be 6 finite numbers"):
-        moves_around(arm, [0.0])
+        PostureSet.around(arm, [0.0])
     high = DesignLimits(arm.limits, height=(9.0, 10.0))
     with pytest.raises(InfeasibleDesign, match="of 200 random postures only 0 keep all limits"):
-        random_postures(arm, 1, limits=high)
+        PostureSet.random(arm, 1, limits=high)
     with pytest.raises(InfeasibleDesign, match="only 0 of the moves around the pick posture"):
-        moves_around(arm, arm.home, limits=high)
-    with pytest.raises(InfeasibleDesign, match=r"kr60ha reaches 0 of \d+ orientations .*2 fewer than wanted"):
-        static_postures(arm, 2, limits=high)
+        PostureSet.around(arm, arm.home, limits=high)
+    with pytest.raises(InfeasibleDesign, match=r"kr60ha reaches 0 of \d+ orientations .*2 too few"):
+        PostureSet.for_sensor(arm, 2, limits=high)

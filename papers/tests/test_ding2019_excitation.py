@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.excitation import DesignLimits, certify
+from steelyard.excitation import DesignLimits
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
 
@@ -29,7 +29,7 @@ def test_end_effector_limits_are_checked_by_finite_differences(table_2):
     arm, limits = table_2
     rng = np.random.default_rng(5)
     series = FourierTrajectory(rng.normal(size=(6, 5)), rng.normal(size=(6, 5)), rng.normal(size=6), 10.0)
-    checks = {check.limit: check for check in certify(arm, limits, series).checks}
+    checks = {check.limit: check for check in limits.certify(arm, series).checks}
     t, h = np.linspace(0, 10, 10001), 1e-6
     T = arm.forward_kinematics(series.at(t)[0])
     step = (arm.forward_kinematics(series.at(t + h)[0]) - arm.forward_kinematics(series.at(t - h)[0])) / (

@@ -12,8 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from steelyard.errors import UnknownName
-from steelyard.excitation import ConditionNumber, Design, DesignLimits, Liu2025, certify, evaluate
-from steelyard.excitation.postures import PostureSet, wrench_rows
+from steelyard.excitation import ConditionNumber, Design, DesignLimits, Liu2025, PostureSet
 from steelyard.report import Page, Section, Table
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.trajectory import FourierTrajectory
@@ -42,9 +41,9 @@ def require_whole(section: Section) -> None:
 
 
 def design_of(robot, limits, trajectory) -> Design:
-    value = evaluate(robot, ConditionNumber(), trajectory, limits=limits)
+    value = ConditionNumber().evaluate(robot, trajectory, limits=limits)
     return Design(
-        trajectory, certify(robot, limits, trajectory), "condition", value, value, {}, (value,), 0.0, "random"
+        trajectory, limits.certify(robot, trajectory), "condition", value, value, {}, (value,), 0.0, "random"
     )
 
 
@@ -171,7 +170,7 @@ def test_gears_have_more_friction_at_low_speed_and_under_load(tx60):
 
 def test_random_motions_keep_table_2(comparison, tx60):
     found, _ = comparison
-    assert certify(tx60, found.limits, found.verification).holds
+    assert found.limits.certify(tx60, found.verification).holds
 
 
 def test_the_papers_method_has_no_offsets_and_both_find_the_coulomb_friction(comparison):
@@ -247,8 +246,7 @@ def cell(kr60):
     """Seven postures and short motions; every method for one seed."""
     turns = np.random.default_rng(3).uniform(-0.9, 0.9, size=(7, 3))
     q = kr60.home + motions._MIDDLE + np.column_stack([np.zeros((7, 3)), turns])
-    R = kr60.forward_kinematics(q)[:, :3, :3]
-    postures = PostureSet(q, R, float(np.linalg.cond(wrench_rows(R).reshape(-1, 12))))
+    postures = PostureSet.at(kr60, q)
     limits = DesignLimits(kr60.limits)
     series = wrist_motion(1, 1.0)
     found = design_of(kr60, limits, series)
@@ -296,7 +294,7 @@ def test_objective_40_without_weight_does_not_know_the_size_of_a_small_motion(kr
     for size in (1.0, 0.01, 0.001):
         series = wrist_motion(4, 1.0)
         small = replace(series, sine=size * series.sine, cosine=size * series.cosine)
-        values.append([evaluate(kr60, Liu2025(gravity=weight), small) for weight in (False, True)])
+        values.append([Liu2025(gravity=weight).evaluate(kr60, small) for weight in (False, True)])
     assert values[1][0] == pytest.approx(values[2][0], rel=0.05)
     assert values[2][1] > 50 * values[1][1] > values[0][1]
 

@@ -1,21 +1,24 @@
 """What design stands on: the JAX regressor is Pinocchio's, and derivatives are finite differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 pytest.importorskip("jax")
 
-from steelyard.excitation import DesignLimits, OrientationWorkspace, Scene, Sector
-from steelyard.excitation.constraints import AmplitudeBlock, JointGridBlock
-from steelyard.excitation.effects import clearance_functions, effect_functions
-from steelyard.excitation.gradients import ChainMath, Information, Rows, compiled, exact_rows, on_cpu
-from steelyard.excitation.objective import (
+from steelyard.excitation import (
     ConditionNumber,
+    DesignLimits,
     DOptimal,
     Liu2025,
+    OrientationWorkspace,
     PayloadOptimal,
+    Scene,
+    Sector,
     Xu2024,
 )
+from steelyard.excitation.gradients import MotionSlacks, RegressorRows
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import DriveModel, JointLimits, RobotModel, load_robot, robot_names
 from steelyard.robot.geometry import Body, CollisionModel
@@ -28,15 +31,17 @@ def motion(rng, n, count=12):
 
 
 def assert_same_rows(robot, rng, kinds=("torque",)):
+    """In every sample; the Gram matrix leaves their signs open, which the slacks of torque show."""
     q, v, a = motion(rng, robot.n)
+    robot = robot.with_drive(replace(robot.drive, sign_width=0.05))  # as smooth as JAX needs it
     sizes = {"torque": (14 * robot.n, robot.n), "payload": (10 + 3 * robot.n, robot.n), "wrench": (10, 6)}
     for kind in kinds:
         columns, height = sizes[kind]
-        rows = Rows(kind, np.arange(columns), rng.uniform(0.5, 2, height), gravity=kind != "wrench")
-        math = ChainMath(robot)
-        with on_cpu():
-            ours = np.asarray(compiled(lambda *signals: math.rows(*signals, rows, 0.0))(q, v, a))  # noqa: B023
-        np.testing.assert_allclose(ours, exact_rows(robot, rows, q, v, a), atol=1e-10)
+        weights = rng.uniform(0.5, 2, height)
+        rows = RegressorRows(kind, np.arange(columns), weights, gravity=kind != "wrench")
+        gram = rows.compiled(robot).gram
+        for t, A in enumerate(rows.exact(robot, q, v, a)):
+            np.testing.assert_allclose(gram(q[[t]], v[[t]], a[[t]]), A.T @ A, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", robot_names())
@@ -58,13 +63,25 @@ def test_jax_rows_know_coupled_drives_smoothed_signs_and_powers(rng):
     assert_same_rows(load_robot("tx60").with_drive(drive), rng)
 
 
+@pytest.mark.parametrize("sliding", [False, True])
+def test_slacks_of_torque_are_those_of_pinocchio(sliding, tiny, rng):
+    robot = RobotModel.from_urdf_text(tiny["prismatic"]) if sliding else load_robot("tx60")
+    n = robot.n
+    robot = robot.with_drive(DriveModel(rng.uniform(0.5, 2, n)))  # without friction, which they bound
+    joints, signals = replace(JointLimits.none(n), tau_max=rng.uniform(50, 90, n)), motion(rng, n)
+    share = robot.torque(*signals) / joints.tau_max
+    expected = np.hstack([0.99 - share, 0.99 + share])
+    found = MotionSlacks(robot, DesignLimits(joints)).slacks(*signals)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
 def test_exact_wrench_is_what_the_load_needs(rng):
     """Its power for unit speed of each joint is the torque that the joint feels."""
     robot = load_robot("kr60ha")
     q, v, a = motion(rng, 6, 4)
-    rows = Rows("wrench", np.arange(10), np.ones(6))
+    rows = RegressorRows("wrench", np.arange(10), np.ones(6))
     body = np.array([3.0, 0.2, -0.1, 0.3, 0.5, 0.01, 0.6, 0.02, -0.03, 0.4])
-    wrench = exact_rows(robot, rows, q, v, a) @ body
+    wrench = rows.exact(robot, q, v, a) @ body
     load = robot.payload_regressor(q, v, a) @ body
     for j in range(6):
         unit = robot.frame_motion(q, np.tile(np.eye(6)[j], (4, 1)), np.zeros((4, 6)))
@@ -75,38 +92,38 @@ def test_exact_wrench_is_what_the_load_needs(rng):
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: o.name)
 def test_merit_has_the_derivative_that_it_says(objective, rng):
     robot = load_robot("ur10")
-    target = objective.target(robot, tuple(motion(rng, 6, 120)))
-    A = exact_rows(robot, target.rows, *motion(rng, 6, 60)).reshape(-1, len(target.rows.columns))
+    criterion = objective.criterion(robot, DesignLimits.of(robot), robot.home, np.arange(6))
+    A = criterion.rows.exact(robot, *motion(rng, 6, 60)).reshape(-1, len(criterion.rows.columns))
     G, change = A.T @ A / 60, rng.normal(size=(2, A.shape[1], A.shape[1]))[0]
     change = (change + change.T) * np.sqrt(np.outer(np.diag(G), np.diag(G)))
     h = 1e-7
-    f, slope = target.merit(G, 3.0)
-    up, down = target.merit(G + h * change, 3.0)[0], target.merit(G - h * change, 3.0)[0]
+    f, slope = criterion.merit(G, 3.0)
+    up, down = criterion.merit(G + h * change, 3.0)[0], criterion.merit(G - h * change, 3.0)[0]
     assert (up - down) / (2 * h) == pytest.approx((slope * change).sum(), rel=1e-4)
     assert np.isfinite(f)
 
 
 def test_gram_matrix_pulls_on_the_motion_as_finite_differences_do(rng):
     robot = load_robot("planar2r")
-    rows = Rows("torque", np.arange(28), np.array([1.0, 2.0]))
-    information = Information.of(robot, rows)
-    assert Information.of(robot, rows) is information
+    program = RegressorRows("torque", np.arange(28), np.array([1.0, 2.0])).compiled(robot)
+    assert RegressorRows("torque", np.arange(28), np.array([1.0, 2.0])).compiled(robot) is program
     q, v, a = motion(rng, 2)
     change = rng.normal(size=(28, 28))
-    pulls = information.pull(q, v, a, change)
+    pulls = program.pull(q, v, a, change)
     step = rng.normal(size=(3, 12, 2))
     h = 1e-6
-    up = (information.gram(*(np.array([q, v, a]) + h * step)) * change).sum()
-    down = (information.gram(*(np.array([q, v, a]) - h * step)) * change).sum()
+    up = (program.gram(*(np.array([q, v, a]) + h * step)) * change).sum()
+    down = (program.gram(*(np.array([q, v, a]) - h * step)) * change).sum()
     pulled = sum((p * s).sum() for p, s in zip(pulls, step, strict=True))
     assert (up - down) / (2 * h) == pytest.approx(pulled, rel=1e-6)
 
 
 def test_smooth_condition_number_is_above_the_exact_one_and_tends_to_it(rng):
     A = rng.normal(size=(60, 9)) * np.geomspace(1, 30, 9)
-    target = ConditionNumber().target(load_robot("planar2r"), tuple(motion(rng, 2, 60)))
+    robot = load_robot("planar2r")
+    criterion = ConditionNumber().criterion(robot, DesignLimits.of(robot), robot.home, np.arange(2))
     exact = np.log(np.linalg.cond(A))
-    smooth = [target.merit(A.T @ A, s)[0] for s in (1.0, 4.0, 16.0, 1000.0)]
+    smooth = [criterion.merit(A.T @ A, s)[0] for s in (1.0, 4.0, 16.0, 1000.0)]
     assert smooth == sorted(smooth, reverse=True)
     assert smooth[-1] == pytest.approx(exact, abs=5e-3)
     assert smooth[-1] >= exact
@@ -116,7 +133,7 @@ def test_grid_limits_hold_at_every_time(rng):
     """Ehlich and Zeller: a motion that touches the tightened grid stays inside everywhere."""
     limits = JointLimits([-1.0, -0.3], [1.5, 2.0], [0.7, 2.0], [2.0, np.inf], [np.inf] * 2)
     space = MotionSpace(np.array([0.2, 0.5]), np.arange(2), 4, 6.0, True, False, np.ones(2))
-    block = JointGridBlock(space, limits)
+    block = space.joint_constraint(DesignLimits(limits))
     for _ in range(20):
         u = rng.normal(size=space.size)
         while (block.slack(u) < 0).any():
@@ -128,11 +145,11 @@ def test_grid_limits_hold_at_every_time(rng):
         assert (np.abs(a) <= limits.a_max).all()
 
 
-@pytest.mark.parametrize("form", [JointGridBlock, AmplitudeBlock])
+@pytest.mark.parametrize("form", ["exact", "amplitude"])
 def test_limit_blocks_have_the_derivatives_that_they_say(form, rng):
     limits = JointLimits([-1.0, -np.inf, -1], [1.5, 2.0, 1], [0.7, 2.0, 1], [2.0, np.inf, 3], [np.inf] * 3)
     space = MotionSpace(np.array([0.2, 0.5, 0.0]), np.array([0, 2]), 3, 6.0, True, True, np.array([0.5, 2.0]))
-    block = form(space, limits)
+    block = space.joint_constraint(DesignLimits(limits, form=form))
     u, du, h = rng.normal(size=space.size), rng.normal(size=space.size), 1e-6
     now = block.linearised(u)
     numeric = (block.slack(u + h * du) - block.slack(u - h * du)) / (2 * h)
@@ -150,8 +167,9 @@ def test_space_keeps_its_promises_about_the_ends(rng):
     q, v, a = series.at(np.array([0.0, 5.0]))
     np.testing.assert_allclose(q, [centre, centre], atol=1e-12)
     np.testing.assert_allclose([v, a], 0, atol=1e-12)
-    np.testing.assert_allclose(space.free_numbers(series), u, atol=1e-12)
-    at = space.sampled(np.linspace(0, 5, 7))
+    C = np.r_[series.sine[1], series.cosine[1], series.offset[1] - centre[1]]
+    np.testing.assert_allclose(np.linalg.pinv(space.free) @ C / 0.7, u, atol=1e-12)
+    at = space.signals(np.linspace(0, 5, 7))
     np.testing.assert_allclose(space.motion(u, at), series.at(np.linspace(0, 5, 7)), atol=1e-12)
 
 
@@ -164,7 +182,8 @@ def test_effects_have_the_derivatives_that_they_say(rng):
         angular_speed=np.full(3, 3.0),
         workspace=OrientationWorkspace((Sector("z", (0.2, 3.0), (-1.0, 2.0)), Sector("x", (0.1, 2.0)))),
     )
-    slacks, slopes = effect_functions(robot, limits)
+    limited = MotionSlacks(robot, limits)
+    slacks, slopes = limited.slacks, limited.slopes
     q, v, a = motion(rng, 7, 5)
     value, by_motion = slopes(q, v, a)
     np.testing.assert_allclose(value, slacks(q, v, a), atol=1e-12)
@@ -178,7 +197,8 @@ def test_clearances_have_the_derivatives_that_they_say(rng):
     scene = Scene(
         (Body.half_space("floor", (0, 0, -0.4), (0, 0, 1)), Body.box("table", (0.9, 0, 0), (0.4, 0.4, 0.4)))
     )
-    slacks, slopes = clearance_functions(robot, DesignLimits(robot.limits, scene=scene))
+    clearances = scene.clearances(robot)
+    slacks, slopes = clearances.slacks, clearances.slopes
     q, still = rng.uniform(-1, 1, (20, 6)), np.zeros((20, 6))
     value, by_motion = slopes(q, still, still)
     step, h = rng.normal(size=(20, 6)), 1e-7

@@ -130,28 +130,27 @@ def numbers(text: str, option: str) -> list[float]:
 
 
 def _limits(arm: RobotModel, path: Path | None, envelope: str | None) -> DesignLimits:
-    from steelyard.excitation import DesignLimits, intersection
-    from steelyard.excitation import envelope as peaks
+    from steelyard.excitation import DesignLimits
     from steelyard.io.designs import load_limits
     from steelyard.trajectory import load_trajectory
 
     bounds = DesignLimits.of(arm) if path is None else load_limits(arm, path)
     if envelope is None:
         return bounds
-    other = peaks(load_trajectory(envelope))
+    other = DesignLimits.envelope(load_trajectory(envelope)).joints
     if len(other) != arm.n:
         raise InvalidTrajectory(f"trajectory '{envelope}' has {len(other)} joints, {arm.name} has {arm.n}")
-    return bounds.with_joints(intersection(bounds.joints, other))
+    return bounds.narrowed(other)
 
 
 def _objective(name: str, rigid: bool, noise: list[float] | None) -> Objective:
-    from steelyard.excitation import ConditionNumber, DOptimal, PayloadOptimal, objective_named
+    from steelyard.excitation import ConditionNumber, DOptimal, Objective, PayloadOptimal
 
     if name == "payload" and noise is not None:
         return PayloadOptimal(noise)
     if rigid and name in ("condition", "dopt"):
         return ConditionNumber(drive=False) if name == "condition" else DOptimal(drive=False)
-    return objective_named(name)
+    return Objective.named(name)
 
 
 def _posture(arm: RobotModel, text: str | None) -> Any:
@@ -180,12 +179,11 @@ def _approached(
     arm: RobotModel, bounds: DesignLimits, found: Design
 ) -> tuple[ApproachedTrajectory, list[str]]:
     """The motion with the way from home and back, and what to remark on it."""
-    from steelyard.excitation import certify
     from steelyard.trajectory import ApproachedTrajectory
 
     v_max, a_max = bounds.joints.v_max, bounds.joints.a_max
     trajectory = ApproachedTrajectory.within(found.trajectory, arm.home, v_max=v_max, a_max=a_max)
-    whole = certify(arm, bounds, trajectory)
+    whole = bounds.certify(arm, trajectory)
     if not whole.holds:
         raise InvalidTrajectory(f"the way from home to the motion breaks a limit: {whole.worst.sentence}")
     remarks = [f"with the way from home, {arm.home.round(3).tolist()} rad, and back", whole.not_checked]

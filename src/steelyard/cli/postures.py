@@ -48,7 +48,7 @@ def command(
     """Finds static postures: by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
     import numpy as np
 
-    from steelyard.excitation import DesignLimits, moves_around, random_postures, static_postures
+    from steelyard.excitation import DesignLimits, PostureSet
     from steelyard.io.designs import load_limits
     from steelyard.robot import load_robot
 
@@ -59,12 +59,12 @@ def command(
     moving = None if joints is None else [int(j) - 1 for j in numbers(joints, "--joints")]
     around = arm.home if pick is None else np.array(numbers(pick, "--pick"))
     if method == "random":
-        found = random_postures(arm, count, limits=bounds, seed=seed)
+        found = PostureSet.random(arm, count, limits=bounds, seed=seed)
     elif method == "pick":
-        found = moves_around(arm, around, count=count, limits=bounds)
+        found = PostureSet.around(arm, around, count=count, limits=bounds)
     else:
         K = share if method == "liu2025" else None
-        found = static_postures(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
+        found = PostureSet.for_sensor(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
     if output is not None:
         _write(output, arm, found)
     if picture is not None:

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array, read_only
 from steelyard.control.compensation import Compensator
 from steelyard.errors import InvalidRobot, InvalidTrajectory, UnknownName
-from steelyard.excitation.inverse import inverse_kinematics
+from steelyard.excitation.postures import inverse_kinematics
 from steelyard.identification import DynamicModel
 from steelyard.identification.feasible import feasible_parameters
 from steelyard.identification.least_squares import solve_weighted

@@ -1,9 +1,7 @@
 """Excitation: motions and postures that make parameters visible. The only room that imports JAX."""
 
-from steelyard.excitation.certificate import Certificate, LimitCheck, certify
-from steelyard.excitation.design import Design, DesignSettings, design, evaluate
-from steelyard.excitation.inverse import inverse_kinematics
-from steelyard.excitation.limits import DesignLimits, Scene, envelope, intersection
+from steelyard.excitation.design import Design, design
+from steelyard.excitation.limits import Certificate, DesignLimits
 from steelyard.excitation.objective import (
     OBJECTIVES,
     ConditionNumber,
@@ -12,19 +10,10 @@ from steelyard.excitation.objective import (
     Objective,
     PayloadOptimal,
     Xu2024,
-    objective_named,
 )
-from steelyard.excitation.postures import (
-    PostureSet,
-    choose_greedily,
-    liu2025_orientations,
-    moves_around,
-    random_orientations,
-    random_postures,
-    static_postures,
-    wrench_rows,
-)
-from steelyard.excitation.workspace import Cone, OrientationWorkspace, Sector
+from steelyard.excitation.postures import PostureSet, inverse_kinematics
+from steelyard.excitation.search import DesignSettings
+from steelyard.excitation.workspace import Cone, OrientationWorkspace, Scene, Sector
 
 __all__ = [
     "OBJECTIVES",
@@ -35,7 +24,6 @@ __all__ = [
     "Design",
     "DesignLimits",
     "DesignSettings",
-    "LimitCheck",
     "Liu2025",
     "Objective",
     "OrientationWorkspace",
@@ -44,18 +32,6 @@ __all__ = [
     "Scene",
     "Sector",
     "Xu2024",
-    "certify",
-    "choose_greedily",
     "design",
-    "envelope",
-    "evaluate",
-    "intersection",
     "inverse_kinematics",
-    "liu2025_orientations",
-    "moves_around",
-    "objective_named",
-    "random_orientations",
-    "random_postures",
-    "static_postures",
-    "wrench_rows",
 ]

@@ -1,68 +1,33 @@
 """Design of a motion: the best Fourier series found from several starts, with its certificate.
 
-Each start is a random motion inside all limits. It is first made informative (log det), then its
-objective is lowered in stages of growing sharpness and falling distance from the limits (`solver`). The
-best motions of all starts are judged by their exact value and certified; one whose certificate fails is
-shrunk towards its centre posture by a little, or left out. So what is returned keeps every limit, and
-nothing is returned otherwise.
+The best motions of all starts (`search`) are judged by their exact value and certified; one whose certificate
+fails is shrunk towards its centre posture by a little, or left out. So what is returned keeps every limit,
+and nothing is returned otherwise.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from steelyard import saved
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Indices
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
-from steelyard.excitation.certificate import Certificate, certify
-from steelyard.excitation.gradients import jax_numpy
-from steelyard.excitation.limits import DesignLimits
-from steelyard.excitation.objective import ConditionNumber, Objective, Target, payload_std
-from steelyard.excitation.search import Problem, Search, Start
+from steelyard.excitation.limits import Certificate, DesignLimits
+from steelyard.excitation.objective import ConditionNumber, Objective
+from steelyard.excitation.search import DesignSettings, Search, centre_posture
 from steelyard.excitation.space import MotionSpace
-from steelyard.excitation.start import centre_posture, probe, require_room
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
-
-
-@dataclass(frozen=True, eq=False)
-class DesignSettings:
-    """How a design is searched for.
-
-    Attributes:
-        starts: number of random starts
-        seed: of the starts; the same seed gives the same motion, unless time runs out
-        at_rest: whether the arm is at rest at both ends
-        rate_hz: of the recording that the value is told for, [Hz]
-        effort: factor of the iterations
-        workers: threads; all cores by default
-        time_limit_s: after which the best so far counts, [s]
-        progress: called with the share that is done and the best value of the objective's merit so far
-    """
-
-    starts: int = 4
-    seed: int = 0
-    at_rest: bool = True
-    rate_hz: float = 125.0
-    effort: float = 1.0
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
-    time_limit_s: float = np.inf
-    progress: Callable[[float, float], None] | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("starts", "rate_hz", "effort", "workers", "time_limit_s"):
-            if not getattr(self, name) > 0:
-                raise InvalidTrajectory(f"{name} must be positive, got {getattr(self, name)}")
+_SMALLEST_STROKE = 0.01  # [rad or m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,75 +119,41 @@ def design(
         settings: of the search
     """
     began = time.perf_counter()
-    settings = settings or DesignSettings()
+    settings, objective = settings or DesignSettings(), objective or ConditionNumber()
     limits = limits or DesignLimits.of(robot)
-    jax_numpy()
-    moving, posture = _checked(robot, limits, harmonics, period_s, joints, start)
-    require_room(robot, limits, moving, period_s)
-    centre = centre_posture(robot, limits, moving, posture, settings.seed)
-    space = _space(limits, centre, moving, (harmonics, period_s, settings.at_rest, posture is not None))
-    chosen = objective or ConditionNumber()
-    target = chosen.target(robot, probe(robot, limits, centre, moving))
-    problem = Problem(robot, limits, space, target)
-    search = Search(problem, settings.effort, settings.time_limit_s, settings.progress)
-    starts = search.run(settings.starts, settings.seed, settings.workers)
-    trajectory, certificate = _certified(robot, limits, problem, starts, settings.rate_hz)
-    value, std = _judged(robot, target, trajectory, settings.rate_hz)
-    condition = evaluate(robot, ConditionNumber(drive=_with_drive(chosen)), trajectory, limits=limits)
+    moving = _moving(robot, limits, harmonics, period_s, joints)
+    _require_room(robot, limits, moving, period_s)
+    centre = centre_posture(robot, limits, moving, _posture(robot, start), settings.seed)
+    w = 2 * np.pi / period_s
+    scale = np.minimum(limits.joints.v_max, limits.joints.a_max / w)[moving] / 2
+    if settings.at_rest and harmonics < 2:
+        raise InvalidTrajectory("at rest at both ends, 1 harmonic leaves no motion; use at least 2")
+    space = MotionSpace(centre, moving, harmonics, period_s, settings.at_rest, start is not None, scale)
+    search = Search(robot, limits, space, objective, settings)
+    found = search.run()
+    trajectory, certificate = _certified(robot, limits, space, found)
+    whole = ConditionNumber(drive=objective.drive)
     return Design(
         trajectory=trajectory,
         certificate=certificate,
-        objective=target.name,
-        value=value,
-        condition_number=condition,
-        std=std,
-        start_values=tuple(s.value for s in starts),
+        objective=objective.name,
+        value=search.criterion.value(trajectory, settings.rate_hz),
+        condition_number=whole.evaluate(robot, trajectory, limits=limits),
+        std=search.criterion.payload_std(trajectory, settings.rate_hz),
+        start_values=tuple(value for value, _ in found),
         seconds=time.perf_counter() - began,
         status=_status(search.stopped, certificate),
     )
 
 
-def evaluate(
-    robot: RobotModel,
-    objective: Objective,
-    trajectory: FourierTrajectory,
-    *,
-    limits: DesignLimits | None = None,
-    rate_hz: float = 125.0,
-) -> float:
-    """The exact value of an objective for any trajectory.
-
-    Args:
-        robot: the arm
-        objective: by which it is judged
-        trajectory: to judge; joints that stand still in it count as such
-        limits: between which the joints may move; those of the robot by default
-        rate_hz: of the recording, [Hz]
-    """
-    moving = np.flatnonzero(np.hypot(trajectory.sine, trajectory.cosine).sum(axis=1) > 0)
-    possible = probe(robot, limits or DesignLimits.of(robot), trajectory.offset, moving)
-    return _judged(robot, objective.target(robot, possible), trajectory, rate_hz)[0]
-
-
-def _judged(
-    robot: RobotModel, target: Target, trajectory: FourierTrajectory, rate_hz: float
-) -> tuple[float, dict[str, float]]:
-    t = np.arange(round(trajectory.duration_s * rate_hz)) / rate_hz
-    R = target.factor(robot, *trajectory.at(t))
-    std = payload_std(R) if target.name == "payload" else np.zeros(0)
-    named = zip(target.column_names, std, strict=False)
-    load = {name: float(x) for name, x in named if not name[-1].isdigit()}
-    return target.value(R), load
-
-
-def _checked(
+def _moving(
     robot: RobotModel,
     limits: DesignLimits,
     harmonics: int,
     period_s: float,
     joints: Sequence[int] | None,
-    start: ArrayLike | None,
-) -> tuple[NDArray[np.intp], Array | None]:
+) -> Indices:
+    """The joints that move, of a motion that makes sense."""
     if harmonics < 1:
         raise InvalidTrajectory(f"a motion needs at least 1 harmonic, got {harmonics}")
     if not (np.isfinite(period_s) and period_s > 0):
@@ -234,36 +165,52 @@ def _checked(
         raise InvalidTrajectory(
             f"joints that move must be some of 1 to {robot.n}, got {[int(j) + 1 for j in moving]}"
         )
+    return moving
+
+
+def _posture(robot: RobotModel, start: ArrayLike | None) -> Array | None:
     if start is None:
-        return moving, None
+        return None
     posture = np.array(start, dtype=float)
     if posture.shape != (robot.n,) or not np.isfinite(posture).all():
         raise InvalidTrajectory(f"start must be {robot.n} finite numbers, got {posture}")
-    return moving, posture
+    return posture
 
 
-def _space(
-    limits: DesignLimits, centre: Array, moving: NDArray[np.intp], how: tuple[int, float, bool, bool]
-) -> MotionSpace:
-    harmonics, period_s, at_rest, fixed = how
+def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float) -> None:
+    """Refuses limits that leave a joint unbounded, or no motion worth its name."""
     w = 2 * np.pi / period_s
-    scale = np.minimum(limits.joints.v_max, limits.joints.a_max / w)[moving] / 2
-    space = MotionSpace(centre, moving, harmonics, period_s, at_rest, fixed, scale)
-    if at_rest and harmonics < 2:
-        raise InvalidTrajectory("at rest at both ends, 1 harmonic leaves no motion; use at least 2")
-    return space
+    v_max, a_max = limits.joints.v_max, limits.joints.a_max
+    for j in joints:
+        name = f"joint {j + 1} ({robot.joint_names[j]})"
+        if np.isinf(v_max[j]) and np.isinf(a_max[j]):
+            raise InvalidTrajectory(
+                f"{name} of {robot.name} has no limit of velocity or acceleration; give one (--limits)"
+            )
+        for limit, bound, stroke, power in (
+            ("velocity", v_max[j], v_max[j] / w, 1),
+            ("acceleration", a_max[j], a_max[j] / w**2, 2),
+        ):
+            if stroke < _SMALLEST_STROKE:
+                needed = period_s * (_SMALLEST_STROKE / stroke) ** (1 / power)
+                raise InfeasibleDesign(
+                    f"a period of {period_s:g} s is too short for the {limit} limit {bound:g} of {name}:"
+                    f" it could swing by {stroke:.2g} only, less than {_SMALLEST_STROKE:g};"
+                    f" it needs {needed:.3g} s, {needed - period_s:.3g} s more"
+                )
 
 
 def _certified(
-    robot: RobotModel, limits: DesignLimits, problem: Problem, starts: Sequence[Start], rate_hz: float
+    robot: RobotModel, limits: DesignLimits, space: MotionSpace, found: list[tuple[float, Array | None]]
 ) -> tuple[FourierTrajectory, Certificate]:
+    """The best motion that keeps all limits, shrunk where it must be."""
     worst = None
-    for start in sorted(starts, key=lambda s: s.value):
-        if start.u is None:
+    for _, u in sorted(found, key=lambda pair: pair[0]):
+        if u is None:
             continue
         for shrink in _SHRINKS:
-            trajectory = problem.space.trajectory(shrink * start.u)
-            certificate = certify(robot, limits, trajectory)
+            trajectory = space.trajectory(shrink * u)
+            certificate = limits.certify(robot, trajectory)
             if certificate.holds:
                 return trajectory, certificate
             worst = worst or certificate.worst
@@ -271,12 +218,8 @@ def _certified(
     raise InfeasibleDesign(f"no motion was found that keeps all limits; in the way is {words}")
 
 
-def _with_drive(objective: Objective) -> bool:
-    return bool(getattr(objective, "drive", True))
-
-
 def _status(stopped: str, certificate: Certificate) -> str:
     ended = f"{stopped}; the best so far" if stopped else "best of all starts"
     which = "every limit that was given holds" if certificate.unchecked else "every limit holds"
-    told = f"{ended}; {which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
-    return f"{told}; {certificate.not_checked}" if certificate.unchecked else told
+    words = f"{ended}; {which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
+    return f"{words}; {certificate.not_checked}" if certificate.unchecked else words

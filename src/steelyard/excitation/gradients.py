@@ -1,4 +1,4 @@
-"""The regressor in JAX: what a motion tells of the parameters, and its exact gradient.
+"""The arm in JAX: what a motion says of the parameters, how far it is inside its limits, and exact gradients.
 
 Everything is expressed in the base frame, for all samples at once. With axis z_i, origin p_i, velocity w_i,
 acceleration dw_i and linear acceleration b_i (gravity taken off) of joint frame i, r = p_i - p_{i-1} and
@@ -16,7 +16,12 @@ Both are linear in the ten numbers; inserting the ten unit bodies gives ten colu
 
 The design needs of a motion only the Gram matrix G = (1/N) sum_t A_t' A_t of the rows A_t(q, v, a); an
 objective is a function of G. So one compiled program gives G, and a second one pulls dG back to q, v, a. The
-sign of friction is smoothed (`SIGN_WIDTH`) for these gradients, and only for them.
+sign of friction is smoothed (`_SIGN_WIDTH`) for these gradients, and only for them.
+
+Limits on torque, height, speed and orientation are smooth slacks of each sample: shares of the limit,
+positive inside. The friction in the torque is bounded from above for the upper limit and from below for the
+lower one, by a sign that changes a little too early: s(v + 3 width) >= sign(v). Samples do not know each
+other, so the derivatives by q, v and a of all samples come from 3 n forward passes.
 """
 
 from __future__ import annotations
@@ -25,22 +30,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from steelyard.arrays import Array, Indices
 from steelyard.errors import MissingExtra
+from steelyard.excitation.limits import RESERVE, DesignLimits
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
 
-SIGN_WIDTH = 0.01
-"""Speed below which the smoothed sign differs from the exact one, [rad/s or m/s]."""
+_SIGN_WIDTH = 0.01  # speed below which the smoothed sign differs from the exact one, [rad/s or m/s]
+
+_programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], _Program]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RegressorRows:
     """Which rows a motion contributes: their kind, the columns that count, the weight of each row.
 
     Attributes:
@@ -56,60 +63,129 @@ class Rows:
     weights: Array
     gravity: bool = True
 
+    def exact(self, robot: RobotModel, q: Array, v: Array, a: Array) -> Array:
+        """The rows of each sample by Pinocchio, with the exact sign of friction, (N, n or 6, p).
 
-def jax_numpy() -> tuple[Any, Any]:
-    """The modules jax and jax.numpy, or a refusal that names the extra."""
-    try:
-        import jax
-        import jax.numpy as jnp
-    except ModuleNotFoundError as error:
-        raise MissingExtra("jax", "excitation") from error
-    return jax, jnp
+        Args:
+            robot: the arm
+            q: joint positions, (N, n) [rad or m]
+            v: joint velocities, (N, n) [rad/s or m/s]
+            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        """
+        n = robot.n
+        if self.kind == "torque":
+            A = robot.regressor(q, v, a)
+        elif self.kind == "payload":
+            drives = np.empty((len(q), n, 4 * n))
+            robot.drive.fill_regressor(drives, np.asarray(v, dtype=float), np.asarray(a, dtype=float))
+            A = np.concatenate([robot.payload_regressor(q, v, a), drives[..., n:]], axis=-1)
+        else:
+            A = _exact_wrench(robot, q, v, a, gravity=self.gravity)
+        return np.asarray(A[..., self.columns] * self.weights[None, :, None])
+
+    def compiled(self, robot: RobotModel) -> _Program:
+        """The same rows in JAX, compiled once and kept as long as the robot lives.
+
+        Args:
+            robot: the arm
+        """
+        known = _programs.setdefault(robot, {})
+        key = (self.kind, self.columns.tobytes(), self.weights.tobytes(), self.gravity)
+        if key not in known:
+            known[key] = _Program(robot, self)
+        return known[key]
 
 
-@contextmanager
-def on_cpu() -> Iterator[None]:
-    """64-bit floats on the CPU, for the calling thread and while it lasts."""
-    jax, _ = jax_numpy()
-    if hasattr(jax, "enable_x64"):
-        wide = jax.enable_x64(True)
-    else:
-        from jax.experimental import enable_x64
+class _Program:
+    """The Gram matrix of a motion's rows, and how a change of it pulls on the motion.
 
-        wide = enable_x64(True)
-    with wide, jax.default_device(jax.devices("cpu")[0]):
-        yield
+    Attributes:
+        gram: of q, v and a: G, mean over samples, (p, p)
+        pull: of q, v, a and change (p, p): gradients by q, v and a of sum(change * G), each (N, n)
+    """
+
+    gram: Callable[[Array, Array, Array], Array]
+    pull: Callable[[Array, Array, Array, Array], tuple[Array, Array, Array]]
+
+    def __init__(self, robot: RobotModel, rows: RegressorRows) -> None:
+        chain = _Chain(robot)
+        jax, jnp = chain.jax, chain.jnp
+
+        def gram(q: Any, v: Any, a: Any) -> Any:
+            A = chain.rows(q, v, a, rows).reshape(-1, len(rows.columns))
+            return A.T @ A / q.shape[0]
+
+        def pull(q: Any, v: Any, a: Any, change: Any) -> Any:
+            return jax.grad(lambda *motion: jnp.sum(gram(*motion) * change), argnums=(0, 1, 2))(q, v, a)
+
+        self.gram, self.pull = _compiled(gram), _compiled(pull)
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, compiled by JAX for the CPU; quick to compile where JAX knows how.
+class MotionSlacks:
+    """Limits on torque, and on height, speed and orientation of the flange, as slacks of each sample.
 
     Args:
-        function: of arrays
+        robot: the arm
+        limits: to keep
+
+    Attributes:
+        slacks: of q, v and a, each (N, n): slacks of each sample, (N, k)
+        slopes: of the same: the slacks, and their derivatives by q, v and a, (N, k, 3, n)
     """
-    jax, _ = jax_numpy()
-    made: Callable[..., Any] = jax.jit(function, compiler_options=_compiler_options())
-    return made
+
+    slacks: Callable[[Array, Array, Array], Array]
+    slopes: Callable[[Array, Array, Array], tuple[Array, Array]]
+
+    def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
+        chain = _Chain(robot)
+        jax, jnp, n = chain.jax, chain.jnp, robot.n
+        bodies = np.array([body.vector for body in robot.links])
+        bounded = np.flatnonzero(np.isfinite(limits.joints.tau_max))
+
+        def slacks(q: Any, v: Any, a: Any) -> Any:
+            moved = chain.motion(q, v, a)
+            flange = {name: value[0] for name, value in chain.flange(moved).items()}
+            columns = limits.flange_slacks(flange["R"], flange["p"], flange["u"], flange["w"], jnp)
+            if bounded.size:
+                links = chain.joint_columns(moved, chain.seen_from(moved, chain.T_joint_link), 0)
+                rigid = jnp.einsum("tjik,ik->tj", links, bodies)
+                for sign in (1.0, -1.0):
+                    tau = sign * (rigid + _drive_torque(chain, v, a, rigid, sign))
+                    columns.append(1 - RESERVE - tau[:, bounded] / limits.joints.tau_max[bounded])
+            return jnp.concatenate(columns, axis=1)
+
+        def slopes(q: Any, v: Any, a: Any) -> Any:
+            def along(unit: Any) -> Any:
+                tangents = tuple(jnp.broadcast_to(x, q.shape) for x in unit)
+                return jax.jvp(slacks, (q, v, a), tangents)[1]
+
+            units = jnp.eye(3 * n).reshape(3 * n, 3, n)
+            by_motion = jnp.moveaxis(jax.vmap(along)(units), 0, -1)
+            return slacks(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
+
+        self.slacks, self.slopes = _compiled(slacks), _compiled(slopes)
 
 
-@cache
-def _compiler_options() -> dict[str, bool] | None:
-    """Without fusion emitters XLA compiles in half the time; None where it does not know the option."""
-    jax, jnp = jax_numpy()
-    options = {"xla_cpu_use_fusion_emitters": False}
-    try:
-        with on_cpu():
-            jax.jit(lambda x: x + 1, compiler_options=options)(jnp.zeros(1))
-    except (RuntimeError, TypeError, ValueError):
-        return None
-    return options
+def _drive_torque(chain: _Chain, v: Any, a: Any, rigid: Any, side: float) -> Any:
+    """What the drives consume, bounded on one side of the jump of friction."""
+    jnp, drive, U = chain.jnp, chain.drive, chain.jnp.asarray(chain.mixing)
+    u = v @ U.T
+    width = max(_SIGN_WIDTH, drive.sign_width)
+    sign = jnp.tanh((u + side * 3 * width) / width)
+    carried = jnp.abs(rigid @ np.linalg.inv(chain.mixing))
+    coulomb = np.abs(drive.coulomb) + drive.load_coulomb * carried
+    coulomb += drive.stribeck * jnp.exp(-((u / drive.stribeck_speed) ** 2))
+    viscous = jnp.sqrt(u**2 + width**2) ** drive.exponent * drive.viscous * sign
+    own = drive.rotor_inertia * (a @ U.T) + coulomb * sign + viscous + drive.offset
+    return own @ U
 
 
-class ChainMath:
+class _Chain:
     """The kinematics and regressors of an arm as functions that JAX can differentiate."""
 
     def __init__(self, robot: RobotModel) -> None:
         units = [InertialParameters.from_vector(e) for e in np.eye(10)]
+        self.jax, self.jnp = _jax_numpy()
         self.n = robot.n
         self.masses = np.array([body.mass for body in units])
         self.moments = np.array([body.first_moment for body in units])
@@ -125,15 +201,8 @@ class ChainMath:
         self.mixing = np.eye(robot.n) if coupling is None else coupling / np.diag(coupling)[:, None]
 
     def motion(self, q: Any, v: Any, a: Any) -> dict[str, Any]:
-        """Orientation, origin, velocities and accelerations of every joint frame, in the base frame.
-
-        Args:
-            q: joint positions, (N, n)
-            v: joint velocities, (N, n)
-            a: joint accelerations, (N, n)
-        """
-        jax, jnp = jax_numpy()
-        N = q.shape[0]
+        """Orientation, origin, velocities and accelerations of every joint frame, in the base frame."""
+        jnp, N = self.jnp, q.shape[0]
 
         def step(before: Any, joint: Any) -> Any:
             R, p, u, w, dw, b = before
@@ -159,17 +228,12 @@ class ChainMath:
         zero = jnp.zeros((N, 3))
         start = (jnp.broadcast_to(jnp.eye(3), (N, 3, 3)), zero, zero, zero, zero, zero - self.gravity)
         joints = (self.placements, self.axes, self.sliding, q.T, v.T, a.T)
-        _, found = jax.lax.scan(step, start, tuple(jnp.asarray(x) for x in joints))
+        _, found = self.jax.lax.scan(step, start, tuple(jnp.asarray(x) for x in joints))
         return dict(zip(("R", "p", "u", "w", "dw", "b", "z"), found, strict=True))
 
     def seen_from(self, moved: dict[str, Any], T: Any) -> dict[str, Any]:
-        """The motion of frames fixed to the joint frames.
-
-        Args:
-            moved: as `motion` gives it, bodies first
-            T: each frame in its joint frame, (bodies, 4, 4)
-        """
-        _, jnp = jax_numpy()
+        """The motion of frames T, (bodies, 4, 4), that are fixed to the joint frames."""
+        jnp = self.jnp
         r = jnp.einsum("itab,ib->ita", moved["R"], T[:, :3, 3])
         w, dw = moved["w"], moved["dw"]
         wr = jnp.cross(w, r)
@@ -182,14 +246,14 @@ class ChainMath:
             "b": moved["b"] + jnp.cross(dw, r) + jnp.cross(w, wr),
         }
 
-    def wrench_columns(self, body: dict[str, Any], *, gravity: bool = True) -> tuple[Any, Any]:
-        """Force and moment that each of the ten unit bodies needs, in its frame, each (bodies, N, 3, 10).
+    def flange(self, moved: dict[str, Any]) -> dict[str, Any]:
+        """The motion of the flange, as one body."""
+        last = {name: value[-1:] for name, value in moved.items()}
+        return self.seen_from(last, self.T_joint_flange[None])
 
-        Args:
-            body: motion of the frames that the bodies are fixed to
-            gravity: whether weight is part of it
-        """
-        _, jnp = jax_numpy()
+    def wrench_columns(self, body: dict[str, Any], *, gravity: bool = True) -> tuple[Any, Any]:
+        """Force and moment that each of the ten unit bodies needs, in its frame, each (bodies, N, 3, 10)."""
+        jnp = self.jnp
         fall = 0.0 if gravity else self.gravity
         w, dw, b = (
             jnp.einsum("itab,ita->itb", body["R"], x) for x in (body["w"], body["dw"], body["b"] + fall)
@@ -202,173 +266,58 @@ class ChainMath:
         return force, moment
 
     def joint_columns(self, moved: dict[str, Any], body: dict[str, Any], first: int) -> Any:
-        """Torque at each joint that unit bodies need, (N, n, bodies, 10); zero for joints behind a body.
-
-        Args:
-            moved: motion of the joint frames
-            body: motion of the bodies
-            first: index of the joint that carries the first body
-        """
-        _, jnp = jax_numpy()
+        """Torque at each joint that unit bodies need, the first at joint `first`, (N, n, bodies, 10)."""
+        jnp = self.jnp
         force, moment = self.wrench_columns(body)
         z, slide = moved["z"], jnp.asarray(self.sliding)[:, None, None, None]
         arm = body["p"][None] - moved["p"][:, None]
         lever = jnp.cross(jnp.broadcast_to(z[:, None], arm.shape), arm)
         along = slide * z[:, None] + (1 - slide) * lever
         about = (1 - slide) * jnp.broadcast_to(z[:, None], arm.shape)
-        count = len(body["p"])
-        carries = np.arange(self.n)[:, None] <= np.arange(first, first + count)[None]
+        carries = np.arange(self.n)[:, None] <= np.arange(first, first + len(body["p"]))[None]
         out = jnp.einsum("jita,itab,itbk->tjik", about, body["R"], moment)
         out += jnp.einsum("jita,itab,itbk->tjik", along, body["R"], force)
         return out * carries[None, :, :, None]
 
-    def drive_columns(self, v: Any, a: Any, width: float) -> Any:
-        """Columns of rotor inertia, friction and offset, (N, n, 4 n).
-
-        Args:
-            v: joint velocities, (N, n)
-            a: joint accelerations, (N, n)
-            width: of the smoothed sign; 0 is as the drive model says
-        """
-        _, jnp = jax_numpy()
+    def drive_columns(self, v: Any, a: Any) -> Any:
+        """Columns of rotor inertia, friction and offset, (N, n, 4 n)."""
+        jnp = self.jnp
         U = jnp.asarray(self.mixing)
-        sign, viscous = self.friction_shapes(v @ U.T, width)
+        sign, viscous = self.friction_shapes(v @ U.T)
         shapes = (a @ U.T, sign, viscous, jnp.ones_like(v))
         return jnp.concatenate([s[:, None, :] * U.T[None] for s in shapes], axis=-1)
 
-    def friction_shapes(self, v: Any, width: float) -> tuple[Any, Any]:
-        """The Coulomb and the viscous shape, each (N, n).
-
-        Args:
-            v: speeds of the drives, (N, n)
-            width: of the smoothed sign; 0 is as the drive model says
-        """
-        _, jnp = jax_numpy()
-        exact = self.drive.sign_width
-        if width <= exact:
-            sign = jnp.sign(v) if exact == 0 else jnp.tanh(v / exact)
+    def friction_shapes(self, v: Any) -> tuple[Any, Any]:
+        """The Coulomb and the viscous shape at speeds v of the drives, each (N, n)."""
+        jnp, width = self.jnp, self.drive.sign_width
+        if width >= _SIGN_WIDTH:  # smooth enough as it is
+            sign = jnp.tanh(v / width)
             return sign, jnp.abs(v) ** self.drive.exponent * sign
-        size = jnp.sqrt(v**2 + width**2)
+        size = jnp.sqrt(v**2 + _SIGN_WIDTH**2)
         return v / size, size**self.drive.exponent * (v / size)
 
-    def rows(self, q: Any, v: Any, a: Any, rows: Rows, width: float) -> Any:
-        """The rows of each sample, (N, n or 6, p).
-
-        Args:
-            q: joint positions, (N, n)
-            v: joint velocities, (N, n)
-            a: joint accelerations, (N, n)
-            rows: which
-            width: of the smoothed sign; 0 is exact
-        """
-        _, jnp = jax_numpy()
+    def rows(self, q: Any, v: Any, a: Any, rows: RegressorRows) -> Any:
+        """The rows of each sample, (N, n or 6, p)."""
+        jnp = self.jnp
         moved = self.motion(q, v, a)
-        last = {name: value[-1:] for name, value in moved.items()}
         if rows.kind == "torque":
             links = self.joint_columns(moved, self.seen_from(moved, self.T_joint_link), 0)
-            drives = self.drive_columns(v, a, width)
+            drives = self.drive_columns(v, a)
             A = jnp.concatenate([links.reshape(*q.shape, 10 * self.n), drives], axis=-1)
         elif rows.kind == "payload":
-            flange = self.seen_from(last, self.T_joint_flange[None])
-            load = self.joint_columns(moved, flange, self.n - 1)
-            A = jnp.concatenate([load[:, :, 0], self.drive_columns(v, a, width)[..., self.n :]], axis=-1)
+            load = self.joint_columns(moved, self.flange(moved), self.n - 1)
+            A = jnp.concatenate([load[:, :, 0], self.drive_columns(v, a)[..., self.n :]], axis=-1)
         else:
-            flange = self.seen_from(last, self.T_joint_flange[None])
-            force, moment = self.wrench_columns(flange, gravity=rows.gravity)
+            force, moment = self.wrench_columns(self.flange(moved), gravity=rows.gravity)
             A = jnp.concatenate([force[0], moment[0]], axis=1)
         return A[..., rows.columns] * rows.weights[None, :, None]
 
 
-class Information:
-    """The Gram matrix of a motion's rows, and how a change of it pulls on the motion.
-
-    Make it with `of`: compiled programs are kept as long as the robot lives.
-    """
-
-    _made: ClassVar[WeakKeyDictionary[RobotModel, dict[tuple[object, ...], Information]]] = (
-        WeakKeyDictionary()
-    )
-
-    @classmethod
-    def of(cls, robot: RobotModel, rows: Rows) -> Information:
-        """The information of a robot's rows, compiled once.
-
-        Args:
-            robot: the arm
-            rows: which
-        """
-        known = cls._made.setdefault(robot, {})
-        key = (rows.kind, rows.columns.tobytes(), rows.weights.tobytes(), rows.gravity)
-        if key not in known:
-            known[key] = cls(robot, rows)
-        return known[key]
-
-    def __init__(self, robot: RobotModel, rows: Rows, *, width: float = SIGN_WIDTH) -> None:
-        jax, jnp = jax_numpy()
-        math = ChainMath(robot)
-
-        def gram(q: Any, v: Any, a: Any) -> Any:
-            A = math.rows(q, v, a, rows, width).reshape(-1, len(rows.columns))
-            return A.T @ A / q.shape[0]
-
-        def pull(q: Any, v: Any, a: Any, change: Any) -> Any:
-            return jax.grad(lambda *motion: jnp.sum(gram(*motion) * change), argnums=(0, 1, 2))(q, v, a)
-
-        self._gram = compiled(gram)
-        self._pull = compiled(pull)
-
-    def gram(self, q: Array, v: Array, a: Array) -> Array:
-        """The Gram matrix G, mean over samples, (p, p).
-
-        Args:
-            q: joint positions, (N, n)
-            v: joint velocities, (N, n)
-            a: joint accelerations, (N, n)
-        """
-        with on_cpu():
-            return np.asarray(self._gram(q, v, a), dtype=float)
-
-    def pull(self, q: Array, v: Array, a: Array, change: Array) -> tuple[Array, Array, Array]:
-        """Gradients by q, v and a of sum(change * G), each (N, n).
-
-        Args:
-            q: joint positions, (N, n)
-            v: joint velocities, (N, n)
-            a: joint accelerations, (N, n)
-            change: (p, p)
-        """
-        with on_cpu():
-            gq, gv, ga = self._pull(q, v, a, change)
-            return np.asarray(gq), np.asarray(gv), np.asarray(ga)
-
-
-def exact_rows(robot: RobotModel, rows: Rows, q: Array, v: Array, a: Array) -> Array:
-    """The same rows by Pinocchio, with the exact sign of friction, (N, n or 6, p); no JAX in it.
-
-    Args:
-        robot: the arm
-        rows: which
-        q: joint positions, (N, n) [rad or m]
-        v: joint velocities, (N, n) [rad/s or m/s]
-        a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
-    """
-    n = robot.n
-    if rows.kind == "torque":
-        A = robot.regressor(q, v, a)
-    elif rows.kind == "payload":
-        drives = np.empty((len(q), n, 4 * n))
-        robot.drive.fill_regressor(drives, np.asarray(v, dtype=float), np.asarray(a, dtype=float))
-        A = np.concatenate([robot.payload_regressor(q, v, a), drives[..., n:]], axis=-1)
-    else:
-        A = _exact_wrench(robot, rows, q, v, a)
-    return np.asarray(A[..., rows.columns] * rows.weights[None, :, None])
-
-
-def _exact_wrench(robot: RobotModel, rows: Rows, q: Array, v: Array, a: Array) -> Array:
+def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: bool) -> Array:
     motion = robot.frame_motion(q, v, a)
     R = robot.forward_kinematics(q)[:, :3, :3]
     b = motion.linear_acceleration
-    if rows.gravity:
+    if gravity:
         b = b - np.einsum("tab,a->tb", R, robot.gravity_base)
     w, dw = motion.angular_velocity, motion.angular_acceleration
     A = np.empty((len(q), 6, 10))
@@ -385,3 +334,52 @@ def _skew(jnp: Any, x: Any) -> Any:
     zero = jnp.zeros_like(x[..., 0])
     rows = ((zero, -x[..., 2], x[..., 1]), (x[..., 2], zero, -x[..., 0]), (-x[..., 1], x[..., 0], zero))
     return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _jax_numpy() -> tuple[Any, Any]:
+    """The modules jax and jax.numpy, or a refusal that names the extra."""
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ModuleNotFoundError as error:
+        raise MissingExtra("jax", "excitation") from error
+    return jax, jnp
+
+
+@contextmanager
+def _on_cpu() -> Iterator[None]:
+    """64-bit floats on the CPU, for the calling thread and while it lasts."""
+    jax, _ = _jax_numpy()
+    if hasattr(jax, "enable_x64"):
+        wide = jax.enable_x64(True)
+    else:
+        from jax.experimental import enable_x64
+
+        wide = enable_x64(True)
+    with wide, jax.default_device(jax.devices("cpu")[0]):
+        yield
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, compiled by JAX for the CPU, with NumPy arrays in and out."""
+    jax, _ = _jax_numpy()
+    program = jax.jit(function, compiler_options=_compiler_options())
+
+    def run(*arrays: Array) -> Any:
+        with _on_cpu():
+            return jax.tree_util.tree_map(np.asarray, program(*arrays))
+
+    return run
+
+
+@cache
+def _compiler_options() -> dict[str, bool] | None:
+    """Without fusion emitters XLA compiles in half the time; None where it does not know the option."""
+    jax, jnp = _jax_numpy()
+    options = {"xla_cpu_use_fusion_emitters": False}
+    try:
+        with _on_cpu():
+            jax.jit(lambda x: x + 1, compiler_options=options)(jnp.zeros(1))
+    except (RuntimeError, TypeError, ValueError):
+        return None
+    return options

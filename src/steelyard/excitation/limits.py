@@ -1,65 +1,37 @@
-"""Everything that a designed motion must keep to.
+"""Everything that a designed motion must keep to, and the certificate that a motion keeps it.
 
 Position, velocity and acceleration have two forms. The papers' is conservative: sums of amplitudes stay
 within the limits (xu2024 eq. (18), liu2025 eq. (42)), whatever the phases are. The exact form bounds the
 signals themselves and leaves more room. Everything else is exact: torque by the robot model; height,
 linear and angular speed of the flange for each axis of the base (ding2019 eq. (9), Table II);
 orientations (liu2025 eq. (42)); and clearance between the arm's bodies, floor, walls and boxes.
+
+A certificate checks every limit on a dense grid by code that the design does not use (no JAX). A limit holds
+where its margin is not negative; the certificate gives the margin in the limit's own unit and as a share of
+the limit, with the joint, axis or pair and the time where it is smallest. It also lists what it does not
+know: joints without a limit, and whether anything around the arm, or the arm itself, was in the way.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidTrajectory
-from steelyard.excitation.workspace import OrientationWorkspace
+from steelyard.excitation.workspace import OrientationWorkspace, Scene
 from steelyard.robot import JointLimits, RobotModel
-from steelyard.robot.geometry import Body, CollisionModel
-from steelyard.trajectory import FourierTrajectory
+from steelyard.trajectory import FourierTrajectory, Trajectory
 
-_ENVELOPE_HZ = 1000.0
+RESERVE = 0.01
+"""Share of a limit kept for what happens between the points of a design's grid."""
 
-
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """What the arm must not touch.
-
-    Attributes:
-        obstacles: floor, walls, boxes (`steelyard.robot.geometry`)
-        bodies: shapes of the arm; capsules of `radius` along its links when empty
-        radius: of these capsules, one or one a link, [m]
-        clearance: smallest distance, [m]
-        self_collision: whether the arm must also keep clear of itself
-    """
-
-    obstacles: tuple[Body, ...] = ()
-    bodies: tuple[Body, ...] = ()
-    radius: float | tuple[float, ...] = 0.06
-    clearance: float = 0.02
-    self_collision: bool = True
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.clearance < np.inf:
-            raise InvalidTrajectory(f"clearance must not be negative, got {self.clearance}")
-
-    def model(self, robot: RobotModel) -> CollisionModel:
-        """The distances to keep.
-
-        Args:
-            robot: the arm
-        """
-        bodies = self.bodies or Body.capsules(robot, np.asarray(self.radius))
-        return CollisionModel(
-            robot, bodies, self.obstacles, self_collision=self.self_collision, clearance=self.clearance
-        )
-
-
-def _free() -> Array:
-    return np.full(3, np.inf)
+_DENSE_HZ = 1000.0
+_HEIGHT_SCALE = 0.2  # [m]
+_ANGLE_RESERVE = 0.005  # [rad]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +51,8 @@ class DesignLimits:
     joints: JointLimits
     form: Literal["exact", "amplitude"] = "exact"
     height: tuple[float, float] = (-np.inf, np.inf)
-    linear_speed: Array = field(default_factory=_free)
-    angular_speed: Array = field(default_factory=_free)
+    linear_speed: Array = field(default_factory=lambda: np.full(3, np.inf))
+    angular_speed: Array = field(default_factory=lambda: np.full(3, np.inf))
     workspace: OrientationWorkspace | None = None
     scene: Scene | None = None
 
@@ -97,67 +69,301 @@ class DesignLimits:
             values = np.full(3, values) if values.ndim == 0 else values
             if values.shape != (3,) or not (values > 0).all():
                 raise InvalidTrajectory(f"{name} must be three positive numbers, got {values}")
-            values.setflags(write=False)
-            object.__setattr__(self, name, values)
+            object.__setattr__(self, name, read_only(values))
 
     @classmethod
     def of(cls, robot: RobotModel) -> DesignLimits:
-        """The limits that the robot itself has.
+        """The limits that the robot itself has."""
+        return cls(robot.limits)
+
+    @classmethod
+    def envelope(cls, trajectory: FourierTrajectory) -> DesignLimits:
+        """The limits within which another trajectory stays: its peaks of position, velocity, acceleration.
+
+        Args:
+            trajectory: the other one
+        """
+        count = round(trajectory.duration_s * _DENSE_HZ) + 1
+        q, v, a = trajectory.at(np.linspace(0, trajectory.duration_s, count))
+        still = np.flatnonzero(q.max(axis=0) - q.min(axis=0) <= 0)
+        if still.size:
+            raise InvalidTrajectory(
+                f"an envelope needs a motion of every joint; joint {still[0] + 1} stands still"
+            )
+        v_max, a_max = np.abs(v).max(axis=0), np.abs(a).max(axis=0)
+        free = np.full(trajectory.n, np.inf)
+        return cls(JointLimits(q.min(axis=0), q.max(axis=0), v_max, a_max, free))
+
+    def narrowed(self, joints: JointLimits) -> DesignLimits:
+        """These limits, and other ones of the joints besides.
+
+        Args:
+            joints: of as many joints
+        """
+        own = self.joints
+        if len(own) != len(joints):
+            raise InvalidTrajectory(f"limits of {len(own)} and of {len(joints)} joints cannot be combined")
+        low, high = np.maximum(own.q_min, joints.q_min), np.minimum(own.q_max, joints.q_max)
+        gap = low - high
+        if (gap >= 0).any():
+            j = int(gap.argmax())
+            raise InvalidTrajectory(
+                f"contradictory limits: joint {j + 1} must be above {low[j]:g} and below {high[j]:g};"
+                f" they miss each other by {gap[j]:.4g}"
+            )
+        rest = (np.minimum(getattr(own, x), getattr(joints, x)) for x in ("v_max", "a_max", "tau_max"))
+        return replace(self, joints=JointLimits(low, high, *rest))
+
+    @property
+    def bounds_torque_or_flange(self) -> bool:
+        """Whether there are limits on torque, or on height, speed or orientation of the flange."""
+        finite = (self.joints.tau_max, self.height, self.linear_speed, self.angular_speed)
+        regions = () if self.workspace is None else self.workspace.regions
+        return len(regions) > 0 or any(np.isfinite(x).any() for x in finite)
+
+    def flange_slacks(self, R: Any, p: Any, u: Any, w: Any, xp: Any) -> list[Any]:
+        """Limits of the flange as smooth slacks, each (N, k), as shares of the limit, positive inside.
+
+        Args:
+            R: orientations of the flange in the base, (N, 3, 3)
+            p: positions, (N, 3) [m]
+            u: linear velocities, (N, 3) [m/s]
+            w: angular velocities, (N, 3) [rad/s]
+            xp: numpy or jax.numpy
+        """
+        columns = []
+        low, high = self.height
+        z, reserve = p[:, 2:], RESERVE * _HEIGHT_SCALE
+        if np.isfinite(low):
+            columns.append((z - low - reserve) / _HEIGHT_SCALE)
+        if np.isfinite(high):
+            columns.append((high - z - reserve) / _HEIGHT_SCALE)
+        for speed, bound in ((u, self.linear_speed), (w, self.angular_speed)):
+            axes = np.flatnonzero(np.isfinite(bound))
+            if axes.size:
+                share = speed[:, axes] / bound[axes]
+                columns += [1 - RESERVE - share, 1 - RESERVE + share]
+        if self.workspace is not None:
+            columns.append(self.workspace.slacks(R, xp) - _ANGLE_RESERVE)
+        return columns
+
+    def certify(
+        self, robot: RobotModel, trajectory: Trajectory, *, rate_hz: float = _DENSE_HZ
+    ) -> Certificate:
+        """The certificate of a motion; it may say that a limit is broken.
 
         Args:
             robot: the arm
+            trajectory: a Fourier series, one with entry and exit, or any other
+            rate_hz: of the grid, [Hz]
         """
-        return cls(robot.limits)
+        if not (np.isfinite(rate_hz) and rate_hz > 0):
+            raise InvalidTrajectory(f"rate_hz must be positive, got {rate_hz}")
+        count = int(np.ceil(trajectory.duration_s * rate_hz)) + 1
+        t = np.linspace(0, trajectory.duration_s, count)
+        q, v, a = trajectory.at(t)
+        checks = [*_joint_checks(robot, self, t, q, v, a), *_tool_checks(robot, self, t, q, v, a)]
+        if self.form == "amplitude" and isinstance(trajectory, FourierTrajectory):
+            checks += _amplitude_checks(robot, self, trajectory)
+        if self.scene is not None:
+            checks += _clearance_checks(robot, self.scene, t, q)
+        return Certificate(tuple(checks), rate_hz, tuple(_unchecked(self)))
 
-    def with_joints(self, joints: JointLimits) -> DesignLimits:
-        """The same limits with other ones of the joints.
+
+@dataclass(frozen=True)
+class _LimitCheck:
+    """One limit and where it is closest.
+
+    Attributes:
+        limit: its name, as 'velocity'
+        where: joint, axis or pair of bodies
+        at_s: when, [s]; None where the limit is on a whole period
+        value: there
+        bound: that it must keep
+        margin: how far the value is inside, negative outside
+        unit: of value, bound and margin
+    """
+
+    limit: str
+    where: str
+    at_s: float | None
+    value: float
+    bound: float
+    margin: float
+    unit: str
+
+    @property
+    def share(self) -> float:
+        """The margin as a share of the bound, or the margin itself where the bound is zero."""
+        return self.margin / (abs(self.bound) or 1.0)
+
+    @property
+    def sentence(self) -> str:
+        """The check in words."""
+        when = "" if self.at_s is None else f" at {self.at_s:.3f} s"
+        return (
+            f"{self.limit} of {self.where}: {self.value:.6g} against {self.bound:.6g} {self.unit}{when},"
+            f" margin {self.margin:.3g} {self.unit}"
+        )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The checks of all limits on one motion.
+
+    Attributes:
+        checks: one for each limit, at its closest point
+        rate_hz: of the grid, [Hz]
+        unchecked: what no limit was given for, so that it was not checked, a few words each
+    """
+
+    checks: tuple[_LimitCheck, ...]
+    rate_hz: float
+    unchecked: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no limit is broken."""
+        return all(check.margin >= 0 for check in self.checks)
+
+    @property
+    def worst(self) -> _LimitCheck:
+        """The limit with the smallest share of margin."""
+        return min(self.checks, key=lambda check: check.share)
+
+    @property
+    def not_checked(self) -> str:
+        """What was not checked, as a sentence without its end; empty when everything was."""
+        return f"NOT checked, as no limits say it: {', '.join(self.unchecked)}" if self.unchecked else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as plain values, for JSON."""
+        return {
+            "holds": self.holds,
+            "rate_hz": self.rate_hz,
+            "unchecked": list(self.unchecked),
+            "checks": [asdict(check) for check in self.checks],
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Certificate:
+        """The certificate from plain values.
 
         Args:
-            joints: of n joints
+            content: as `to_dict` gives it
         """
-        return replace(self, joints=joints)
+        checks = tuple(_LimitCheck(**check) for check in content["checks"])
+        return cls(checks, content["rate_hz"], tuple(content["unchecked"]))
 
 
-def envelope(trajectory: FourierTrajectory, *, torque: Array | None = None) -> JointLimits:
-    """The limits within which another trajectory stays: its peaks of position, velocity and acceleration.
+def _unchecked(limits: DesignLimits) -> Iterator[str]:
+    """What the limits say nothing about and a moving arm may break."""
+    joints = limits.joints
+    families = {
+        "position": np.isfinite(joints.q_min) & np.isfinite(joints.q_max),
+        "velocity": np.isfinite(joints.v_max),
+        "acceleration": np.isfinite(joints.a_max),
+        "torque": np.isfinite(joints.tau_max),
+    }
+    for name, known in families.items():
+        if not known.any():
+            yield f"{name} of the joints"
+        elif not known.all():
+            yield f"{name} of {', '.join(f'joint {j + 1}' for j in np.flatnonzero(~known))}"
+    if limits.scene is None or not limits.scene.obstacles:
+        yield "floor, walls and other things around the arm"
+    if limits.scene is None or not limits.scene.self_collision:
+        yield "the arm against itself"
 
-    Args:
-        trajectory: the other one
-        torque: limits of torque to keep, (n,) [Nm or N]; none by default
-    """
-    count = round(trajectory.duration_s * _ENVELOPE_HZ) + 1
-    q, v, a = trajectory.at(np.linspace(0, trajectory.duration_s, count))
-    none = np.full(trajectory.n, np.inf)
-    still = np.flatnonzero(q.max(axis=0) - q.min(axis=0) <= 0)
-    if still.size:
-        raise InvalidTrajectory(
-            f"an envelope needs a motion of every joint; joint {still[0] + 1} stands still"
-        )
-    return JointLimits(
-        q.min(axis=0),
-        q.max(axis=0),
-        np.abs(v).max(axis=0),
-        np.abs(a).max(axis=0),
-        none if torque is None else torque,
+
+def _closest(
+    limit: str,
+    values: Array,
+    bound: float | Array,
+    t: Array,
+    names: tuple[str, ...],
+    unit: str,
+    *,
+    low: bool = False,
+) -> _LimitCheck:
+    """The check of values (N, k) against a bound for each column, where its share of margin is smallest."""
+    bounds = np.broadcast_to(np.asarray(bound, dtype=float), values.shape[1:])
+    margins = values - bounds if low else bounds - values
+    finite = np.isfinite(bounds)
+    shares = np.where(finite, margins / np.where(finite & (bounds != 0), np.abs(bounds), 1.0), np.inf)
+    i, k = np.unravel_index(int(shares.argmin()), shares.shape)
+    return _LimitCheck(
+        limit, names[k], float(t[i]), float(values[i, k]), float(bounds[k]), float(margins[i, k]), unit
     )
 
 
-def intersection(first: JointLimits, second: JointLimits) -> JointLimits:
-    """The limits that keep both.
+def _joint_names(robot: RobotModel) -> tuple[str, ...]:
+    return tuple(f"joint {j + 1}" for j in range(robot.n))
 
-    Args:
-        first: of n joints
-        second: of as many
-    """
-    if len(first) != len(second):
-        raise InvalidTrajectory(f"limits of {len(first)} and of {len(second)} joints cannot be combined")
-    low, high = np.maximum(first.q_min, second.q_min), np.minimum(first.q_max, second.q_max)
-    gap = low - high
-    if (gap >= 0).any():
-        j = int(gap.argmax())
-        raise InvalidTrajectory(
-            f"contradictory limits: joint {j + 1} must be above {low[j]:g} and below {high[j]:g};"
-            f" they miss each other by {gap[j]:.4g}"
-        )
-    rest = (np.minimum(getattr(first, x), getattr(second, x)) for x in ("v_max", "a_max", "tau_max"))
-    return JointLimits(low, high, *rest)
+
+def _joint_checks(
+    robot: RobotModel, limits: DesignLimits, t: Array, q: Array, v: Array, a: Array
+) -> Iterator[_LimitCheck]:
+    joints, names = limits.joints, _joint_names(robot)
+    unit = "rad" if "prismatic" not in robot.joint_types else "rad or m"
+    families = (
+        ("upper position", q, joints.q_max, unit, False),
+        ("lower position", q, joints.q_min, unit, True),
+        ("velocity", np.abs(v), joints.v_max, f"{unit}/s", False),
+        ("acceleration", np.abs(a), joints.a_max, f"{unit}/s^2", False),
+    )
+    for name, values, bound, of, low in families:
+        if np.isfinite(bound).any():
+            yield _closest(name, values, bound, t, names, of, low=low)
+    if np.isfinite(joints.tau_max).any():
+        yield _closest("torque", np.abs(robot.torque(q, v, a)), joints.tau_max, t, names, "Nm")
+
+
+def _tool_checks(
+    robot: RobotModel, limits: DesignLimits, t: Array, q: Array, v: Array, a: Array
+) -> Iterator[_LimitCheck]:
+    fast = np.isfinite(limits.linear_speed).any() or np.isfinite(limits.angular_speed).any()
+    if not (fast or np.isfinite(limits.height).any() or limits.workspace is not None):
+        return
+    T = robot.forward_kinematics(q)
+    R, z = T[:, :3, :3], T[:, 2:3, 3]
+    if np.isfinite(limits.height[0]):
+        yield _closest("lowest height", z, limits.height[0], t, ("flange",), "m", low=True)
+    if np.isfinite(limits.height[1]):
+        yield _closest("highest height", z, limits.height[1], t, ("flange",), "m")
+    if fast:
+        moved = robot.frame_motion(q, v, a)
+        for name, local, bound, unit in (
+            ("linear speed", moved.linear_velocity, limits.linear_speed, "m/s"),
+            ("angular speed", moved.angular_velocity, limits.angular_speed, "rad/s"),
+        ):
+            if np.isfinite(bound).any():
+                speed = np.abs(np.einsum("tab,tb->ta", R, local))
+                yield _closest(name, speed, bound, t, ("x", "y", "z"), unit)
+    if limits.workspace is not None and limits.workspace.regions:
+        names = tuple(f"axis {part.axis}" for part in limits.workspace.regions)
+        yield _closest("orientation", limits.workspace.margins(R), 0.0, t, names, "rad", low=True)
+
+
+def _amplitude_checks(
+    robot: RobotModel, limits: DesignLimits, trajectory: FourierTrajectory
+) -> Iterator[_LimitCheck]:
+    """The papers' sums of amplitudes against the limits; joints that stand still have none."""
+    q, v, a = trajectory.amplitudes
+    joints = limits.joints
+    for name, used, bound, unit in (
+        ("upper amplitude of position", trajectory.offset + q, joints.q_max, "rad"),
+        ("lower amplitude of position", q - trajectory.offset, -joints.q_min, "rad"),
+        ("amplitude of velocity", v, joints.v_max, "rad/s"),
+        ("amplitude of acceleration", a, joints.a_max, "rad/s^2"),
+    ):
+        if np.isfinite(bound).any():
+            check = _closest(name, used[None], bound, np.zeros(1), _joint_names(robot), unit)
+            yield replace(check, at_s=None)
+
+
+def _clearance_checks(robot: RobotModel, scene: Scene, t: Array, q: Array) -> Iterator[_LimitCheck]:
+    model = scene.model(robot)
+    if model.pair_names:
+        distance = model.distances(q)
+        yield _closest("clearance", distance, scene.clearance, t, model.pair_names, "m", low=True)

@@ -15,7 +15,7 @@ derivative df/dG:
                 with C the inverse of G, f = (1 / 20) sum log C_ii, df/dG = -(1 / 20) sum C_i C_i' / C_ii
 
 liu2025's own G is singular where the moving joints meet in one point (a spherical wrist): a point mass
-there does not move. Only independent columns are kept, and the value tells the condition of those.
+there does not move. Only independent columns are kept, and the value is the condition of those.
 """
 
 from __future__ import annotations
@@ -28,63 +28,124 @@ import numpy as np
 
 from steelyard.arrays import Array, Indices
 from steelyard.errors import InvalidTrajectory, UnknownName
-from steelyard.excitation.gradients import Rows, exact_rows
+from steelyard.excitation.gradients import RegressorRows
+from steelyard.excitation.limits import DesignLimits
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.robot import ParameterBasis, RobotModel
-
-Probe = tuple[Array, Array, Array]
-Merit = Callable[[Array, float], tuple[float, Array]]
+from steelyard.trajectory import FourierTrajectory
 
 _SMALLEST_EIGENVALUE = 1e-15  # of the largest; below it, rounding rules
 _DEPENDENT = 1e-6
 _NOISE_SHARE = 0.005  # of the torque limit, where no noise is given
 _XU_WEIGHTS = {"all": 10.0, "inertia": 5.0, "moment": 1.0, "friction": 1.0}
+_PROBES = 200
+
+_Signals = tuple[Array, Array, Array]  # positions, velocities and accelerations, (N, n) each
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
-    """An objective for a certain arm and certain moving joints.
+class _Criterion:
+    """An objective for one arm and the joints of it that move.
 
     Attributes:
-        name: of the objective
+        robot: the arm
         rows: that a motion contributes
+        names: what each column of the rows stands for
         merit: smooth value and derivative by G, of G and a sharpness
-        value: exact value, of the triangular factor of all rows at the recording's rate
-        column_names: what each column of the rows stands for
+        exact: value, of the triangular factor of all rows
     """
 
-    name: str
-    rows: Rows
-    merit: Merit
-    value: Callable[[Array], float]
-    column_names: tuple[str, ...]
+    robot: RobotModel
+    rows: RegressorRows
+    names: tuple[str, ...]
+    merit: Callable[[Array, float], tuple[float, Array]]
+    exact: Callable[[Array], float]
 
-    def factor(self, robot: RobotModel, q: Array, v: Array, a: Array) -> Array:
-        """The triangular factor of the exact rows of a motion, (p, p).
+    def log_det_merit(self, G: Array, sharpness: float) -> tuple[float, Array]:
+        """-(1 / 2p) log det G and its derivative: a way to where the other merits have gradients."""
+        return _log_det_merit(G, sharpness)
 
-        Args:
-            robot: the arm
-            q: joint positions, (N, n) [rad or m]
-            v: joint velocities, (N, n) [rad/s or m/s]
-            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
-        """
-        A = exact_rows(robot, self.rows, q, v, a).reshape(-1, len(self.rows.columns))
-        return np.asarray(np.linalg.qr(A, mode="r"))
+    def value(self, trajectory: FourierTrajectory, rate_hz: float) -> float:
+        """The exact value at the rate of a recording."""
+        return self.exact(self._factor(trajectory, rate_hz))
+
+    def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
+        """The standard deviation of each payload parameter, by name; none of other rows."""
+        if self.rows.kind != "payload":
+            return {}
+        std = zip(self.names, _std(self._factor(trajectory, rate_hz)), strict=True)
+        return {name: float(x) for name, x in std if name in PARAMETER_NAMES}
+
+    def _factor(self, trajectory: FourierTrajectory, rate_hz: float) -> Array:
+        t = np.arange(round(trajectory.duration_s * rate_hz)) / rate_hz
+        A = self.rows.exact(self.robot, *trajectory.at(t))
+        return np.asarray(np.linalg.qr(A.reshape(-1, len(self.rows.columns)), mode="r"))
 
 
 class Objective(ABC):
-    """An objective for any arm."""
+    """An objective for any arm.
+
+    Attributes:
+        name: in `OBJECTIVES`
+        drive: with rotor inertia, friction and offset, or the links only
+    """
 
     name: str
+    drive: bool = True
 
-    @abstractmethod
-    def target(self, robot: RobotModel, probe: Probe) -> Target:
-        """The objective for one arm and what it can excite.
+    @staticmethod
+    def named(name: str) -> Objective:
+        """An objective with its defaults.
+
+        Args:
+            name: one of `OBJECTIVES`
+        """
+        if name not in OBJECTIVES:
+            raise UnknownName(f"no objective '{name}'; there are {', '.join(OBJECTIVES)}")
+        return OBJECTIVES[name]()
+
+    def evaluate(
+        self,
+        robot: RobotModel,
+        trajectory: FourierTrajectory,
+        *,
+        limits: DesignLimits | None = None,
+        rate_hz: float = 125.0,
+    ) -> float:
+        """The exact value of the objective for any trajectory.
 
         Args:
             robot: the arm
-            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
+            trajectory: to judge; joints that stand still in it count as such
+            limits: between which the joints may move; those of the robot by default
+            rate_hz: of the recording, [Hz]
         """
+        moving = np.flatnonzero(np.hypot(trajectory.sine, trajectory.cosine).sum(axis=1) > 0)
+        possible = self.criterion(robot, limits or DesignLimits.of(robot), trajectory.offset, moving)
+        return possible.value(trajectory, rate_hz)
+
+    def criterion(
+        self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices
+    ) -> _Criterion:
+        """The objective for one arm and what its moving joints can excite.
+
+        Args:
+            robot: the arm
+            limits: of its joints
+            centre: where the other joints stay, (n,) [rad or m]
+            joints: that move
+        """
+        rng = np.random.default_rng(0)
+        low = np.maximum(limits.joints.q_min, centre - np.pi)
+        high = np.minimum(limits.joints.q_max, centre + np.pi)
+        q, v, a = np.tile(centre, (_PROBES, 1)), np.zeros((_PROBES, robot.n)), np.zeros((_PROBES, robot.n))
+        q[:, joints] = rng.uniform(low[joints], high[joints], (_PROBES, len(joints)))
+        v[:, joints], a[:, joints] = rng.uniform(-2, 2, (2, _PROBES, len(joints)))
+        return self._criterion(robot, (q, v, a))
+
+    @abstractmethod
+    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+        """The objective for one arm and random signals that it can have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +161,9 @@ class ConditionNumber(Objective):
     drive: bool = True
     name = "condition"
 
-    def target(self, robot: RobotModel, probe: Probe) -> Target:
-        """The objective for one arm and what it can excite.
-
-        Args:
-            robot: the arm
-            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
-        """
-        rows, names = _base_rows(robot, probe, self.weights, self.drive)
-        return Target(self.name, rows, _condition_merit, _condition, names)
+    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+        rows, names = _base_rows(robot, possible, self.weights, self.drive)
+        return _Criterion(robot, rows, names, _condition_merit, _condition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,15 +179,9 @@ class DOptimal(Objective):
     drive: bool = True
     name = "dopt"
 
-    def target(self, robot: RobotModel, probe: Probe) -> Target:
-        """The objective for one arm and what it can excite.
-
-        Args:
-            robot: the arm
-            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
-        """
-        rows, names = _base_rows(robot, probe, self.weights, self.drive)
-        return Target(self.name, rows, log_det_merit, _minus_log_det, names)
+    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+        rows, names = _base_rows(robot, possible, self.weights, self.drive)
+        return _Criterion(robot, rows, names, _log_det_merit, _minus_log_det)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +195,8 @@ class Xu2024(Objective):
     weights: Sequence[float] | None = None
     name = "xu2024"
 
-    def target(self, robot: RobotModel, probe: Probe) -> Target:
-        """The objective for one arm and what it can excite.
-
-        Args:
-            robot: the arm
-            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
-        """
-        rows, names = _base_rows(robot, probe, self.weights, True)
+    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+        rows, names = _base_rows(robot, possible, self.weights, True)
         parts = [(factor, part) for factor, part in _xu_parts(names) if len(part)]
 
         def merit(G: Array, sharpness: float) -> tuple[float, Array]:
@@ -164,10 +207,10 @@ class Xu2024(Objective):
                 slope[np.ix_(part, part)] += factor * np.exp(f) * S
             return float(np.log(total)), slope / total
 
-        def value(R: Array) -> float:
+        def exact(R: Array) -> float:
             return sum(factor * _condition(R[:, part]) for factor, part in parts)
 
-        return Target(self.name, rows, merit, value, names)
+        return _Criterion(robot, rows, names, merit, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,18 +224,12 @@ class Liu2025(Objective):
     gravity: bool = False
     name = "liu2025"
 
-    def target(self, robot: RobotModel, probe: Probe) -> Target:
-        """The objective for one arm and what it can excite.
-
-        Args:
-            robot: the arm
-            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
-        """
-        every = Rows("wrench", np.arange(10), np.ones(6), self.gravity)
-        columns = _independent(exact_rows(robot, every, *probe).reshape(-1, 10))
-        rows = Rows("wrench", columns, np.ones(6), self.gravity)
+    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+        every = RegressorRows("wrench", np.arange(10), np.ones(6), self.gravity)
+        columns = _independent(every.exact(robot, *possible).reshape(-1, 10))
+        rows = RegressorRows("wrench", columns, np.ones(6), self.gravity)
         names = tuple(PARAMETER_NAMES[i] for i in columns)
-        return Target(self.name, rows, _condition_merit, lambda R: _condition(R) ** 2, names)
+        return _Criterion(robot, rows, names, _condition_merit, lambda R: _condition(R) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,20 +246,14 @@ class PayloadOptimal(Objective):
     nuisance: bool = True
     name = "payload"
 
-    def target(self, robot: RobotModel, probe: Probe) -> Target:
-        """The objective for one arm and what it can excite.
-
-        Args:
-            robot: the arm
-            probe: random positions, velocities and accelerations that its moving joints can have, (N, n) each
-        """
+    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
         limit = robot.limits.tau_max
         noise = np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0) if self.noise is None else self.noise
         weights = 1.0 / _per_joint(noise, robot.n, "noise")
         names = [*PARAMETER_NAMES, *(f"{x}{j + 1}" for x in ("Fc", "Fv", "B") for j in range(robot.n))]
         count = 10 + 3 * robot.n if self.nuisance else 10
-        every = Rows("payload", np.arange(count), weights)
-        columns = _independent(exact_rows(robot, every, *probe).reshape(-1, count))
+        every = RegressorRows("payload", np.arange(count), weights)
+        columns = _independent(every.exact(robot, *possible).reshape(-1, count))
         ten = int((columns < 10).sum())
 
         def merit(G: Array, sharpness: float) -> tuple[float, Array]:
@@ -231,12 +262,11 @@ class PayloadOptimal(Objective):
             slope = -(C[:, :ten] / variance) @ C[:ten] / (2 * ten)
             return float(np.log(variance).mean() / 2), slope
 
-        def value(R: Array) -> float:
-            return float(np.exp(np.log(payload_std(R)[:ten]).mean()))
+        def exact(R: Array) -> float:
+            return float(np.exp(np.log(_std(R)[:ten]).mean()))
 
-        return Target(
-            self.name, Rows("payload", columns, weights), merit, value, tuple(names[i] for i in columns)
-        )
+        rows = RegressorRows("payload", columns, weights)
+        return _Criterion(robot, rows, tuple(names[i] for i in columns), merit, exact)
 
 
 OBJECTIVES: dict[str, type[Objective]] = {
@@ -249,33 +279,12 @@ OBJECTIVES: dict[str, type[Objective]] = {
 """The objectives by name, as the command line knows them."""
 
 
-def objective_named(name: str) -> Objective:
-    """An objective with its defaults.
-
-    Args:
-        name: one of `OBJECTIVES`
-    """
-    if name not in OBJECTIVES:
-        raise UnknownName(f"no objective '{name}'; there are {', '.join(OBJECTIVES)}")
-    return OBJECTIVES[name]()
-
-
-def payload_std(R: Array) -> Array:
-    """The standard deviation of each unknown from the factor of whitened rows, (p,).
-
-    Args:
-        R: triangular factor, (p, p)
-    """
+def _std(R: Array) -> Array:
+    """The standard deviation of each unknown from the factor R of whitened rows, (p,)."""
     return np.asarray(np.sqrt((np.linalg.inv(R) ** 2).sum(axis=1)))
 
 
-def log_det_merit(G: Array, sharpness: float) -> tuple[float, Array]:
-    """-(1 / 2p) log det G and its derivative; also a way into the region where others have gradients.
-
-    Args:
-        G: Gram matrix, (p, p)
-        sharpness: not used
-    """
+def _log_det_merit(G: Array, sharpness: float) -> tuple[float, Array]:
     values, vectors = _eigen(G)
     p = len(values)
     return float(-np.log(values).sum() / (2 * p)), -(vectors / values) @ vectors.T / (2 * p)
@@ -312,13 +321,12 @@ def _minus_log_det(R: Array) -> float:
 
 
 def _base_rows(
-    robot: RobotModel, probe: Probe, weights: Sequence[float] | None, drive: bool
-) -> tuple[Rows, tuple[str, ...]]:
-    basis = ParameterBasis.of_regressor(robot, robot.regressor(*probe), drive=drive)
+    robot: RobotModel, possible: _Signals, weights: Sequence[float] | None, drive: bool
+) -> tuple[RegressorRows, tuple[str, ...]]:
+    basis = ParameterBasis.of_regressor(robot, robot.regressor(*possible), drive=drive)
     factor = np.ones(robot.n) if weights is None else _per_joint(weights, robot.n, "weights")
-    return Rows("torque", basis.independent, factor), tuple(
-        basis.parameter_names[i] for i in basis.independent
-    )
+    names = tuple(basis.parameter_names[i] for i in basis.independent)
+    return RegressorRows("torque", basis.independent, factor), names
 
 
 def _xu_parts(names: tuple[str, ...]) -> list[tuple[float, Indices]]:

@@ -1,231 +1,353 @@
-"""The search from several starts: what the solver minimises, in threads, with progress and a way to stop."""
+"""Where a design begins, and the search from several starts.
+
+A motion needs a posture inside all limits to begin with. If no posture is inside, no motion is, and the
+error names the limit that stays broken at the best posture found. Each start is a random motion around that
+posture, inside all limits. It is first made informative (log det), then its objective is lowered in stages of
+growing sharpness and falling distance from the limits (`solver`). Starts run in threads, with progress and a
+way to stop.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
 
-from steelyard.arrays import Array
-from steelyard.excitation.constraints import AmplitudeBlock, JointGridBlock, MotionBlock
-from steelyard.excitation.effects import Slacks, Slopes, clearance_functions, effect_functions, has_effects
-from steelyard.excitation.gradients import Information
+from steelyard.arrays import Array, Indices
+from steelyard.errors import InfeasibleDesign, InvalidTrajectory
+from steelyard.excitation.gradients import MotionSlacks
 from steelyard.excitation.limits import DesignLimits
-from steelyard.excitation.objective import Merit, Target, log_det_merit
-from steelyard.excitation.solver import LinearBlock, Minimiser, Stage
+from steelyard.excitation.objective import Objective
+from steelyard.excitation.solver import Constraint, Minimiser
 from steelyard.excitation.space import MotionSpace
-from steelyard.excitation.start import random_start
 from steelyard.robot import RobotModel
 
-_SAMPLES_PER_HARMONIC = 30
-_FEWEST_SAMPLES = 160
-_POINTS_PER_HARMONIC = 16
+_COMFORTABLE = 0.02
+_CANDIDATES, _ROUNDS, _KEPT = 400, 8, 12
+_SAMPLES_PER_HARMONIC, _FEWEST_SAMPLES = 30, 160
+_VALUE_HZ = 125.0
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
-_STAGES = (
-    # own merit or log det, sharpness, barrier, iterations
-    (False, 1.0, 1e-2, 20),
-    (True, 2.0, 1e-3, 100),
-    (True, 8.0, 1e-4, 120),
-    (True, 32.0, 1e-5, 80),
-)
+_STAGES = ((False, 1.0, 1e-2), (True, 2.0, 1e-3), (True, 8.0, 1e-4), (True, 32.0, 1e-5))
+"""Own merit or log det, sharpness, barrier."""
+_ITERATIONS = (20, 100, 120, 80)  # of each stage
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
-    """What one start led to.
+class DesignSettings:
+    """How a design is searched for.
 
     Attributes:
-        value: exact value of the objective for its best motion
-        u: free numbers of that motion, (size,); None where there is none
+        starts: number of random starts
+        seed: of the starts; the same seed gives the same motion, unless time runs out
+        at_rest: whether the arm is at rest at both ends
+        rate_hz: of the recording that the value is for, [Hz]
+        effort: factor of the iterations
+        workers: threads; all cores by default
+        time_limit_s: after which the best so far counts, [s]
+        progress: called with the share that is done and the best value of the objective's merit so far
     """
 
-    value: float
-    u: Array | None
+    starts: int = 4
+    seed: int = 0
+    at_rest: bool = True
+    rate_hz: float = 125.0
+    effort: float = 1.0
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    time_limit_s: float = np.inf
+    progress: Callable[[float, float], None] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "rate_hz", "effort", "workers", "time_limit_s"):
+            if not getattr(self, name) > 0:
+                raise InvalidTrajectory(f"{name} must be positive, got {getattr(self, name)}")
 
 
-class Problem:
-    """An objective and limits as functions of the free numbers u.
+@dataclass(frozen=True, eq=False)
+class _Margin:
+    """How far postures are inside one limit.
+
+    Attributes:
+        limit: in words
+        values: negative outside, (N,)
+        scale: what counts as one, for comparing limits
+        unit: of the values
+    """
+
+    limit: str
+    values: Array
+    scale: float
+    unit: str
+
+
+def posture_margins(robot: RobotModel, limits: DesignLimits, q: Array) -> list[_Margin]:
+    """How far postures at rest are inside each limit.
+
+    Args:
+        robot: the arm
+        limits: to keep
+        q: postures, (N, n) [rad or m]
+    """
+    joints, found = limits.joints, []
+    for j in range(robot.n):
+        for side, room in (
+            ("below q_max", joints.q_max[j] - q[:, j]),
+            ("above q_min", q[:, j] - joints.q_min[j]),
+        ):
+            bound = joints.q_max[j] if side == "below q_max" else joints.q_min[j]
+            if np.isfinite(bound):
+                found.append(_Margin(f"position of joint {j + 1} {side} {bound:g}", room, 1.0, "rad or m"))
+    if np.isfinite(joints.tau_max).any():
+        room = joints.tau_max - np.abs(robot.torque(q, np.zeros_like(q), np.zeros_like(q)))
+        for j in np.flatnonzero(np.isfinite(joints.tau_max)).tolist():
+            bound = joints.tau_max[j]
+            found.append(_Margin(f"torque of joint {j + 1} at rest ({bound:g})", room[:, j], bound, "Nm"))
+    return [*found, *_tool_margins(robot, limits, q)]
+
+
+def _tool_margins(robot: RobotModel, limits: DesignLimits, q: Array) -> list[_Margin]:
+    found = []
+    low, high = limits.height
+    if np.isfinite([low, high]).any() or limits.workspace is not None:
+        T = robot.forward_kinematics(q)
+        if np.isfinite(low):
+            found.append(_Margin(f"lowest height of the flange ({low:g} m)", T[:, 2, 3] - low, 0.5, "m"))
+        if np.isfinite(high):
+            found.append(_Margin(f"highest height of the flange ({high:g} m)", high - T[:, 2, 3], 0.5, "m"))
+        if limits.workspace is not None:
+            margins = limits.workspace.margins(T[:, :3, :3])
+            for k, part in enumerate(limits.workspace.regions):
+                words = f"workspace of sensor axis {part.axis}"
+                found.append(_Margin(words, np.degrees(margins[:, k]), 60.0, "degrees"))
+    if limits.scene is not None:
+        model = limits.scene.model(robot)
+        room = model.distances(q) - limits.scene.clearance
+        found += [
+            _Margin(f"clearance between {name}", room[:, k], 0.3, "m")
+            for k, name in enumerate(model.pair_names)
+        ]
+    return found
+
+
+def centre_posture(
+    robot: RobotModel, limits: DesignLimits, joints: Indices, start: Array | None, seed: int
+) -> Array:
+    """A posture strictly inside all limits, (n,): the given start, else home where it is, else one found.
+
+    Args:
+        robot: the arm
+        limits: to keep
+        joints: that may move; the others stay at home
+        start: where the motion must begin and end, (n,), or None
+        seed: of the search
+    """
+    if start is not None:
+        worst = _worst(posture_margins(robot, limits, start[None]))
+        if worst is not None and worst.values[0] <= 0:
+            raise InfeasibleDesign(
+                f"the start posture is outside the limits: {worst.limit} is missed"
+                f" by {-worst.values[0]:.4g} {worst.unit}"
+            )
+        return start
+    rng = np.random.default_rng(seed)
+    low = np.maximum(limits.joints.q_min, robot.home - np.pi)
+    high = np.minimum(limits.joints.q_max, robot.home + np.pi)
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    q = np.tile(robot.home, (_CANDIDATES, 1))
+    q[1:, joints] = rng.uniform(low[joints], high[joints], (_CANDIDATES - 1, len(joints)))
+    best, inside = _ranked(robot, limits, q)
+    for k in range(_ROUNDS):
+        if inside[0] > _COMFORTABLE and (k > 1 or np.array_equal(best[0], robot.home)):
+            break
+        step = (high - low)[joints] * 0.2 * 0.5**k
+        near = np.repeat(best[:_KEPT], 20, axis=0)
+        near[1:, joints] += rng.normal(size=(len(near) - 1, len(joints))) * step
+        near[:, joints] = np.clip(near[:, joints], low[joints], high[joints])
+        best, inside = _ranked(robot, limits, near)
+    if inside[0] <= 0:
+        worst = _worst(posture_margins(robot, limits, best[:1]))
+        words = "" if worst is None else f"{worst.limit} is missed by {-worst.values[0]:.4g} {worst.unit}"
+        raise InfeasibleDesign(f"no posture of {robot.name} keeps all limits: at the best one found, {words}")
+    return np.asarray(best[0])
+
+
+def _ranked(robot: RobotModel, limits: DesignLimits, q: Array) -> tuple[Array, Array]:
+    """The postures, most inside first, and how far; home goes first where it is well inside."""
+    margins = posture_margins(robot, limits, q)
+    inside = np.min([m.values / m.scale for m in margins], axis=0) if margins else np.ones(len(q))
+    order = np.argsort(-inside, kind="stable")
+    home = np.flatnonzero((q == robot.home).all(axis=1) & (inside > _COMFORTABLE))
+    if home.size:
+        order = np.concatenate([home, order[~np.isin(order, home)]])
+    return q[order], inside[order]
+
+
+def _worst(margins: list[_Margin]) -> _Margin | None:
+    return min(margins, key=lambda m: m.values[0] / m.scale, default=None)
+
+
+class Search:
+    """Lowers an objective from several starts in threads, and keeps the best motion of each.
 
     Args:
         robot: the arm
         limits: to keep
         space: of the motions
-        target: the objective
-    """
+        objective: what they shall be good for
+        settings: of the search
 
-    def __init__(self, robot: RobotModel, limits: DesignLimits, space: MotionSpace, target: Target) -> None:
-        self.robot, self.limits, self.space, self.target = robot, limits, space, target
-        self._effects: tuple[Slacks, Slopes] | None = None
-        count = max(_FEWEST_SAMPLES, _SAMPLES_PER_HARMONIC * space.harmonics)
-        self._at = space.sampled((np.arange(count) + 0.5) * space.period_s / count)
-        self._information = Information.of(robot, target.rows)
-
-    def blocks(self) -> list[LinearBlock]:
-        """All limits, for one thread (a scene has its own workspace in each)."""
-        space, points = self.space, _POINTS_PER_HARMONIC * self.space.harmonics
-        form = AmplitudeBlock if self.limits.form == "amplitude" else JointGridBlock
-        blocks: list[LinearBlock] = [form(space, self.limits.joints)]
-        if self._effects is not None:
-            blocks.append(MotionBlock(space, points, *self._effects))
-        if self.limits.scene is not None:
-            blocks.append(MotionBlock(space, points, *clearance_functions(self.robot, self.limits)))
-        return blocks
-
-    def prepare(self) -> None:
-        """Compiles what the threads share."""
-        q, v, a = self.space.motion(np.zeros(self.space.size), self._at)
-        p = len(self.target.rows.columns)
-        self._effects = effect_functions(self.robot, self.limits) if has_effects(self.limits) else None
-        self._information.gram(q, v, a)
-        self._information.pull(q, v, a, np.eye(p))
-        for block in self.blocks():
-            block.slack(np.zeros(self.space.size))
-            block.linearised(np.zeros(self.space.size))
-
-    def gram(self, u: Array) -> Array:
-        """The Gram matrix of a motion, (p, p).
-
-        Args:
-            u: free numbers, (size,)
-        """
-        return self._information.gram(*self.space.motion(u, self._at))
-
-    def merit(self, u: Array, merit: Merit, sharpness: float) -> tuple[float, Array]:
-        """A merit and its gradient by u.
-
-        Args:
-            u: free numbers, (size,)
-            merit: of the Gram matrix
-            sharpness: of the merit
-        """
-        motion = self.space.motion(u, self._at)
-        f, change = merit(self._information.gram(*motion), sharpness)
-        return f, self.space.gradient(self._at, *self._information.pull(*motion, change))
-
-    def value(self, u: Array, rate_hz: float = 125.0) -> float:
-        """The exact value of the objective.
-
-        Args:
-            u: free numbers, (size,)
-            rate_hz: of the recording, [Hz]
-        """
-        t = np.arange(round(self.space.period_s * rate_hz)) / rate_hz
-        return self.target.value(self.target.factor(self.robot, *self.space.trajectory(u).at(t)))
-
-    def stages(self, effort: float) -> list[Stage]:
-        """The stages of one run.
-
-        Args:
-            effort: factor of the iterations
-        """
-        return [
-            self._stage(self.target.merit if own else log_det_merit, sharpness, barrier, iterations, effort)
-            for own, sharpness, barrier, iterations in _STAGES
-        ]
-
-    def _stage(self, merit: Merit, sharpness: float, barrier: float, iterations: int, effort: float) -> Stage:
-        return Stage(
-            value=lambda u: merit(self.gram(u), sharpness)[0],
-            value_and_gradient=lambda u: self.merit(u, merit, sharpness),
-            barrier=barrier,
-            iterations=max(1, round(effort * iterations)),
-        )
-
-
-class Search:
-    """Runs starts in threads and keeps the best motion of each.
-
-    Args:
-        problem: to solve
-        effort: factor of the iterations
-        time_limit_s: after which the best so far counts, [s]
-        progress: called with the share that is done and the best merit so far
+    Attributes:
+        criterion: the objective for this arm and these joints
+        stopped: why the search ended early, in words; empty when it did not
     """
 
     def __init__(
         self,
-        problem: Problem,
-        effort: float,
-        time_limit_s: float,
-        progress: Callable[[float, float], None] | None,
+        robot: RobotModel,
+        limits: DesignLimits,
+        space: MotionSpace,
+        objective: Objective,
+        settings: DesignSettings,
     ) -> None:
-        self.problem, self.effort, self.progress = problem, effort, progress
+        self.robot, self.limits, self.space, self.settings = robot, limits, space, settings
+        self.criterion = objective.criterion(robot, limits, space.centre, space.joints)
         self.stopped = ""
-        self._deadline = time.perf_counter() + time_limit_s
+        count = max(_FEWEST_SAMPLES, _SAMPLES_PER_HARMONIC * space.harmonics)
+        self._at = space.signals((np.arange(count) + 0.5) * space.period_s / count)
+        self._program = self.criterion.rows.compiled(robot)
+        self._slacks = MotionSlacks(robot, limits) if limits.bounds_torque_or_flange else None
+        self._deadline = time.perf_counter() + settings.time_limit_s
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._done, self._all, self._best = 0, 1, np.inf
+        self._done, self._lowest = 0, np.inf
+        self._iterations = [max(1, round(settings.effort * count)) for count in _ITERATIONS]
 
-    def run(self, starts: int, seed: int, workers: int) -> list[Start]:
-        """What every start led to, in their order.
-
-        Args:
-            starts: how many
-            seed: of their random numbers
-            workers: threads
-        """
-        self._all = starts * sum(stage.iterations for stage in self.problem.stages(self.effort))
-        self.problem.prepare()
-        seeds = np.random.SeedSequence(seed).spawn(starts)
-        with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(self._start, s, k == 0) for k, s in enumerate(seeds)]
+    def run(self) -> list[tuple[float, Array | None]]:
+        """The best of each start, in order: exact value and free numbers u, (size,), or inf and None."""
+        self._compile()
+        seeds = np.random.SeedSequence(self.settings.seed).spawn(self.settings.starts)
+        with _one_blas_thread(), ThreadPoolExecutor(self.settings.workers) as pool:
+            futures = [pool.submit(self._lowered, s, k == 0) for k, s in enumerate(seeds)]
             self._watch(futures)
             found = [future.result() for future in futures]
-            return [Start(np.inf if u is None else self.problem.value(u), u) for u in found]
+            return [(np.inf if u is None else self._value(u), u) for u in found]
+
+    def _value(self, u: Array) -> float:
+        return self.criterion.value(self.space.trajectory(u), _VALUE_HZ)
+
+    def _constraints(self) -> list[Constraint]:
+        """All limits, for one thread (a scene has its own workspace in each)."""
+        found = [self.space.joint_constraint(self.limits)]
+        if self._slacks is not None:
+            found.append(self.space.motion_constraint(self._slacks))
+        if self.limits.scene is not None:
+            found.append(self.space.motion_constraint(self.limits.scene.clearances(self.robot)))
+        return found
+
+    def _compile(self) -> None:
+        """Compiles what the threads share."""
+        zero = np.zeros(self.space.size)
+        self._merit(zero, lambda G, sharpness: (0.0, np.eye(len(G))), 1.0)
+        for constraint in self._constraints():
+            constraint.slack(zero)
+            constraint.linearised(zero)
+
+    def _gram(self, u: Array) -> Array:
+        return self._program.gram(*self.space.motion(u, self._at))
+
+    def _merit(
+        self, u: Array, merit: Callable[[Array, float], tuple[float, Array]], sharpness: float
+    ) -> tuple[float, Array]:
+        """A merit and its gradient by u."""
+        motion = self.space.motion(u, self._at)
+        f, change = merit(self._program.gram(*motion), sharpness)
+        return f, self.space.gradient(self._at, *self._program.pull(*motion, change))
 
     def _watch(self, futures: list[Future[Array | None]]) -> None:
-        waiting = set(futures)
+        waiting, total = set(futures), len(futures) * sum(self._iterations)
         while waiting:
             try:
                 _, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
                 if time.perf_counter() > self._deadline and not self._stop.is_set():
                     self.stopped = "the time limit was reached"
                     self._stop.set()
-                if self.progress is not None:
-                    self.progress(min(1.0, self._done / self._all), self._best)
+                if self.settings.progress is not None:
+                    self.settings.progress(min(1.0, self._done / total), self._lowest)
             except KeyboardInterrupt:
                 self.stopped = "stopped by hand"
                 self._stop.set()
 
-    def _start(self, seed: np.random.SeedSequence, first: bool) -> Array | None:
+    def _lowered(self, seed: np.random.SeedSequence, first: bool) -> Array | None:
         """The best motion of one start; the first one makes at least one step, so that there is one.
 
         The robot is not asked here: its workspace belongs to the main thread.
         """
         if self._stop.is_set() and not first:
             return None
-        problem, blocks = self.problem, self.problem.blocks()
-        best: list[Array] = []
-        lowest = np.inf
-        stages = problem.stages(self.effort)
-        total = sum(stage.iterations for stage in stages)
-        count = 0
+        constraints = self._constraints()
+        best = _random_start(self.space, self.limits, constraints, np.random.default_rng(seed))
+        lowest, count = np.inf, 0
 
         def visit(u: Array) -> None:
-            nonlocal lowest, count
-            score = problem.target.merit(problem.gram(u), _EXACT)[0]
+            nonlocal best, lowest, count
+            score = self.criterion.merit(self._gram(u), _EXACT)[0]
             if score < lowest:
-                lowest, best[:] = score, [u.copy()]
+                lowest, best = score, u.copy()
             count += 1
             with self._lock:
                 self._done += 1
-                self._best = min(self._best, lowest)
+                self._lowest = min(self._lowest, lowest)
             if self._stop.is_set():
                 raise StopIteration
 
-        u = random_start(problem.space, problem.limits, blocks, np.random.default_rng(seed))
-        visit_first = u.copy()
-        Minimiser(blocks, u, visit).run(stages)
+        minimiser = Minimiser(constraints, best, visit)
+        with suppress(StopIteration):
+            for stage, iterations in zip(_STAGES, self._iterations, strict=True):
+                self._descend(minimiser, *stage, iterations)
         with self._lock:
-            self._done += total - count
-        return best[0] if best else visit_first
+            self._done += sum(self._iterations) - count
+        return best
+
+    def _descend(
+        self, minimiser: Minimiser, own: bool, sharpness: float, barrier: float, iterations: int
+    ) -> None:
+        merit = self.criterion.merit if own else self.criterion.log_det_merit
+        minimiser.descend(
+            lambda u: merit(self._gram(u), sharpness)[0],
+            lambda u: self._merit(u, merit, sharpness),
+            barrier=barrier,
+            iterations=iterations,
+        )
+
+
+def _random_start(
+    space: MotionSpace,
+    limits: DesignLimits,
+    constraints: Sequence[Constraint],
+    rng: np.random.Generator,
+) -> Array:
+    """Random free numbers of a motion strictly inside all limits, (size,)."""
+    u = rng.normal(size=space.size)
+    trajectory = space.trajectory(u)
+    q, v, a = (x[space.joints] for x in trajectory.amplitudes)
+    shift = np.abs(trajectory.offset - space.centre)[space.joints]
+    joints, j = limits.joints, space.joints
+    room = np.minimum(joints.q_max[j] - space.centre[j], space.centre[j] - joints.q_min[j])
+    with np.errstate(divide="ignore"):
+        largest = np.minimum.reduce([room / (q + shift), joints.v_max[j] / v, joints.a_max[j] / a])
+    u = (u.reshape(len(j), -1) * 0.8 * largest[:, None]).ravel()
+    for _ in range(80):
+        if all((constraint.slack(u) > 0).all() for constraint in constraints):
+            return np.asarray(u)
+        u = 0.8 * u
+    raise InfeasibleDesign("the centre posture is so close to a limit that no motion around it keeps inside")
 
 
 def _one_blas_thread() -> AbstractContextManager[object]:

@@ -18,7 +18,6 @@ sums over their gradients, not through an active set; and whoever stops it early
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -29,168 +28,93 @@ from steelyard.arrays import Array
 _TO_BOUNDARY = 0.9  # share of the way to a limit that one step may go
 _SUFFICIENT = 1e-4
 _LARGEST_STEP_HALVINGS = 25
+_TOLERANCE = 1e-5  # change of the barrier function below which a stage ends
 
 
-class LinearisedBlock(Protocol):
-    """Slacks at a point and their derivatives J, as products only."""
+class _Linearised(Protocol):
+    """Slacks s at a point, and products with their derivatives J."""
 
     @property
-    def slack(self) -> Array:
-        """How far each limit is away."""
+    def slack(self) -> Array: ...
 
     def along(self, du: Array) -> Array:
-        """J du.
-
-        Args:
-            du: a direction, (size,)
-        """
+        """J du."""
 
     def pull(self, z: Array) -> Array:
-        """J' z.
-
-        Args:
-            z: one number for each slack
-        """
+        """J' z."""
 
     def curvature(self, d: Array) -> Array:
-        """J' diag(d) J, (size, size).
-
-        Args:
-            d: one number for each slack
-        """
+        """J' diag(d) J, (size, size)."""
 
 
-class LinearBlock(Protocol):
-    """A family of limits: slacks anywhere, and their derivatives."""
+class Constraint(Protocol):
+    """A family of limits."""
 
     linear: bool
 
     def slack(self, u: Array) -> Array:
-        """How far each limit is away, positive inside.
+        """How far each limit is away at a point u, (size,); positive inside."""
 
-        Args:
-            u: the point, (size,)
-        """
-
-    def linearised(self, u: Array) -> LinearisedBlock:
-        """Slacks and derivatives at a point.
-
-        Args:
-            u: the point, (size,)
-        """
-
-
-@dataclass(frozen=True, eq=False)
-class DenseBlock:
-    """Slacks with a matrix of derivatives.
-
-    Attributes:
-        slack: (k,)
-        J: derivatives, (k, size)
-    """
-
-    slack: Array
-    J: Array
-
-    def along(self, du: Array) -> Array:
-        """J du.
-
-        Args:
-            du: a direction, (size,)
-        """
-        return np.asarray(self.J @ du)
-
-    def pull(self, z: Array) -> Array:
-        """J' z.
-
-        Args:
-            z: one number for each slack
-        """
-        return np.asarray(z @ self.J)
-
-    def curvature(self, d: Array) -> Array:
-        """J' diag(d) J, (size, size).
-
-        Args:
-            d: one number for each slack
-        """
-        return np.asarray((self.J * d[:, None]).T @ self.J)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One part of a run: what is minimised, how close to the limits, how long.
-
-    Attributes:
-        value: f, of u
-        value_and_gradient: f and its gradient, of u
-        barrier: mu
-        iterations: at most
-        tolerance: change of the barrier function below which the stage ends
-    """
-
-    value: Callable[[Array], float]
-    value_and_gradient: Callable[[Array], tuple[float, Array]]
-    barrier: float
-    iterations: int
-    tolerance: float = 1e-5
+    def linearised(self, u: Array) -> _Linearised:
+        """The slacks at a point u, (size,), with their derivatives."""
 
 
 class Minimiser:
-    """Runs stages one after the other from a feasible point.
+    """Goes downhill from a feasible point, stage by stage.
 
     Args:
-        blocks: the limits
+        constraints: the limits
         u: a point with all slacks positive, (size,)
-        visit: called with every accepted point; raise `StopIteration` in it to end the run
+        visit: called with every accepted point
     """
 
-    def __init__(self, blocks: Sequence[LinearBlock], u: Array, visit: Callable[[Array], None]) -> None:
-        self.blocks = tuple(blocks)
+    def __init__(self, constraints: Sequence[Constraint], u: Array, visit: Callable[[Array], None]) -> None:
+        self.constraints = tuple(constraints)
         self.u = u
         self.visit = visit
         self._B = np.eye(len(u))
         self._scaled = False
-        self._multipliers: list[Array] | None = None
 
-    def run(self, stages: Sequence[Stage]) -> Array:
-        """The point after all stages, (size,).
+    def descend(
+        self,
+        value: Callable[[Array], float],
+        value_and_gradient: Callable[[Array], tuple[float, Array]],
+        *,
+        barrier: float,
+        iterations: int,
+    ) -> None:
+        """One stage, from where the last one ended.
 
         Args:
-            stages: in their order
+            value: f, of u
+            value_and_gradient: f and its gradient, of u
+            barrier: mu
+            iterations: at most
         """
-        try:
-            for stage in stages:
-                self._stage(stage)
-        except StopIteration:
-            pass
-        return self.u
-
-    def _stage(self, stage: Stage) -> None:
-        mu = stage.barrier
-        now = [block.linearised(self.u) for block in self.blocks]
-        f, grad = stage.value_and_gradient(self.u)
-        z = [mu / part.slack for part in now]
+        now = [part.linearised(self.u) for part in self.constraints]
+        f, grad = value_and_gradient(self.u)
+        z = [barrier / part.slack for part in now]
         small_changes = 0
-        for _ in range(stage.iterations):
-            du, dz = self._direction(grad, now, z, mu)
-            length, phi_before, phi_after = self._step(stage, f, grad, now, du)
+        for _ in range(iterations):
+            du, dz = self._direction(grad, now, z, barrier)
+            length, fall = self._step(value, f, grad, now, du, barrier)
             if length == 0.0:
                 break
             z = [np.clip(zi + length * dzi, 0.02 * zi, None) for zi, dzi in zip(z, dz, strict=True)]
             u_next = self.u + length * du
-            after = [block.linearised(u_next) for block in self.blocks]
-            f, grad_next = stage.value_and_gradient(u_next)
-            self._learn(length * du, grad, grad_next, (now, after, z))
-            z = [np.clip(zi, 0.1 * mu / p.slack, 10 * mu / p.slack) for zi, p in zip(z, after, strict=True)]
+            after = [part.linearised(u_next) for part in self.constraints]
+            f, grad_next = value_and_gradient(u_next)
+            self._learn(length * du, grad_next - grad, now, after, z)
+            bounds = [(0.1 * barrier / part.slack, 10 * barrier / part.slack) for part in after]
+            z = [np.clip(zi, low, high) for zi, (low, high) in zip(z, bounds, strict=True)]
             self.u, now, grad = u_next, after, grad_next
             self.visit(self.u)
-            small_changes = small_changes + 1 if phi_before - phi_after < stage.tolerance else 0
+            small_changes = small_changes + 1 if fall < _TOLERANCE else 0
             if small_changes >= 3:
                 break
 
     def _direction(
-        self, grad: Array, now: list[LinearisedBlock], z: list[Array], mu: float
+        self, grad: Array, now: list[_Linearised], z: list[Array], mu: float
     ) -> tuple[Array, list[Array]]:
         H, right = self._B.copy(), -grad
         for part, zi in zip(now, z, strict=True):
@@ -207,12 +131,18 @@ class Minimiser:
         return np.asarray(du), dz
 
     def _step(
-        self, stage: Stage, f: float, grad: Array, now: list[LinearisedBlock], du: Array
-    ) -> tuple[float, float, float]:
-        """Length of the step, and the barrier function before and after it."""
-        mu, length = stage.barrier, 1.0
-        for block, part in zip(self.blocks, now, strict=True):
-            if block.linear and part.slack.size:
+        self,
+        value: Callable[[Array], float],
+        f: float,
+        grad: Array,
+        now: list[_Linearised],
+        du: Array,
+        mu: float,
+    ) -> tuple[float, float]:
+        """Length of the step, and by how much the barrier function falls."""
+        length = 1.0
+        for constraint, part in zip(self.constraints, now, strict=True):
+            if constraint.linear and part.slack.size:
                 fall = (-part.along(du) / part.slack).max()
                 length = min(length, _TO_BOUNDARY / fall) if fall > 0 else length
         before = f - mu * sum(np.log(part.slack).sum() for part in now)
@@ -220,26 +150,21 @@ class Minimiser:
         leasts = [0.999 * (1 - _TO_BOUNDARY) * part.slack for part in now]
         for _ in range(_LARGEST_STEP_HALVINGS):
             u = self.u + length * du
-            slacks = [block.slack(u) for block in self.blocks]
+            slacks = [constraint.slack(u) for constraint in self.constraints]
             if all((s >= least).all() for s, least in zip(slacks, leasts, strict=True)):
-                after = stage.value(u) - mu * sum(np.log(s).sum() for s in slacks)
+                after = value(u) - mu * sum(np.log(s).sum() for s in slacks)
                 if after <= before + _SUFFICIENT * length * slope:
-                    return length, before, after
+                    return length, before - after
             length *= 0.5
-        return 0.0, before, before
+        return 0.0, 0.0
 
     def _learn(
-        self,
-        du: Array,
-        grad: Array,
-        grad_next: Array,
-        limits: tuple[list[LinearisedBlock], list[LinearisedBlock], list[Array]],
+        self, du: Array, y: Array, before: list[_Linearised], after: list[_Linearised], z: list[Array]
     ) -> None:
-        """Powell's damped BFGS update of B by the change of the Lagrangian's gradient."""
-        y = grad_next - grad
-        for block, before, after, z in zip(self.blocks, *limits, strict=True):
-            if not block.linear:
-                y = y - (after.pull(z) - before.pull(z))
+        """Powell's damped BFGS update of B; y is the change of the gradient of f."""
+        for constraint, old, new, zi in zip(self.constraints, before, after, z, strict=True):
+            if not constraint.linear:
+                y = y - (new.pull(zi) - old.pull(zi))
         if not self._scaled and du @ y > 0:
             self._B *= (y @ y) / (du @ y)
             self._scaled = True

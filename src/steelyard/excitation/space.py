@@ -1,7 +1,7 @@
 """The motions that a design chooses from: Fourier series of the joints that move, as free numbers u.
 
 Joint j has the coefficients c_j = [a_j1 ... a_jL, b_j1 ... b_jL, q0_j]; position, velocity and
-acceleration are linear in them: q_j = P_q c_j, v_j = P_v c_j, a_j = P_a c_j. Wishes for the ends are
+acceleration are linear in them: q_j = P_q c_j, v_j = P_v c_j, a_j = P_a c_j. Conditions on the ends are
 linear, too:
 
     at rest at both ends:   sum a_l = 0,   sum w l b_l = 0    (v = a = 0 at t = 0 and t = T; xu2024 eq. (18))
@@ -9,33 +9,33 @@ linear, too:
 
 so c_j = c0_j + Z diag(scale_j) u_j with Z a basis of what they leave free, and u is free of conditions.
 c0 is the arm at rest in its centre posture; shrinking u to zero shrinks the motion to that posture.
+
+Limits are slacks of u, positive inside. Between the points of a grid a signal may peak. For a trigonometric
+polynomial of degree L on M equidistant points of its period (Ehlich and Zeller 1964)
+
+    max |f| <= max over the grid |f| / cos(pi L / M),
+
+so limits of position, velocity and acceleration on the grid, tightened by that cosine, hold at every
+time. The other limits are kept on their own grid with a small reserve, and the certificate decides.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Indices
+from steelyard.excitation.limits import DesignLimits
+from steelyard.excitation.solver import Constraint
+from steelyard.robot import JointLimits
 from steelyard.trajectory import FourierTrajectory
 
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """The matrices that give position, velocity and acceleration at certain times, each (N, 2 L + 1).
-
-    Attributes:
-        q: positions from coefficients
-        v: velocities from coefficients
-        a: accelerations from coefficients
-    """
-
-    q: Array
-    v: Array
-    a: Array
+_JOINT_POINTS = 40  # of a grid, for each harmonic
+_MOTION_POINTS = 16
+_SMALLEST_AMPLITUDE = 1e-6  # of the scale; keeps the square root of an amplitude smooth
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class MotionSpace:
     """
 
     centre: Array
-    joints: NDArray[np.intp]
+    joints: Indices
     harmonics: int
     period_s: float
     at_rest: bool
@@ -86,8 +86,8 @@ class MotionSpace:
         """Number of free numbers u."""
         return int(len(self.joints) * self.free.shape[1])
 
-    def sampled(self, t: Array) -> Sampled:
-        """The matrices for given times.
+    def signals(self, t: Array) -> Array:
+        """The matrices P_q, P_v and P_a from coefficients to signals at given times, (3, N, 2 L + 1).
 
         Args:
             t: times, (N,) [s]
@@ -95,11 +95,8 @@ class MotionSpace:
         w = 2 * np.pi / self.period_s * np.arange(1, self.harmonics + 1)
         phase = t[:, None] * w
         s, c, one = np.sin(phase), np.cos(phase), np.ones((len(t), 1))
-        return Sampled(
-            np.hstack([s / w, -c / w, one]),
-            np.hstack([c, s, 0 * one]),
-            np.hstack([-s * w, c * w, 0 * one]),
-        )
+        q, v, a = [s / w, -c / w, one], [c, s, 0 * one], [-s * w, c * w, 0 * one]
+        return np.stack([np.hstack(q), np.hstack(v), np.hstack(a)])
 
     def coefficients(self, u: Array) -> Array:
         """The coefficients c of the moving joints, (m, 2 L + 1).
@@ -107,19 +104,9 @@ class MotionSpace:
         Args:
             u: free numbers, (size,)
         """
-        Z = self.free
-        C = (u.reshape(len(self.joints), -1) * self.scale[:, None]) @ Z.T
+        C = (u.reshape(len(self.joints), -1) * self.scale[:, None]) @ self.free.T
         C[:, -1] += self.centre[self.joints]
         return np.asarray(C)
-
-    def free_numbers(self, trajectory: FourierTrajectory) -> Array:
-        """The u nearest to a trajectory with as many harmonics, (size,).
-
-        Args:
-            trajectory: of n joints
-        """
-        C = np.column_stack([trajectory.sine, trajectory.cosine, trajectory.offset - self.centre])
-        return np.asarray((C[self.joints] @ np.linalg.pinv(self.free).T / self.scale[:, None]).ravel())
 
     def trajectory(self, u: Array) -> FourierTrajectory:
         """The motion of all n joints.
@@ -132,40 +119,212 @@ class MotionSpace:
         sine[self.joints], cosine[self.joints], offset[self.joints] = C[:, :L], C[:, L:-1], C[:, -1]
         return FourierTrajectory(sine, cosine, offset, self.period_s)
 
-    def motion(self, u: Array, at: Sampled) -> tuple[Array, Array, Array]:
+    def motion(self, u: Array, at: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration of all joints, each (N, n).
 
         Args:
             u: free numbers, (size,)
-            at: the times
+            at: the times, as `signals` gives them
         """
         C = self.coefficients(u)
-        q = np.tile(self.centre, (len(at.q), 1))
+        q = np.tile(self.centre, (at.shape[1], 1))
         v, a = np.zeros_like(q), np.zeros_like(q)
-        q[:, self.joints], v[:, self.joints], a[:, self.joints] = at.q @ C.T, at.v @ C.T, at.a @ C.T
+        q[:, self.joints], v[:, self.joints], a[:, self.joints] = at[0] @ C.T, at[1] @ C.T, at[2] @ C.T
         return q, v, a
 
-    def gradient(self, at: Sampled, gq: Array, gv: Array, ga: Array) -> Array:
+    def gradient(self, at: Array, gq: Array, gv: Array, ga: Array) -> Array:
         """The gradient by u of something whose gradients by q, v and a are known, (size,).
 
         Args:
-            at: the times
+            at: the times, as `signals` gives them
             gq: gradient by positions, (N, n)
             gv: gradient by velocities, (N, n)
             ga: gradient by accelerations, (N, n)
         """
         j = self.joints
-        by_c = gq[:, j].T @ at.q + gv[:, j].T @ at.v + ga[:, j].T @ at.a
+        by_c = gq[:, j].T @ at[0] + gv[:, j].T @ at[1] + ga[:, j].T @ at[2]
         return np.asarray((by_c @ self.free * self.scale[:, None]).ravel())
 
-    def jacobian(self, at: Sampled, by_motion: Array) -> Array:
-        """The derivatives by u of quantities at each time, (N * k, size).
+    def joint_constraint(self, limits: DesignLimits) -> Constraint:
+        """The limits of position, velocity and acceleration in the form that they ask for."""
+        return (_Amplitudes if limits.form == "amplitude" else _JointGrid)(self, limits.joints)
 
-        Args:
-            at: the times
-            by_motion: derivatives by q, v and a of all joints, (N, k, 3, n)
-        """
-        basis = np.stack([at.q, at.v, at.a], axis=1) @ self.free  # (N, 3, r)
-        J = np.einsum("tkdj,tdr->tkjr", by_motion[..., self.joints], basis)
-        J *= self.scale[:, None]
-        return np.asarray(J.reshape(-1, self.size))
+    def motion_constraint(self, slacks: _SampleSlacks) -> Constraint:
+        """Limits on what follows from q, v and a at each time."""
+        return _OnGrid(self, slacks)
+
+
+class _SampleSlacks(Protocol):
+    """Limits of each sample: `gradients.MotionSlacks`, or the clearances of a `Scene`."""
+
+    def slacks(self, q: Array, v: Array, a: Array, /) -> Array:
+        """The slacks, (N, k)."""
+
+    def slopes(self, q: Array, v: Array, a: Array, /) -> tuple[Array, Array]:
+        """The slacks and their derivatives by q, v and a, (N, k) and (N, k, 3, n)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Dense:
+    """Slacks at a point, (k,), with the matrix J of their derivatives, (k, size)."""
+
+    slack: Array
+    J: Array
+
+    def along(self, du: Array) -> Array:
+        """J du."""
+        return np.asarray(self.J @ du)
+
+    def pull(self, z: Array) -> Array:
+        """J' z."""
+        return np.asarray(z @ self.J)
+
+    def curvature(self, d: Array) -> Array:
+        """J' diag(d) J, (size, size)."""
+        return np.asarray((self.J * d[:, None]).T @ self.J)
+
+
+class _OnGrid:
+    """Limits of samples, on a grid: torque, height, speed, orientation, clearance."""
+
+    linear = False
+
+    def __init__(self, space: MotionSpace, slacks: _SampleSlacks) -> None:
+        points = _MOTION_POINTS * space.harmonics
+        self._space, self._slacks = space, slacks
+        self._at = space.signals(np.arange(points) * space.period_s / points)
+
+    def slack(self, u: Array) -> Array:
+        return np.asarray(self._slacks.slacks(*self._space.motion(u, self._at))).ravel()
+
+    def linearised(self, u: Array) -> _Dense:
+        space = self._space
+        slack, by_motion = self._slacks.slopes(*space.motion(u, self._at))
+        basis = np.stack(list(self._at), axis=1) @ space.free  # (N, 3, r)
+        J = np.einsum("tkdj,tdr->tkjr", by_motion[..., space.joints], basis)
+        J *= space.scale[:, None]
+        return _Dense(slack.ravel(), J.reshape(-1, space.size))
+
+
+class _JointGrid:
+    """Position, velocity and acceleration of the moving joints on a grid: exact, linear in u."""
+
+    linear = True
+
+    def __init__(self, space: MotionSpace, limits: JointLimits) -> None:
+        M = _JOINT_POINTS * space.harmonics
+        at = space.signals(np.arange(M) * space.period_s / M)
+        share, j = np.cos(np.pi * space.harmonics / M), space.joints
+        middle, half = (limits.q_max[j] + limits.q_min[j]) / 2, (limits.q_max[j] - limits.q_min[j]) / 2
+        middle = np.where(np.isfinite(middle), middle, 0.0)
+        zero = np.zeros(len(j))
+        self.count, self.size = len(j), space.size
+        self.families = []
+        for matrix, bound, offset in (
+            (at[0], half * share, space.centre[j] - middle),
+            (at[1], limits.v_max[j] * share, zero),
+            (at[2], limits.a_max[j] * share, zero),
+        ):
+            if np.isfinite(bound).any():
+                self.families.append(_Family(matrix @ space.free, bound, offset, space.scale))
+
+    def slack(self, u: Array) -> Array:
+        parts = [family.slack(u.reshape(self.count, -1)).ravel() for family in self.families]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def linearised(self, u: Array) -> _JointGridAt:
+        return _JointGridAt(self.slack(u), self)
+
+
+class _Family:
+    """One signal of all joints between symmetric bounds: |offset + scale P u| <= bound, where bounded."""
+
+    def __init__(self, P: Array, bound: Array, offset: Array, scale: Array) -> None:
+        self.P = P
+        self.joints = np.flatnonzero(np.isfinite(bound))
+        self.factor = scale[self.joints] / bound[self.joints]
+        self.offset = offset[self.joints] / bound[self.joints]
+
+    def relative(self, U: Array) -> Array:
+        return np.asarray((U[self.joints] * self.factor[:, None]) @ self.P.T)
+
+    def slack(self, U: Array) -> Array:
+        y = self.relative(U) + self.offset[:, None]
+        return np.stack([1 - y, 1 + y])  # (2, joints, M)
+
+
+@dataclass(frozen=True, eq=False)
+class _JointGridAt:
+    """The slacks of a joint grid at a point, and products with their derivatives."""
+
+    slack: Array
+    grid: _JointGrid
+
+    def _parts(self, z: Array) -> list[tuple[_Family, Array]]:
+        parts, start = [], 0
+        for family in self.grid.families:
+            shape = (2, len(family.joints), len(family.P))
+            parts.append((family, z[start : start + np.prod(shape)].reshape(shape)))
+            start += int(np.prod(shape))
+        return parts
+
+    def along(self, du: Array) -> Array:
+        rows = [family.relative(du.reshape(self.grid.count, -1)) for family in self.grid.families]
+        parts = [np.stack([-y, y]).ravel() for y in rows]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def pull(self, z: Array) -> Array:
+        out = np.zeros((self.grid.count, self.grid.size // self.grid.count))
+        for family, part in self._parts(z):
+            out[family.joints] += (part[1] - part[0]) @ family.P * family.factor[:, None]
+        return out.ravel()
+
+    def curvature(self, d: Array) -> Array:
+        count, size = self.grid.count, self.grid.size
+        H = np.zeros((count, size // count, count, size // count))
+        for family, part in self._parts(d):
+            weights = (part[0] + part[1]) * family.factor[:, None] ** 2
+            for j, w in zip(family.joints, weights, strict=True):
+                H[j, :, j] += (family.P * w[:, None]).T @ family.P
+        return H.reshape(size, size)
+
+
+class _Amplitudes:
+    """The papers' conservative form: sums of amplitudes within the limits (xu2024 (18), liu2025 (42))."""
+
+    linear = False
+
+    def __init__(self, space: MotionSpace, limits: JointLimits) -> None:
+        self._space = space
+        L, j = space.harmonics, space.joints
+        w = 2 * np.pi / space.period_s * np.arange(1, L + 1)
+        # each row: factor of the amplitudes, sign of the offset, bound
+        rows = (
+            (1 / w, 1.0, limits.q_max[j]),
+            (1 / w, -1.0, -limits.q_min[j]),
+            (np.ones(L), 0.0, limits.v_max[j]),
+            (w, 0.0, limits.a_max[j]),
+        )
+        self._rows = [
+            (i, factor, sign, bound[i])
+            for factor, sign, bound in rows
+            for i in range(len(j))
+            if np.isfinite(bound[i])
+        ]
+
+    def slack(self, u: Array) -> Array:
+        return self.linearised(u).slack
+
+    def linearised(self, u: Array) -> _Dense:
+        space, L = self._space, self._space.harmonics
+        C, r = space.coefficients(u), space.free.shape[1]
+        tiny = _SMALLEST_AMPLITUDE * space.scale[:, None]
+        size = np.sqrt(C[:, :L] ** 2 + C[:, L:-1] ** 2 + tiny**2)
+        slack, J = np.empty(len(self._rows)), np.zeros((len(self._rows), space.size))
+        for k, (i, factor, sign, bound) in enumerate(self._rows):
+            used = factor @ size[i] + sign * C[i, -1]
+            room = max(abs(bound), 1e-3)
+            slack[k] = (bound - used) / room
+            by_c = np.r_[factor * C[i, :L] / size[i], factor * C[i, L:-1] / size[i], sign]
+            J[k, i * r : (i + 1) * r] = -(by_c @ space.free) * space.scale[i] / room
+        return _Dense(slack, J)

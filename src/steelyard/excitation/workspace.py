@@ -1,11 +1,18 @@
-"""The orientations that a gripped part may have: where the axes of the sensor (the flange) may point.
+"""Where an arm may be: the orientations that a gripped part may have, and what the arm must not touch.
 
-An axis is a unit vector x in the base frame, with polar angle theta from base z and azimuth phi about it
-(liu2025 eq. (36)). A sector bounds theta and phi, a cone the angle to a direction. As slacks, positive inside
-and smooth where they are needed,
+Orientations are bounded by where the axes of the sensor (the flange) may point. An axis is a unit vector x
+in the base frame, with polar angle theta from base z and azimuth phi about it (liu2025 eq. (36)). A sector
+bounds theta and phi, a cone the angle to a direction. As slacks, positive inside and smooth where they are
+needed,
 
     theta:  cos(theta_min) - x_z,  x_z - cos(theta_max)          cone:  x . direction - cos(half_angle)
     phi:    (half +- phi_rel) sqrt(x_x^2 + x_y^2),   phi_rel the azimuth from the middle of the sector
+
+liu2025 Algorithm 1 takes orientations from a workspace: it divides the Z-Y-X angles of the sensor evenly,
+gamma_z in [0, 2 pi] and gamma_y in [0, pi] by n = 1, 2, ..., with gamma_x = K gamma_z (or
+-K (2 pi - gamma_z) beyond pi), and keeps what lies in the workspace until there are enough. An orientation
+with a gravity direction that is there already adds nothing and is left out; so are those that the paper's
+loop adds again with every larger n.
 """
 
 from __future__ import annotations
@@ -14,12 +21,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
-from steelyard.arrays import Array
-from steelyard.errors import InvalidTrajectory
+from steelyard.arrays import Array, Mask, read_only
+from steelyard.errors import InfeasibleDesign, InvalidTrajectory
+from steelyard.robot import RobotModel
+from steelyard.robot.geometry import Body, CollisionModel
 
 _AXES = "xyz"
+_SAME_DIRECTION = 1e-6
+_FINEST = 40  # largest n of Algorithm 1
+_CLEARANCE_RESERVE = 0.002  # kept for what happens between the points of a grid, [m]
+_CLEARANCE_SCALE = 0.1  # [m]
+_FAR = 0.15  # pairs that never come closer in random postures are left to the certificate, [m]
 
 
 @dataclass(frozen=True)
@@ -116,8 +131,7 @@ class Cone:
             raise InvalidTrajectory(
                 f"axis {self.axis}: half_angle must lie in 0 to pi, got {self.half_angle:g}"
             )
-        object.__setattr__(self, "direction", direction / np.linalg.norm(direction))
-        self.direction.setflags(write=False)
+        object.__setattr__(self, "direction", read_only(direction / np.linalg.norm(direction)))
 
     def slacks(self, x: Any, xp: Any) -> list[Any]:
         """Smooth slacks, each (N,), positive inside.
@@ -143,10 +157,10 @@ class OrientationWorkspace:
     """Where the axes of the sensor may point; an orientation is feasible when every region holds its axis.
 
     Attributes:
-        regions: sectors and cones, any number for each axis
+        regions: sectors and cones, any number for each axis; all orientations are feasible without
     """
 
-    regions: tuple[Sector | Cone, ...]
+    regions: tuple[Sector | Cone, ...] = ()
 
     @classmethod
     def around(cls, R_base_sensor: ArrayLike, half_angle: float) -> OrientationWorkspace:
@@ -167,7 +181,7 @@ class OrientationWorkspace:
             xp: numpy or jax.numpy
         """
         columns = [s for part in self.regions for s in part.slacks(R[:, :, _AXES.index(part.axis)], xp)]
-        return xp.stack(columns, axis=1)
+        return xp.stack(columns, axis=1) if columns else xp.zeros((len(R), 0))
 
     def margins(self, R: ArrayLike) -> Array:
         """The angle of every region's axis to its border, negative outside, (N, regions) [rad].
@@ -179,7 +193,7 @@ class OrientationWorkspace:
         columns = [part.margin(turned[:, :, _AXES.index(part.axis)]) for part in self.regions]
         return np.stack(columns, axis=1) if columns else np.full((len(turned), 1), np.inf)
 
-    def contains(self, R: ArrayLike) -> NDArray[np.bool_]:
+    def contains(self, R: ArrayLike) -> Mask:
         """Whether each orientation is feasible, (N,).
 
         Args:
@@ -187,7 +201,118 @@ class OrientationWorkspace:
         """
         return np.asarray((self.margins(R) >= 0).all(axis=1))
 
+    def liu2025_orientations(self, count: int, *, K: float = -0.2) -> Array:
+        """More than `count` orientations by liu2025's Algorithm 1, without repeats, (N, 3, 3).
+
+        Args:
+            count: N_target of the paper
+            K: share of gamma_z that gamma_x gets
+        """
+        _require_count(count)
+        kept: list[Array] = []
+        for n in range(1, _FINEST + 1):
+            level = _algorithm_1(n, K)
+            for R in level[self.contains(level)]:
+                if all(np.linalg.norm(R[2] - other[2]) > _SAME_DIRECTION for other in kept):
+                    kept.append(R)
+            if len(kept) > count:
+                return np.array(kept)
+        raise InfeasibleDesign(
+            f"the workspace holds only {len(kept)} orientations of Algorithm 1 that differ in gravity"
+            f" direction, {count - len(kept) + 1} short of more than {count}; widen it"
+        )
+
+    def random_orientations(self, count: int, *, seed: int = 0) -> Array:
+        """Random orientations from the whole workspace, (count, 3, 3).
+
+        Args:
+            count: how many
+            seed: of the random numbers
+        """
+        _require_count(count)
+        rng = np.random.default_rng(seed)
+        kept = np.zeros((0, 3, 3))
+        for _ in range(200):
+            R = np.asarray(Rotation.random(5 * count, rng).as_matrix())
+            kept = np.concatenate([kept, R[self.contains(R)]])
+            if len(kept) >= count:
+                return kept[:count]
+        raise InfeasibleDesign(
+            f"of {1000 * count} random orientations only {len(kept)} lie in the workspace; widen it"
+        )
+
+
+def _algorithm_1(n: int, K: float) -> Array:
+    """The orientations that the paper's loop makes for one n."""
+    gamma_z, gamma_y = np.meshgrid(
+        2 * np.pi * np.arange(n + 1) / n, np.pi * np.arange(n + 1) / n, indexing="ij"
+    )
+    gamma_x = np.where(gamma_z < np.pi, K * gamma_z, -K * (2 * np.pi - gamma_z))
+    angles = np.stack([gamma_z.ravel(), gamma_y.ravel(), gamma_x.ravel()], axis=1)
+    return np.asarray(Rotation.from_euler("ZYX", angles).as_matrix())
+
+
+def _require_count(count: int) -> None:
+    if count < 1:
+        raise InvalidTrajectory(f"there must be at least 1 orientation, got {count}")
+
 
 def _require_axis(axis: str) -> None:
     if axis not in tuple(_AXES):
         raise InvalidTrajectory(f"a sensor has the axes x, y, z, not '{axis}'")
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What the arm must not touch.
+
+    Attributes:
+        obstacles: floor, walls, boxes (`steelyard.robot.geometry`)
+        bodies: shapes of the arm; capsules of `radius` along its links when empty
+        radius: of these capsules, one or one per link, [m]
+        clearance: smallest distance, [m]
+        self_collision: whether the arm must also keep clear of itself
+    """
+
+    obstacles: tuple[Body, ...] = ()
+    bodies: tuple[Body, ...] = ()
+    radius: float | tuple[float, ...] = 0.06
+    clearance: float = 0.02
+    self_collision: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.clearance < np.inf:
+            raise InvalidTrajectory(f"clearance must not be negative, got {self.clearance}")
+
+    def model(self, robot: RobotModel) -> CollisionModel:
+        """The distances to keep.
+
+        Args:
+            robot: the arm
+        """
+        bodies = self.bodies or Body.capsules(robot, np.asarray(self.radius))
+        return CollisionModel(
+            robot, bodies, self.obstacles, self_collision=self.self_collision, clearance=self.clearance
+        )
+
+    def clearances(self, robot: RobotModel) -> _Clearances:
+        """The distances of the pairs that come near, as slacks; each thread needs its own."""
+        return _Clearances(self.model(robot).near(_FAR), self.clearance + _CLEARANCE_RESERVE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Clearances:
+    """How far distances are above the least, (N, pairs), positive inside."""
+
+    model: CollisionModel
+    least: float
+
+    def slacks(self, q: Array, v: Array, a: Array) -> Array:
+        return (self.model.distances(q) - self.least) / _CLEARANCE_SCALE
+
+    def slopes(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """The slacks and their derivatives by q, v and a, (N, pairs, 3, n)."""
+        distance, by_q = self.model.slopes(q)
+        by_motion = np.zeros((*by_q.shape[:2], 3, by_q.shape[2]))
+        by_motion[:, :, 0] = by_q / _CLEARANCE_SCALE
+        return (distance - self.least) / _CLEARANCE_SCALE, by_motion

@@ -1,7 +1,7 @@
 """Limits of a design in a TOML file.
 
     form = "exact"                    # or "amplitude"
-    v_max = 2.0                       # q_min, q_max, v_max, a_max, tau_max: one number, or one a joint [SI]
+    v_max = 2.0                       # q_min, q_max, v_max, a_max, tau_max: one number, or one per joint [SI]
     height = [0.2, inf]               # of the flange [m]
     linear_speed = 2.0                # of the flange, one number or x, y, z [m/s]; angular_speed [rad/s]
     [[sector]]                        # liu2025 eq. (36): where an axis of the sensor may point
@@ -15,7 +15,7 @@
     [scene]
     floor = 0.0                       # height [m]
     clearance = 0.02                  # [m]
-    radius = 0.06                     # of capsules along the links [m], one number or one a link
+    radius = 0.06                     # of capsules along the links [m], one number or one per link
     urdf = "arm.urdf"                 # its <collision> shapes instead of capsules
     self_collision = true
     wall = [{ point = [0, -0.7, 0], normal = [0, 1, 0] }]
@@ -27,6 +27,7 @@ Joint limits narrow those of the arm; they never widen them.
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidTrajectory, SteelyardError, UnreadableFile
-from steelyard.excitation.limits import DesignLimits, Scene, intersection
-from steelyard.excitation.workspace import Cone, OrientationWorkspace, Sector
+from steelyard.excitation.limits import DesignLimits
+from steelyard.excitation.workspace import Cone, OrientationWorkspace, Scene, Sector
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.robot.geometry import Body
 
@@ -79,8 +80,8 @@ def _limits(robot: RobotModel, content: dict[str, Any], folder: Path) -> DesignL
     ]
     low, high = content.get("height", (-np.inf, np.inf))
     regions = (*sectors, *cones)
-    return DesignLimits(
-        intersection(robot.limits, JointLimits(*columns)),
+    return replace(
+        DesignLimits.of(robot).narrowed(JointLimits(*columns)),
         form=content.get("form", "exact"),
         height=(float(low), float(high)),
         linear_speed=content.get("linear_speed", np.inf),

@@ -15,8 +15,7 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InfeasibleDesign
-from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings, certify, design
-from steelyard.excitation import evaluate as value_of
+from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings, design
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
@@ -95,7 +94,7 @@ def designed_motions(
     centre = found.trajectory.offset
     others = _random_motions(robot, limits, centre, count=randoms + 1)
     values = [
-        value_of(robot, ConditionNumber(), motion, limits=limits, rate_hz=RATE_HZ) for motion in others[1:]
+        ConditionNumber().evaluate(robot, motion, limits=limits, rate_hz=RATE_HZ) for motion in others[1:]
     ]
     return Motions(found, limits, others[0], np.array(values))
 
@@ -116,7 +115,7 @@ def _random_motions(
                 harmonics=HARMONICS,
                 seed=seed,
             )
-            if certify(robot, limits, motion).holds:
+            if limits.certify(robot, motion).holds:
                 kept.append(motion)
                 break
         if len(kept) == count:

@@ -18,7 +18,7 @@ from functools import cache
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.excitation import moves_around
+from steelyard.excitation import PostureSet
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -190,7 +190,7 @@ def static_answer(
         few: whether the loaded arm only makes ten small moves around a pick posture
     """
     q = random_rest(count)
-    q_loaded = moves_around(arm(), PICK, count=FEW).q if few else q
+    q_loaded = PostureSet.around(arm(), PICK, count=FEW).q if few else q
     empty = _at_rest(q, sensors.measured(hold(q, None), seed, 0))
     loaded = _at_rest(q_loaded, sensors.measured(hold(q_loaded, payload), seed, 1))
     pi, pi_loaded = (gravity_coefficients(part.q, part.tau) for part in (empty, loaded))

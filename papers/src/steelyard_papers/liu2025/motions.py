@@ -21,9 +21,6 @@ from steelyard.excitation import (
     OrientationWorkspace,
     PostureSet,
     design,
-    evaluate,
-    liu2025_orientations,
-    static_postures,
 )
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.trajectory import FourierTrajectory
@@ -148,7 +145,7 @@ def planned_motions(robot: RobotModel, *, starts: int = 2, effort: float = 1.0) 
     robot = replace(robot, home=middle)
     workspace = OrientationWorkspace((Cone("z", np.array([0.0, 0.0, -1.0]), HALF_ANGLE),))
     limits = DesignLimits(joints, form="amplitude", workspace=workspace)
-    orientations = liu2025_orientations(COUNT, K=K, workspace=workspace)
+    orientations = workspace.liu2025_orientations(COUNT, K=K)
     searches = (True, starts, effort), (False, 1, effort)
     weighed, plain = (
         design(
@@ -163,10 +160,10 @@ def planned_motions(robot: RobotModel, *, starts: int = 2, effort: float = 1.0) 
     return Motions(
         limits,
         _in_turn(postures_for(robot, orientations, limits=limits, joints=WRIST), joints),
-        static_postures(robot, len(orientations), limits=limits, joints=WRIST, K=None),
+        PostureSet.for_sensor(robot, len(orientations), limits=limits, joints=WRIST, K=None),
         weighed,
         plain,
-        evaluate(robot, Liu2025(gravity=True), plain.trajectory, limits=limits, rate_hz=250.0),
+        Liu2025(gravity=True).evaluate(robot, plain.trajectory, limits=limits, rate_hz=250.0),
         _test_motion(robot, middle, workspace, speed=1.0, seed=200),
         _test_motion(robot, middle, workspace, speed=0.25, seed=300),
     )

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
 from steelyard.errors import InfeasibleDesign
-from steelyard.excitation import DesignLimits, PostureSet, inverse_kinematics, wrench_rows
-from steelyard.excitation.start import posture_margins
+from steelyard.excitation import DesignLimits, PostureSet, inverse_kinematics
+from steelyard.excitation.search import posture_margins
 from steelyard.robot import RobotModel
 
 
@@ -43,10 +43,7 @@ def postures_for(
             raise InfeasibleDesign(f"orientation {k + 1} of {len(R)}: {error}") from error
     found = np.array(q)
     _require_inside(robot, bounds, found)
-    values = np.linalg.svd(wrench_rows(R).reshape(-1, 12), compute_uv=False)
-    determined = values[values > 1e-9 * values[0]]
-    reached = robot.forward_kinematics(found)[:, :3, :3]
-    return PostureSet(found, reached, float(determined[0] / determined[-1]))
+    return PostureSet.at(robot, found)
 
 
 def _require_inside(robot: RobotModel, limits: DesignLimits, q: Array) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
-from steelyard.excitation import Design, wrench_rows
+from steelyard.excitation import Design, PostureSet
 from steelyard.report import Section, Table
 from steelyard.robot import RobotModel
 from steelyard_papers.liu2025.motions import HALF_ANGLE, WRIST, Motions
@@ -76,7 +76,7 @@ def largest_amplitude(found: Design) -> float:
 def _posture_table(motions: Motions) -> Table:
     rows: list[tuple[str | float | None, ...]] = []
     for name, found in (("Algorithm 1", motions.postures), ("ours, D-optimal", motions.chosen)):
-        std = _static_std(found.R_base_flange)
+        std = _static_std(found)
         rows.append((name, str(len(found)), found.condition_number, 1e3 * std[0], 1e3 * std[1], std[2]))
     return Table(
         "Postures: condition number of the static equations, and what a second of rest in each tells.",
@@ -94,9 +94,9 @@ def _posture_table(motions: Motions) -> Table:
     )
 
 
-def _static_std(R: Array) -> tuple[float, float, float]:
+def _static_std(found: PostureSet) -> tuple[float, float, float]:
     """Predicted deviations: mass [kg], worst first moment [kg m], worse tilt [degrees]."""
-    A = wrench_rows(R) / (NOISE[:, None] / np.sqrt(250.0))
+    A = found.sensor_rows / (NOISE[:, None] / np.sqrt(250.0))
     flat = A.reshape(-1, 12)
     std = np.sqrt(np.diag(np.linalg.inv(flat.T @ flat)))
     weight = 40.173 * 9.81

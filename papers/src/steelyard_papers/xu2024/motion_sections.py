@@ -15,8 +15,6 @@ from steelyard.excitation import (
     DesignSettings,
     PayloadOptimal,
     design,
-    envelope,
-    evaluate,
 )
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
@@ -118,7 +116,7 @@ def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
         progress: called with the share that is done
     """
     robot, published = load_robot("ur10"), load_trajectory("xu2024")
-    limits = DesignLimits(envelope(published))
+    limits = DesignLimits.envelope(published)
     noise = TABLE_8["without", "power"]
     linear = robot.with_drive(replace(robot.drive, exponent=np.ones(6)))
     conditions = {
@@ -134,12 +132,12 @@ def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
     payload = design(robot, objective=objective, limits=limits, start=robot.home, settings=settings)
     progress(1.0)
     return Excitation(
-        published, conditions, found, payload, evaluate(robot, objective, published, limits=limits)
+        published, conditions, found, payload, objective.evaluate(robot, published, limits=limits)
     )
 
 
 def _condition(robot: RobotModel, motion: FourierTrajectory, limits: DesignLimits) -> float:
-    return evaluate(robot, ConditionNumber(), motion, limits=limits)
+    return ConditionNumber().evaluate(robot, motion, limits=limits)
 
 
 def _weighted(robot: RobotModel, motion: FourierTrajectory, noise: Array) -> float:
