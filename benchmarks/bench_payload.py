@@ -71,7 +71,7 @@ def problem(
     empty = moving(case, case.Y @ TABLE_VI + rng.normal(size=case.tau.shape) * TABLE_VIII, until_s)
     friction = np.array([name.startswith(("Fc", "Fv", "B")) for name in case.model.estimate.names])
     said = moving(case, case.Y[:, :, ~friction] @ TABLE_VI[~friction], until_s)
-    beside = {"torque-change": [empty], "joint": [empty], "manufacturer": [said]}
+    beside = {"torque-change": [empty], "pooled": [empty], "manufacturer": [said]}
     runs = {"static": [held(case, postures, rng)], "combined": [loaded, held(case, postures, rng)]}
     return WeighingProblem(case.model, runs.get(method, [loaded]), NOTHING_FIXED, beside.get(method, ()))
 

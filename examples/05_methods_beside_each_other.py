@@ -30,7 +30,7 @@ model = identify(robot, empty)
 print(
     f"{'method':21s} mass [kg]   95 % +-   error   centre of mass [mm]   (truth {truth.mass} kg, 0 10 50 mm)"
 )
-for method in ("direct", "difference", "weighted-difference", "torque-change", "joint"):
+for method in ("direct", "difference", "weighted-difference", "torque-change", "pooled"):
     payload = weigh(model, loaded, method=method, empty=empty)
     body, half = payload.body, 1.96 * payload.std[0]
     com = " ".join(f"{1e3 * x:5.1f}" for x in body.com)

@@ -52,7 +52,8 @@ def test_json_has_what_programs_need(folder):
     assert len(facts["recordings"]["a.parquet"]["relative"]) == 2
     assert len(facts["alpha"]) == 2
     assert facts["condition"] > 1
-    assert any("a.parquet is a training recording too" in words for words in facts["warnings"])
+    words = [doubt["words"] for doubt in facts["verdict"]["doubts"]]
+    assert "a.parquet is a training recording too: it validates nothing" in words
 
 
 def test_currents_without_gains_are_refused_and_given_gains_used(folder):

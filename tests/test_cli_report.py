@@ -81,7 +81,7 @@ def test_identify_draws_what_it_did_not_fit_and_tells_every_setting(folder):
     assert told[f"sha256 of {one}"] == digest(one)
     assert told[f"sha256 of {two}"] == digest(two)
     assert told["--friction"] == "smooth"
-    assert told["--cutoff"] == "10"
+    assert told["--cutoff"] == "20"
     assert {"steelyard", "numpy", "pin", "python", "command", "written"} <= set(told)
     text = page.read_text(encoding="utf-8")
     assert "the torques of two.parquet, which it has not seen" in text

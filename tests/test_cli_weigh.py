@@ -87,7 +87,7 @@ def test_all_methods_beside_each_other(folder):
     )
     assert done.returncode == 0, done.stderr
     methods = json.loads(done.stdout)["methods"]
-    for name in ("direct", "difference", "weighted-difference", "torque-change", "joint"):
+    for name in ("direct", "difference", "weighted-difference", "torque-change", "pooled"):
         found = methods[name]
         assert found["method"] == name
         assert abs(found["mass"] - 2.5) < 4 * found["mass_std"]
@@ -114,7 +114,7 @@ def test_report_says_the_mass(folder):
         (("--method", "scale"), "there is no method 'scale'"),
         (("--online", "--fix", "mass=2"), "--online is direct"),
         (("loaded.parquet", "--online"), "--online replays one recording, got 2"),
-        (("--method", "joint"), "the joint method needs the empty runs too"),
+        (("--method", "pooled"), "the pooled method needs the empty runs too"),
         (("--method", "manufacturer"), "no target torque of the controller"),
     ],
 )

@@ -1,18 +1,14 @@
 """The online weighing of a recording on the command line: words, JSON, picture, saved states, refusals."""
 
-import contextlib
-import io
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import typer
 
-from steelyard.cli.weigh_online import OnlineWishes, weigh_online
+from conftest import steelyard
 from steelyard.drawing import save_picture
-from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
-from steelyard.identification import identify
+from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
 from steelyard.payload import Payload
@@ -20,9 +16,9 @@ from steelyard.recording import Recording
 from steelyard.report.online import online_plot
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
-from steelyard.torque.online import OnlineState
 from steelyard.torque.online.curve import CurvePoint, convergence_times
 from steelyard.trajectory import FourierTrajectory
+from steelyard.workflow.stream import load_state
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
@@ -67,28 +63,20 @@ def folder(tmp_path_factory):
     return path
 
 
-def weighed(folder, recording, capsys, model="model.json", **wishes):
-    code = 0
-    try:
-        weigh_online(None, folder / model, folder / recording, OnlineWishes(**wishes))
-    except typer.Exit as error:
-        code = error.exit_code
-    return code, capsys.readouterr().out
+def weighed(folder, recording, *words, model="model.json"):
+    return steelyard("weigh", model, recording, "--online", *words, cwd=folder)
 
 
 @pytest.fixture(scope="module")
 def facts(folder):
     """What is said of the loaded run, as JSON; its state is saved."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        wishes = OnlineWishes(as_json=True, accuracy=0.02, save_state=folder / "state.json")
-        weigh_online(None, folder / "model.json", folder / "loaded.parquet", wishes)
-    return json.loads(out.getvalue())
+    words = ("--json", "--accuracy", "2", "--save-state", "state.json")
+    return json.loads(weighed(folder, "loaded.parquet", *words).stdout)
 
 
-def test_words_files_and_picture(folder, capsys):
-    wishes = {"output": folder / "payload.json", "picture": folder / "curve.png", "accuracy": 0.02}
-    code, out = weighed(folder, "loaded.parquet", capsys, **wishes)
+def test_words_files_and_picture(folder):
+    words = ("-o", "payload.json", "--picture", "curve.png", "--accuracy", "2")
+    code, out, _ = weighed(folder, "loaded.parquet", *words)
     assert code == 0
     lines = [line for line in out.splitlines() if " s  mass " in line]
     assert 10 <= len(lines) <= 12  # one for each second
@@ -116,10 +104,10 @@ def test_json_has_the_curve_and_when_it_converged(facts):
     assert facts["delay_s"] == pytest.approx(0.23, abs=0.02)
 
 
-def test_a_dropped_part_is_history(folder, capsys):
-    wishes = {"picture": folder / "dropped.png", "save_state": folder / "dropped.json"}
-    _, words = weighed(folder, "dropped.parquet", capsys, **wishes)
-    state = OnlineState.from_dict(json.loads((folder / "dropped.json").read_text()))
+def test_a_dropped_part_is_history(folder):
+    files = ("--picture", "dropped.png", "--save-state", "dropped.json")
+    words = weighed(folder, "dropped.parquet", *files).stdout
+    state = load_state(folder / "dropped.json", DynamicModel.load(folder / "model.json"))
     (episode,) = state.history
     assert episode.end_s == pytest.approx(6.0, abs=0.5)
     assert episode.vector[0] == pytest.approx(3.5, abs=4 * np.sqrt(episode.covariance[0, 0]))
@@ -130,46 +118,44 @@ def test_a_dropped_part_is_history(folder, capsys):
     assert "payload 2, since" in words
 
 
-def test_currents_are_weighed_with_the_gains_of_the_model(folder, facts, capsys):
-    _, out = weighed(folder, "currents.parquet", capsys, "of_currents.json", as_json=True)
-    current = json.loads(out)
+def test_currents_are_weighed_with_the_gains_of_the_model(folder, facts):
+    current = json.loads(weighed(folder, "currents.parquet", "--json", model="of_currents.json").stdout)
     assert current["unconstrained"][0] == pytest.approx(facts["unconstrained"][0], abs=1e-6)
     assert (
         current["mass_std"] > 1.5 * facts["mass_std"]
     )  # gains of motors are known to 2 %, torques are measured
-    with pytest.raises(InvalidSamples, match="has motor currents, the model was fitted to measured torques"):
-        weighed(folder, "currents.parquet", capsys, as_json=True)
+    refused = weighed(folder, "currents.parquet")
+    assert refused.returncode == 2
+    assert "has motor currents, the model was fitted to measured torques" in refused.stderr
 
 
-def test_a_saved_state_is_resumed_and_knows_more(folder, facts, capsys):
-    _, out = weighed(folder, "loaded.parquet", capsys, as_json=True, resume=folder / "state.json")
-    more = json.loads(out)
+def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
+    more = json.loads(weighed(folder, "loaded.parquet", "--json", "--resume", "state.json").stdout)
     assert more["mass_std"] < facts["mass_std"]
     assert more["samples"]["used"] > 1.9 * facts["samples"]["used"]
     assert more["samples"]["late"] == 0
-    other = OnlineWishes(resume=folder / "state.json")
-    with pytest.raises(InvalidSamples, match="was saved with another model"):
-        weigh_online(None, folder / "other.json", folder / "loaded.parquet", other)
+    other = weighed(folder, "loaded.parquet", "--resume", "state.json", model="other.json")
+    assert other.returncode == 2
+    assert "was saved with another model" in other.stderr
 
 
-def test_refusals(folder, tmp_path):
-    def refused(recording, **wishes):
-        weigh_online(None, folder / "model.json", folder / recording, OnlineWishes(as_json=True, **wishes))
-
-    with pytest.raises(InvalidRecording, match="the recording has 5 joints, the arm has 6"):
-        refused("five.parquet")
-    with pytest.raises(InvalidRecording, match="too short to replay"):
-        refused("short.parquet")
-    with pytest.raises(UnreadableFile, match="cannot read"):
-        refused("loaded.parquet", resume=tmp_path / "none.json")
-    (tmp_path / "bad.json").write_text("{")
-    with pytest.raises(UnreadableFile, match="is not JSON"):
-        refused("loaded.parquet", resume=tmp_path / "bad.json")
-    (tmp_path / "half.json").write_text('{"format": "steelyard online state 4"}')
-    with pytest.raises(UnreadableFile, match="is not a whole online state"):
-        refused("loaded.parquet", resume=tmp_path / "half.json")
-    with pytest.raises(UnreadableFile, match="there is no folder"):
-        refused("loaded.parquet", save_state=tmp_path / "none" / "state.json")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["five.parquet"], "the recording has 5 joints, the arm has 6"),
+        (["short.parquet"], "too short to replay"),
+        (["loaded.parquet", "--resume", "none.json"], "cannot read"),
+        (["loaded.parquet", "--resume", "bad.json"], "is not JSON"),
+        (["loaded.parquet", "--resume", "half.json"], "is not a whole online state file"),
+        (["loaded.parquet", "--save-state", "none/state.json"], "there is no folder"),
+    ],
+)
+def test_refusals(folder, words, message):
+    (folder / "bad.json").write_text("{")
+    (folder / "half.json").write_text('{"steelyard": "online state", "version": 4}')
+    refused = weighed(folder, *words)
+    assert refused.returncode == 2
+    assert message in refused.stderr
 
 
 def point(t, converged, payload=1, std=0.02):

@@ -14,7 +14,7 @@ from steelyard.torque.methods import METHODS, WeighingProblem
 from steelyard.torque.methods.static import postures_at_rest
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
-NEEDS_EMPTY = ("torque-change", "manufacturer", "joint")
+NEEDS_EMPTY = ("torque-change", "manufacturer", "pooled")
 
 
 def run(robot, seed, noise, trajectory_seed=1):
@@ -43,7 +43,7 @@ def case(robot, noise, postures=8):
         replace(part, tau=robot.inverse_dynamics(part.q, part.v, part.a) + robot.drive.rotor_inertia * part.a)
         for part in loaded
     ]
-    return model, loaded, {"torque-change": before, "manufacturer": said, "joint": before[:1]}
+    return model, loaded, {"torque-change": before, "manufacturer": said, "pooled": before[:1]}
 
 
 @pytest.mark.parametrize("name", ["planar2r", "ur10", "lwr4", "panda"])
@@ -66,7 +66,7 @@ def test_every_method_recovers_what_it_can_tell_on_every_arm(name, method):
     assert found.body.frame == robot.flange
 
 
-@pytest.mark.parametrize("method", ["direct", "weighted-difference", "static", "combined", "joint"])
+@pytest.mark.parametrize("method", ["direct", "weighted-difference", "static", "combined", "pooled"])
 def test_intervals_contain_the_truth(method):
     robot = load_robot("ur10")
     inside = []
@@ -228,7 +228,7 @@ def test_combinations_that_a_poor_baseline_tells_are_used():
         z.append(((found.unconstrained.vector - LOAD.vector) / found.std)[:4])
     assert found.std[0] < 0.05
     assert np.mean(np.abs(z) < 1.96) > 0.8
-    together = weigh(model, still(robot.with_payload(LOAD), 55, 2), method="joint", empty=empty)
+    together = weigh(model, still(robot.with_payload(LOAD), 55, 2), method="pooled", empty=empty)
     np.testing.assert_allclose(found.std[:4], together.std[:4], rtol=0.3)
 
 
@@ -269,10 +269,10 @@ def test_refusals_of_methods():
         weigh(model, loaded, method="torque-change", empty=run(robot, 2, 0.5, 5))
     with pytest.raises(InvalidSamples, match=r"differ: \(1000, 6\) and \(500, 6\) samples"):
         weigh(model, loaded, method="torque-change", empty=run(robot, 2, 0.5, 2).rows(slice(0, 500)))
-    with pytest.raises(InvalidSamples, match="the joint method needs the empty runs too"):
-        weigh(model, loaded, method="joint")
+    with pytest.raises(InvalidSamples, match="the pooled method needs the empty runs too"):
+        weigh(model, loaded, method="pooled")
     with pytest.raises(InvalidSamples, match="there are no samples to compare with"):
-        weigh(model, loaded, method="joint", empty=[])
+        weigh(model, loaded, method="pooled", empty=[])
     backwards = replace(loaded, joint_names=loaded.joint_names[::-1])
     with pytest.raises(InvalidSamples, match="the joints of ur10 are in the order"):
         weigh(model, backwards)

@@ -1,52 +1,107 @@
 """steelyard weighs what a robot arm carries.
 
-The names below are the shop window; each is loaded when first used, so that `import steelyard` is quick.
+    import steelyard as sy
+
+    robot = sy.load_robot("ur10")
+    model = sy.identify(robot, "empty.parquet")
+    payload = sy.weigh(model, "loaded.parquet")
+
+The names below are the front door; each is loaded when first used, so that `import steelyard` is quick.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from steelyard.control.compensation import Compensator as Compensator
+    from steelyard.control.contact_force import contact_force as contact_force
+    from steelyard.errors import SteelyardError as SteelyardError
+    from steelyard.excitation import DesignLimits as DesignLimits
+    from steelyard.excitation.design import design as design
+    from steelyard.identification import DynamicModel as DynamicModel
+    from steelyard.identification.gains import gains_from_targets as gains_from_targets
+    from steelyard.inertia import InertialParameters as InertialParameters
+    from steelyard.io import read_recording as read_recording
+    from steelyard.io import write_recording as write_recording
+    from steelyard.payload import Payload as Payload
+    from steelyard.quality import check_quality as check_quality
+    from steelyard.recording import Preparation as Preparation
+    from steelyard.recording import Recording as Recording
+    from steelyard.recording import Samples as Samples
+    from steelyard.robot import DHTable as DHTable
+    from steelyard.robot import DriveModel as DriveModel
+    from steelyard.robot import ParameterBasis as ParameterBasis
+    from steelyard.robot import RobotModel as RobotModel
+    from steelyard.robot import load_robot as load_robot
+    from steelyard.robot import robot_names as robot_names
+    from steelyard.signals import prepare as prepare
+    from steelyard.simulation import simulate as simulate
+    from steelyard.trajectory import FourierTrajectory as FourierTrajectory
+    from steelyard.trajectory import load_trajectory as load_trajectory
+    from steelyard.verdict import Doubt as Doubt
+    from steelyard.verdict import DoubtKind as DoubtKind
+    from steelyard.verdict import Verdict as Verdict
+    from steelyard.workflow import KnownMass as KnownMass
+    from steelyard.workflow import identify as identify
+    from steelyard.workflow import weigh as weigh
+    from steelyard.workflow import weigh_online as weigh_online
+    from steelyard.workflow import weigh_wrist as weigh_wrist
+    from steelyard.wrist import WrenchPayload as WrenchPayload
+    from steelyard.wrist import WrenchRecording as WrenchRecording
+    from steelyard.wrist import WristSensor as WristSensor
+    from steelyard.wrist import weigh_dynamic as weigh_dynamic
+    from steelyard.wrist import weigh_static as weigh_static
 
 _HOME = {
     "Compensator": "control.compensation",
     "DHTable": "robot",
     "DesignLimits": "excitation",
+    "Doubt": "verdict",
+    "DoubtKind": "verdict",
     "DriveModel": "robot",
     "DynamicModel": "identification",
     "FourierTrajectory": "trajectory",
     "InertialParameters": "inertia",
+    "KnownMass": "workflow",
     "ParameterBasis": "robot",
     "Payload": "payload",
-    "Preparation": "signals",
+    "Preparation": "recording",
     "Recording": "recording",
     "RobotModel": "robot",
     "Samples": "recording",
     "SteelyardError": "errors",
+    "Verdict": "verdict",
+    "WrenchPayload": "wrist",
     "WrenchRecording": "wrist",
     "WristSensor": "wrist",
     "check_quality": "quality",
     "contact_force": "control.contact_force",
     "design": "excitation",
-    "identify": "identification",
+    "gains_from_targets": "identification.gains",
+    "identify": "workflow",
     "load_robot": "robot",
     "load_trajectory": "trajectory",
     "prepare": "signals",
     "read_recording": "io",
     "robot_names": "robot",
     "simulate": "simulation",
-    "weigh": "torque",
+    "weigh": "workflow",
     "weigh_dynamic": "wrist",
+    "weigh_online": "workflow",
     "weigh_static": "wrist",
+    "weigh_wrist": "workflow",
     "write_recording": "io",
 }
 
 __all__ = sorted(_HOME)
 __version__ = "0.1.0"
 
+if not TYPE_CHECKING:  # a type checker sees the real types above
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'steelyard' has no attribute '{name}'")
-    return getattr(import_module(f"steelyard.{_HOME[name]}"), name)
+    def __getattr__(name):
+        if name not in _HOME:
+            raise AttributeError(f"module 'steelyard' has no attribute '{name}'")
+        return getattr(import_module(f"steelyard.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -28,6 +28,7 @@ FLOORS = {
     "control": 6,
     "report": 7,
     "io": 7,
+    "workflow": 8,
     "cli": 9,
 }
 ONLY_HERE = {

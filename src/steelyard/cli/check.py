@@ -13,7 +13,7 @@ from steelyard.cli.recordings import (
     ConventionOption,
     JointsOption,
     WrenchFrameOption,
-    read_wished,
+    read_requested,
 )
 from steelyard.errors import InvalidRecording
 
@@ -48,7 +48,7 @@ def command(
 
     times = None if between is None else _times(between)
     arm = None if robot is None else load_robot(robot)
-    recording = read_wished(
+    recording = read_requested(
         file,
         column,
         joints,

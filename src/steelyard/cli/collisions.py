@@ -11,9 +11,8 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table
-from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
+from steelyard.cli.recordings import ColumnOption, JointsOption, read_requested
 from steelyard.cli.reporting import ReportOption, run_settings, write_report
-from steelyard.cli.weigh import gain_of
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
@@ -58,6 +57,7 @@ def command(
     from steelyard.control.collision import detect, make_observer
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
+    from steelyard.workflow import Run, drive_for
 
     if learn is not None and threshold is not None:
         raise InvalidSamples("thresholds are learned (--learn) or fixed (--threshold), not both")
@@ -70,12 +70,12 @@ def command(
             f"the {observer} observer judges {watcher.unit}, for which there is no usual limit: give"
             f" --threshold in {watcher.unit}, or --learn"
         )
-    read = partial(read_wished, column=column, joints=joints, robot=arm.robot)
+    read = partial(read_requested, column=column, joints=joints, robot=arm.robot)
     free = None if learn is None else read(learn)
-    source = None if free is None or learn is None else gain_of(arm, free, learn)
+    source = None if free is None else drive_for(arm, Run(str(learn), free))
     detector = _detector(watcher, free, source, false_alarms, _FIXED if threshold is None else threshold)
     watched = read(recording)
-    found = detect(detector, watched, drive=gain_of(arm, watched, recording))
+    found = detect(detector, watched, drive=drive_for(arm, Run(str(recording), watched)))
     if picture is not None or report is not None:
         from steelyard.report.control import collisions_page
 

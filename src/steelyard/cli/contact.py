@@ -11,7 +11,8 @@ import typer
 from steelyard.cli.output import JsonFlag, print_json
 from steelyard.cli.recordings import ColumnOption, ConventionOption, JointsOption
 from steelyard.cli.reporting import ReportOption, run_settings, write_report
-from steelyard.cli.weigh_ft import Rig, moving_samples, read
+from steelyard.cli.weigh_ft import wrist_source
+from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.control.contact_force import ContactForce
@@ -25,7 +26,7 @@ def command(
     sensor: Annotated[Path | None, typer.Option(help="What the sensor is (.toml).")] = None,
     frame: Annotated[str, typer.Option(help="sensor or base.")] = "sensor",
     rezero: Annotated[str, typer.Option(help="Second zero: none, start or rest.")] = "none",
-    cutoff: Annotated[float, typer.Option(help="Low-pass on motion and wrench [Hz].")] = 20.0,
+    cutoff: Annotated[float, typer.Option(help="Low-pass on motion and wrench [Hz].")] = DEFAULT_CUTOFF_HZ,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where it goes (.parquet).")] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Where the picture goes (.png); beside the output by default.")
@@ -37,27 +38,15 @@ def command(
     as_json: JsonFlag = False,
 ) -> None:
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
-    from steelyard.control.contact_force import contact_force
-    from steelyard.io.wrench import (
-        SensorDescription,
-        read_sensor,
-        write_contact_force,
-    )
-    from steelyard.robot import load_robot
+    from steelyard.io.wrench import write_contact_force
+    from steelyard.workflow import WristRig
+    from steelyard.workflow.wrist import contact_in
     from steelyard.wrist import WrenchPayload
 
-    load = WrenchPayload.load(payload)
-    about = SensorDescription() if sensor is None else read_sensor(sensor)
-    arm = None if robot is None else load_robot(robot)
-    yaw = _yaw(load.T_flange_sensor, about.sensor.T_flange_sensor)
-    rig = Rig(arm, about, column, joints, wrench_convention)
-    samples = moving_samples(recording, rig, yaw=yaw, cutoff_hz=cutoff, decimate=False)
-    table = None if arm is not None else read(recording, rig)
-    warmth = None
-    if table is not None and table.temperature is not None:
-        warmth = np.interp(samples.t, table.t, table.temperature)
-    options: dict[str, Any] = {"frame": frame, "rezero": rezero, "temperature": warmth}
-    contact = contact_force(load, samples, **options)
+    load, rig = WrenchPayload.load(payload), WristRig.of(robot, sensor)
+    source = wrist_source(recording, rig, column, joints, wrench_convention)
+    how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used
+    contact = contact_in(load, source, rig, cutoff_hz=cutoff, **how)
     if output is not None:
         write_contact_force(contact, output)
         picture = picture or output.with_suffix(".png")
@@ -80,12 +69,6 @@ def command(
     for what, path in files.items():
         if path is not None:
             print(f"{'table' if what == 'output' else what}: {path}")
-
-
-def _yaw(T_payload: Any, T_described: Any) -> float:
-    """How far the sensor was found turned about the flange axis, [rad]."""
-    R = T_payload[:3, :3] @ T_described[:3, :3].T
-    return float(np.arctan2(R[1, 0], R[0, 0]))
 
 
 def _words(size: Any, unit: str) -> str:

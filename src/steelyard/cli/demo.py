@@ -11,8 +11,7 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json, print_table, progress
-from steelyard.cli.reporting import ReportOption, qualities, run_settings, write_report
-from steelyard.cli.weigh import payload_rows
+from steelyard.cli.reporting import ReportOption, payload_report, run_settings, write_report
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -42,12 +41,12 @@ def command(
     """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
     from steelyard.identification import identify
     from steelyard.inertia import InertialParameters
-    from steelyard.report.payload import payload_page
     from steelyard.robot import load_robot
     from steelyard.signals import prepare
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
     from steelyard.torque import weigh
     from steelyard.trajectory import load_trajectory
+    from steelyard.workflow import Run, Weighing
 
     began = time.perf_counter()
     robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")
@@ -70,10 +69,10 @@ def command(
             runs[name] = prepare(run.recording, drive=robot.drive)
     model = identify(robot, runs["empty"])
     payload = weigh(model, runs["loaded"])
-    page = payload_page(model, payload, runs["loaded"], truth=truth, settings=run_settings(ctx, []))
+    found = Weighing(model, payload, (Run("loaded", recordings["loaded"], runs["loaded"]),))
     report = report or picture.with_suffix(".html")
     picture.parent.mkdir(parents=True, exist_ok=True)
-    write_report(page.with_quality(qualities(recordings, robot)), report, picture)
+    write_report(payload_report(found, settings=run_settings(ctx, []), truth=truth), report, picture)
     seconds = time.perf_counter() - began
     if as_json:
         print_json(_facts(payload, truth, {"picture": picture, "report": report}) | {"seconds": seconds})
@@ -83,15 +82,17 @@ def command(
         ("", "weighed", "+-", "truth", "unit"),
         _rows(payload, truth),
     )
-    print(f"\n{payload.status[0].upper()}{payload.status[1:]}.")
+    print(f"\n{payload.verdict}")
     print(f"Picture: {picture} ({seconds:.1f} s in all)")
     print(f"Report: {report} (open it in a browser)")
 
 
 def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
     known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
-    cells = zip(payload_rows(payload), known, strict=True)
-    return [(name, x, half, f"{t:.4f}", unit) for (name, x, half, unit), t in cells]
+    return [
+        (x.name, f"{x.value:.4f}", f"{x.half_width:.4f}", f"{t:.4f}", x.unit)
+        for x, t in zip(payload.quantities, known, strict=True)
+    ]
 
 
 def _facts(payload: Payload, truth: InertialParameters, files: dict[str, Path]) -> dict[str, Any]:

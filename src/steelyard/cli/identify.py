@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
-from steelyard.cli.gains import drive_gains
-from steelyard.cli.output import JsonFlag, in_a_folder, number, print_json, print_table, progress
-from steelyard.cli.recordings import ColumnOption, JointsOption, read_wished
-from steelyard.cli.reporting import ReportOption, qualities, run_settings, short_names, write_report
-from steelyard.errors import InvalidSamples
+from steelyard.cli.output import (
+    JsonFlag,
+    in_a_folder,
+    number,
+    print_json,
+    print_table,
+    print_verdict,
+    progress,
+)
+from steelyard.cli.recordings import ColumnOption, JointsOption, read_requested
+from steelyard.cli.reporting import ReportOption, identification_report, run_settings, write_report
+from steelyard.errors import InvalidSamples, SteelyardError
+from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
-    from steelyard.identification import DynamicModel, Validation
     from steelyard.identification.feasible import FeasibleArm
-    from steelyard.recording import Recording, Samples
-    from steelyard.robot import DriveModel, RobotModel
-    from steelyard.signals import Preparation
+    from steelyard.recording import Recording
+    from steelyard.workflow import Identification
 
 
 _NAMED = 5  # weak parameters that are named
@@ -55,7 +60,7 @@ def command(
     ] = "auto",
     cutoff: Annotated[
         str, typer.Option(help="Of the filter on the motion [Hz]; auto for the one that predicts best.")
-    ] = "10",
+    ] = f"{DEFAULT_CUTOFF_HZ:g}",
     torque_cutoff: Annotated[
         float | None,
         typer.Option(help="Of a filter on the torques [Hz]; none by default (it blurs friction)."),
@@ -79,118 +84,83 @@ def command(
 
     Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is unexplained.
     """
-    from steelyard.identification import identify
+    from steelyard.workflow import identification
 
     arm = load_arm(robot, lock, flange, gravity)
-    read = partial(read_wished, column=column, joints=joints, robot=arm)
-    raw = {path: read(path) for path in [*recordings, *(validate or [])]}
-    drives, gain_words = drive_gains(arm, [raw[path] for path in recordings], gains, read)
-    if drives is not None:
-        arm = arm.with_drive(replace(arm.drive, gain=drives.value, gain_std=drives.working_std))
-    drive = None if drives is None else arm.drive
-    how = _preparation(arm, [raw[path] for path in recordings], cutoff, torque_cutoff, drive)
-    prepared = {path: prepared_from(path, recording, how, drive) for path, recording in raw.items()}
-    training = [prepared[path] for path in recordings]
-    warnings = [f"{p}: {words}" for p, part in prepared.items() for words in part.warnings]
-    warnings += [
-        f"{p} is a training recording too: it validates nothing" for p in validate or [] if p in recordings
-    ]
+    read = partial(read_requested, column=column, joints=joints, robot=arm)
     with progress(f"identifying {arm.name}", quiet=as_json) as done:
-        model = identify(arm, training, friction=friction, progress=done)
+        found = identification(
+            arm,
+            {str(path): read(path) for path in recordings},
+            validate={str(path): read(path) for path in validate or []},
+            friction=friction,
+            gains=_gains(gains, read),
+            preparation=_preparation(cutoff, torque_cutoff),
+            progress=done,
+        )
+    model = found.model
     model.save(output)
-    bodies = _feasible(model) if feasible or urdf else None
+    bodies = model.feasible_arm() if feasible or urdf else None
     if urdf is not None:
         from steelyard.io.arms import arm_for_export
         from steelyard.io.urdf import write_urdf
 
         write_urdf(arm_for_export(model).robot, urdf)
-    checks = {str(path): model.validate(prepared[path]) for path in [*recordings, *(validate or [])]}
     if picture is not None or report is not None:
-        from steelyard.report.identification import identification_page
-
-        names = short_names(raw)
-        page = identification_page(
-            model,
-            {names[path]: prepared[path] for path in recordings},
-            {names[path]: prepared[path] for path in validate or [] if path not in recordings},
-            notes=[f"Drives: {gain_words}.", *([] if bodies is None else [f"Real bodies: {bodies.status}"])],
-            doubts=warnings,
-            settings=run_settings(ctx, [robot, *raw, gains.partition(":")[2]]),
-        )
-        found = qualities({names[path]: recording for path, recording in raw.items()}, arm)
-        write_report(page.with_quality(found), report, picture)
-    told = _Told(
-        model, checks, None if drives is None else drives.value, gain_words, warnings, bodies, output, report
-    )
+        settings = run_settings(ctx, [robot, *(run.name for run in found.runs), gains.partition(":")[2]])
+        write_report(identification_report(found, bodies, settings=settings), report, picture)
+    told = _Told(found, bodies, output, report)
     if as_json:
         print_json(told.facts())
     else:
-        told.speak(len(recordings))
+        told.speak()
     if not model.verdict.ok:
         raise typer.Exit(1)
 
 
-def _preparation(
-    robot: RobotModel,
-    recordings: Sequence[Recording],
-    cutoff: str,
-    torque_cutoff: float | None,
-    drive: DriveModel | None,
-) -> Preparation:
-    from steelyard.identification import choose_cutoff
-    from steelyard.signals import Preparation
+def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
+    """Where torques for each ampere come from, as `identification` takes it."""
+    from steelyard.workflow import KnownMass
+
+    if wanted in ("auto", "robot", "targets"):
+        return wanted
+    try:
+        if not wanted.startswith("mass="):
+            return [float(x) for x in wanted.split(",")]
+        mass, _, file = wanted.removeprefix("mass=").partition(":")
+        if not file:
+            raise InvalidSamples(f"--gains mass=KG:FILE needs a mass and a loaded recording; got '{wanted}'")
+        return KnownMass(float(mass), read(Path(file)))
+    except SteelyardError:
+        raise
+    except ValueError:
+        raise InvalidSamples(
+            f"--gains is auto, robot, targets, numbers with commas, or mass=KG:FILE; got '{wanted}'"
+        ) from None
+
+
+def _preparation(cutoff: str, torque_cutoff: float | None) -> Any:
+    from steelyard.recording import Preparation
+    from steelyard.workflow.arm import best_cutoff
 
     how = Preparation(torque_cutoff_hz=torque_cutoff)
     if cutoff == "auto":
-        return replace(how, cutoff_hz=choose_cutoff(robot, recordings, how, drive=drive)[0])
+        return best_cutoff(how)
     try:
         return replace(how, cutoff_hz=float(cutoff))
     except ValueError:
         raise InvalidSamples(f"--cutoff is a number [Hz] or auto; got '{cutoff}'") from None
 
 
-def prepared_from(path: Path, recording: Recording, how: Preparation, drive: DriveModel | None) -> Samples:
-    """The samples of a recording; what is wrong with it is said with its file.
-
-    Args:
-        path: of the recording's file
-        recording: as measured
-        how: to prepare it
-        drive: that makes torques of motor currents; None where torques were measured
-    """
-    from steelyard.errors import SteelyardError
-    from steelyard.signals import prepare
-
-    try:
-        return prepare(recording, how, drive=drive)
-    except SteelyardError as error:
-        raise type(error)(f"{path}: {error}") from error
-
-
-def _feasible(model: DynamicModel) -> FeasibleArm:
-    from steelyard.identification.feasible import feasible_parameters
-    from steelyard.identification.least_squares import solve_weighted
-
-    R = model.factor.weighted(solve_weighted(model.factor).weights)
-    return feasible_parameters(model.robot, model.basis, R)
-
-
 class _Told:
     """What the verb says, as words or as one JSON object."""
 
     def __init__(
-        self,
-        model: DynamicModel,
-        checks: dict[str, Validation],
-        gain: np.ndarray | None,
-        gain_words: str,
-        warnings: list[str],
-        bodies: FeasibleArm | None,
-        output: Path,
-        report: Path | None,
+        self, found: Identification, bodies: FeasibleArm | None, output: Path, report: Path | None
     ) -> None:
-        self.model, self.checks, self.gain, self.gain_words = model, checks, gain, gain_words
-        self.warnings, self.bodies, self.output, self.report = warnings, bodies, output, report
+        self.found, self.model, self.bodies = found, found.model, bodies
+        self.output, self.report = output, report
+        self.checks = found.validations
 
     def facts(self) -> dict[str, Any]:
         """Everything, for programs."""
@@ -206,8 +176,8 @@ class _Told:
             "friction_scores": None if model.choice is None else model.choice.scores,
             "shapes": {name: getattr(model.law, name) for name in model.law.free_shapes},
             "alpha": model.law.exponent,
-            "gains": self.gain,
-            "gains_from": self.gain_words,
+            "gains": model.robot.drive.gain if model.from_currents else None,
+            "gains_from": self.found.gains_from,
             "condition": estimate.condition,
             "made_from": list(model.made_from),
             "noise": estimate.noise,
@@ -219,29 +189,26 @@ class _Told:
             if self.bodies is None
             else {"rms_ratio": self.bodies.rms_ratio, "status": self.bodies.status},
             "verdict": estimate.verdict.to_dict(),
-            "warnings": self.warnings,
             "report": None if self.report is None else str(self.report),
         }
 
-    def speak(self, training: int) -> None:
+    def speak(self) -> None:
         """The same at a glance, for people."""
-        model, estimate = self.model, self.model.estimate
-        print(f"{model.robot.name}: {estimate.status}.")
+        model = self.model
+        print_verdict(model.verdict, before=f"{model.robot.name}: ")
         law = model.law.name
         if model.choice is not None:
             scores = ", ".join(f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items())
             law += f", chosen by predicting {model.choice.folds} ({scores})"
-        print(f"Friction law: {law}.\nDrives: {self.gain_words}.\n")
+        print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n")
         title = "Relative residual of the torque of each joint [%]"
-        print_table(title, self._headers(), self._rows(training), words=(0, 1))
+        print_table(title, self._headers(), self._rows(), words=(0, 1))
         print()
         rows = [(joint, *cells) for joint, cells in zip(model.robot.joint_names, self._drives(), strict=True)]
         names = ("", "Fc [Nm]", "Fv", "exponent", "noise [Nm]")
         print_table("Friction of each joint, with standard deviations", names, rows)
         if self.bodies is not None:
             print(f"\nReal bodies: {self.bodies.status}")
-        for words in self.warnings:
-            print(f"warning: {words}")
         print(f"\n{self._weak()}")
         print(f"Model: {self.output}")
         if self.report is not None:
@@ -262,10 +229,10 @@ class _Told:
     def _headers(self) -> tuple[str, ...]:
         return ("recording", "", *(f"{j + 1}" for j in range(self.model.robot.n)), "mean")
 
-    def _rows(self, training: int) -> list[tuple[str, ...]]:
+    def _rows(self) -> list[tuple[str, ...]]:
         rows = []
         for i, (path, v) in enumerate(self.checks.items()):
-            role = "fitted" if i < training else "predicted"
+            role = "fitted" if i < len(self.found.fitted) else "predicted"
             cells = (f"{100 * x:.1f}" for x in (*v.relative, v.relative.mean()))
             rows.append((Path(path).stem[-22:], role, *cells))
         return rows

@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,8 @@ import numpy as np
 import typer
 
 from steelyard.errors import UnreadableFile
+from steelyard.payload import Payload
+from steelyard.verdict import Verdict
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 
@@ -48,6 +51,34 @@ def print_table(
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console(soft_wrap=not sys.stdout.isatty()).print(table)
+
+
+def print_quantities(title: str, payload: Payload) -> None:
+    """Prints the numbers of a payload with their 95 % intervals.
+
+    Args:
+        title: above them
+        payload: what was weighed
+    """
+    rows = [
+        (x.name, f"{x.value:.4f}" if math.isfinite(x.std) else "unknown", f"{x.half_width:.4f}", x.unit)
+        for x in payload.quantities
+    ]
+    print_table(title, ("", "weighed", "+-", "unit"), rows)
+
+
+def print_verdict(verdict: Verdict, *, before: str = "") -> None:
+    """Prints a verdict: what was found or forbids to use it, then a line for each doubt beside.
+
+    Args:
+        verdict: on an answer
+        before: words in front of it
+    """
+    words = str(replace(verdict, doubts=verdict.blocking))
+    print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
+    for doubt in verdict.doubts:
+        if not doubt.blocks:
+            print(f"Note: {doubt.words}.")
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -43,7 +43,7 @@ WrenchFrameOption = Annotated[
 ]
 
 
-def read_wished(
+def read_requested(
     path: Path,
     column: list[str] | None,
     joints: str | None,
@@ -57,7 +57,7 @@ def read_wished(
 
     Args:
         path: the file, or the folder of a bag
-        column: wishes as SIGNAL=NAME, SIGNAL=NAME,NAME,... or SIGNAL=
+        column: requests as SIGNAL=NAME, SIGNAL=NAME,NAME,... or SIGNAL=
         joints: names with commas
         robot: the arm, whose joints are read from a bag, in its order
         wrench_convention: who pushes whom
@@ -81,12 +81,12 @@ def read_wished(
     )
 
 
-def _columns(wishes: list[str]) -> dict[str, str | list[str]]:
+def _columns(requests: list[str]) -> dict[str, str | list[str]]:
     columns: dict[str, str | list[str]] = {}
-    for wish in wishes:
-        signal, equals, names = wish.partition("=")
+    for request in requests:
+        signal, equals, names = request.partition("=")
         if not signal or not equals:
-            raise UnknownName(f"--column is SIGNAL=NAME, say tau=effort; got '{wish}'")
+            raise UnknownName(f"--column is SIGNAL=NAME, say tau=effort; got '{request}'")
         listed = [name.strip() for name in names.split(",") if name.strip()]
         columns[signal] = listed[0] if len(listed) == 1 else listed
     return columns

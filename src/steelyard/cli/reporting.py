@@ -16,10 +16,12 @@ import typer
 from steelyard.cli.output import in_a_folder
 
 if TYPE_CHECKING:
+    from steelyard.identification.feasible import FeasibleArm
+    from steelyard.inertia import InertialParameters
     from steelyard.quality import QualityReport
-    from steelyard.recording import Recording
     from steelyard.report import Page
     from steelyard.robot import RobotModel
+    from steelyard.workflow import Identification, OnlineWeighing, Run, Weighing
 
 
 ReportOption = Annotated[
@@ -52,20 +54,6 @@ def run_settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict
     return settings
 
 
-def qualities(recordings: Mapping[str, Recording], robot: RobotModel | None) -> dict[str, QualityReport]:
-    """The quality of recordings, by name.
-
-    Args:
-        recordings: by name
-        robot: the arm they are of
-    """
-    from steelyard.quality import check_quality
-
-    limits = None if robot is None else robot.limits
-    joints = None if robot is None else robot.n
-    return {name: check_quality(r, limits=limits, expected_joints=joints) for name, r in recordings.items()}
-
-
 def write_report(page: Page, report: Path | None, picture: Path | None = None) -> None:
     """Writes a page and the picture of it, where they are wanted.
 
@@ -83,15 +71,92 @@ def write_report(page: Page, report: Path | None, picture: Path | None = None) -
         write_page(page, report)
 
 
-def short_names(files: Iterable[Path]) -> dict[Path, str]:
-    """Names of files without folders, where they differ without them.
+def identification_report(
+    found: Identification, bodies: FeasibleArm | None, *, settings: Mapping[str, str]
+) -> Page:
+    """The page of an identified arm; it draws the first recording that it was not fitted to.
 
     Args:
-        files: of a run
+        found: the arm and its runs
+        bodies: the nearest real bodies, where they were asked for
+        settings: of the run
     """
-    every = list(files)
-    short = [file.name for file in every]
-    return {file: file.name if short.count(file.name) == 1 else str(file) for file in every}
+    from steelyard.report.identification import identification_page
+
+    names = _short_names(found.runs)
+    fitted = {run.name for run in found.fitted}
+    page = identification_page(
+        found.model,
+        {names[run]: run.ready for run in found.fitted},
+        {names[run]: run.ready for run in found.predicted if run.name not in fitted},
+        notes=[
+            f"Drives: {found.gains_from}.",
+            *([] if bodies is None else [f"Real bodies: {bodies.status}"]),
+        ],
+        doubts=[doubt.words for doubt in found.model.verdict.doubts if not doubt.blocks],
+        settings=settings,
+    )
+    return page.with_quality(_qualities(found.runs, found.model.robot))
+
+
+def payload_report(
+    found: Weighing, *, settings: Mapping[str, str], truth: InertialParameters | None = None
+) -> Page:
+    """The page of a weighed payload.
+
+    Args:
+        found: the payload and its runs
+        settings: of the run, as `run_settings` gives them
+        truth: where the payload is known
+    """
+    from steelyard.report.payload import payload_page
+
+    page = payload_page(
+        found.model,
+        found.payload,
+        found.runs[0].ready,
+        truth=truth,
+        others={name: answer for name, answer in found.methods.items() if not isinstance(answer, str)},
+        settings=settings,
+    )
+    return page.with_quality(_qualities(found.runs, found.model.robot))
+
+
+def online_report(found: OnlineWeighing, *, settings: Mapping[str, str]) -> Page:
+    """The page of a payload that was weighed sample by sample, with the curve.
+
+    Args:
+        found: the payload and its run
+        settings: of the run
+    """
+    from steelyard.report import Section
+    from steelyard.report.online import online_plot
+    from steelyard.report.payload import payload_page
+    from steelyard.workflow.data import drive_for, preparation_for
+
+    model, run = found.model, found.run
+    samples = run.prepared(preparation_for(model, None), drive_for(model, run)).ready
+    curve = Section("How the answer became known", (), [online_plot(found.points, accuracy=found.accuracy)])
+    page = payload_page(model, found.payload, samples, extra=[curve], settings=settings)
+    return page.with_quality(_qualities([run], model.robot))
+
+
+def _qualities(runs: Iterable[Run], robot: RobotModel) -> dict[str, QualityReport]:
+    """The quality of the recordings of runs, by short name."""
+    from steelyard.quality import check_quality
+
+    return {
+        name: check_quality(run.recording, limits=robot.limits, expected_joints=robot.n)
+        for run, name in _short_names(runs).items()
+        if run.recording is not None
+    }
+
+
+def _short_names(runs: Iterable[Run]) -> dict[Run, str]:
+    """Names without folders, where they differ without them."""
+    every = list(runs)
+    short = [Path(run.name).name for run in every]
+    return {run: name if short.count(name) == 1 else run.name for run, name in zip(every, short, strict=True)}
 
 
 def _words(value: object) -> str:

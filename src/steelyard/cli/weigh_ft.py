@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from steelyard.cli.output import JsonFlag, print_json, print_table
-from steelyard.cli.recordings import ColumnOption, ConventionOption, JointsOption, read_wished
+from steelyard.cli.recordings import ColumnOption, ConventionOption, JointsOption, read_requested
 from steelyard.cli.reporting import ReportOption, run_settings, write_report
-from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
+from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
-    from steelyard.io.wrench import SensorDescription
-    from steelyard.robot import RobotModel
-    from steelyard.wrist import StaticWeight, WrenchPayload, WrenchRecording, WrenchSamples
-
-
-class Rig(NamedTuple):
-    """What stands behind a recording: the arm, the sensor, and what the user says of a foreign file."""
-
-    arm: RobotModel | None
-    about: SensorDescription
-    column: list[str] | None = None
-    joints: str | None = None
-    wrench_convention: str | None = None
+    from steelyard.recording import Recording
+    from steelyard.workflow import WristRig
+    from steelyard.wrist import StaticWeight, WrenchPayload
 
 
 def command(
@@ -36,7 +27,7 @@ def command(
     dynamic: Annotated[Path | None, typer.Option(help="A recording in motion.")] = None,
     sensor: Annotated[Path | None, typer.Option(help="What the sensor is (.toml).")] = None,
     estimator: Annotated[str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")] = "ml",
-    cutoff: Annotated[float, typer.Option(help="Low-pass on motion and wrench [Hz].")] = 20.0,
+    cutoff: Annotated[float, typer.Option(help="Low-pass on motion and wrench [Hz].")] = DEFAULT_CUTOFF_HZ,
     level: Annotated[bool, typer.Option("--level", help="The base is known to be level.")] = False,
     drift_again: Annotated[
         bool, typer.Option("--drift-again", help="The zero drift changed after the static recording.")
@@ -49,40 +40,27 @@ def command(
     as_json: JsonFlag = False,
 ) -> None:
     """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
-    from steelyard.io.wrench import SensorDescription, read_sensor
-    from steelyard.robot import load_robot
-    from steelyard.wrist import weigh_dynamic
-    from steelyard.wrist.estimators import ESTIMATORS
+    from steelyard.workflow import WristRig, wrist_weighing
 
-    if static is None and dynamic is None:
-        raise InvalidSamples("there is nothing to weigh: give --static, --dynamic or both")
-    if estimator not in ESTIMATORS:
-        raise UnknownName(f"no estimator '{estimator}'; there are {', '.join(ESTIMATORS)}")
-    about = SensorDescription() if sensor is None else read_sensor(sensor)
-    arm = None if robot is None else load_robot(robot)
-    rig = Rig(arm, about, column, joints, wrench_convention)
-    gravity = _gravity(arm, about)
-    samples = None
-    at_rest, turned = (None, 0.0) if static is None else _at_rest(static, rig, gravity, level=level)
-    if dynamic is not None:
-        samples = moving_samples(dynamic, rig, yaw=turned, cutoff_hz=cutoff, decimate=True)
-        payload = weigh_dynamic(
-            samples,
-            at_rest,
-            estimator=ESTIMATORS[estimator],
-            gravity_base=gravity,
-            tilt=not level,
-            drift_again=drift_again,
-        )
-    elif at_rest is not None:
-        payload = at_rest.payload(turned_frame(about, turned))
+    rig = WristRig.of(robot, sensor)
+    read = partial(wrist_source, rig=rig, column=column, joints=joints, wrench_convention=wrench_convention)
+    found = wrist_weighing(
+        rig,
+        static=None if static is None else read(static),
+        dynamic=None if dynamic is None else read(dynamic),
+        estimator=estimator,
+        cutoff_hz=cutoff,
+        level=level,
+        drift_again=drift_again,
+    )
+    payload, at_rest = found.payload, found.static
     if output is not None:
         payload.save(output)
     if report is not None:
         from steelyard.report.payload import wrench_page
 
         settings = run_settings(ctx, [robot, static, dynamic, sensor])
-        write_report(wrench_page(payload, samples, at_rest, settings=settings), report)
+        write_report(wrench_page(payload, found.samples, at_rest, settings=settings), report)
     if as_json:
         print_json(_facts(payload, at_rest, output) | {"report": None if report is None else str(report)})
     else:
@@ -91,64 +69,13 @@ def command(
         raise typer.Exit(1)
 
 
-def moving_samples(path: Path, rig: Rig, *, yaw: float, cutoff_hz: float, decimate: bool) -> WrenchSamples:
-    """The samples of a recording in motion, from joints, an inertial unit or the pose."""
-    from dataclasses import replace
-
-    from steelyard.wrist import samples_from_imu, samples_from_joints, samples_from_pose
-
-    if rig.arm is not None:
-        T = turned_frame(rig.about, yaw)
-        sensor = replace(rig.about.sensor, T_flange_sensor=T, yaw_known=True)
-        recording = _recording(path, rig)
-        return samples_from_joints(rig.arm, recording, sensor, cutoff_hz=cutoff_hz, decimate=decimate)
-    table = read(path, rig).turned(yaw) if yaw else read(path, rig)
-    if table.acceleration is not None and table.angular_velocity is not None:
-        return samples_from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
-    return samples_from_pose(table)
-
-
-def read(path: Path, rig: Rig) -> WrenchRecording:
-    """The wrench and pose in a file."""
-    from steelyard.io.wrench import read_wrench_recording
-    from steelyard.wrist import WrenchRecording
-
-    if rig.arm is None:
-        return read_wrench_recording(path, rig.about)
-    return WrenchRecording.of_joints(_recording(path, rig), rig.arm, rig.about.sensor)
-
-
-def turned_frame(about: SensorDescription, yaw: float) -> Any:
-    """T_flange_sensor with a yaw that was found."""
-    T = np.eye(4)
-    T[:2, :2] = [[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]]
-    return T @ about.sensor.T_flange_sensor
-
-
-def _recording(path: Path, rig: Rig) -> Any:
-    recording = read_wished(
-        path, rig.column, rig.joints, robot=rig.arm, wrench_convention=rig.wrench_convention
-    )
-    if recording.wrench is None:
-        raise InvalidRecording(f"{path} has no wrench; is a wrist sensor connected and logged?")
-    return recording
-
-
-def _gravity(arm: RobotModel | None, about: SensorDescription) -> Any:
-    if about.gravity_base is not None:
-        return about.gravity_base
-    return np.array([0.0, 0.0, -9.81]) if arm is None else arm.gravity_base
-
-
-def _at_rest(path: Path, rig: Rig, gravity: Any, *, level: bool) -> tuple[StaticWeight, float]:
-    """What the postures say, and the yaw of the sensor that they showed."""
-    from steelyard.wrist import find_postures, weigh_static
-
-    sensor = rig.about.sensor
-    axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]
-    postures = find_postures(read(path, rig))
-    found = weigh_static(postures, gravity_base=gravity, tilt=not level, yaw_axis=axis)
-    return found, found.yaw
+def wrist_source(
+    path: Path, rig: WristRig, column: list[str] | None, joints: str | None, wrench_convention: str | None
+) -> Path | Recording:
+    """A file of a wrist sensor: read as requested where it has joints, else as its description says."""
+    if rig.robot is None:
+        return path
+    return read_requested(path, column, joints, robot=rig.robot, wrench_convention=wrench_convention)
 
 
 def _show(payload: WrenchPayload, static: StaticWeight | None, files: dict[str, Path | None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,9 @@ from steelyard.robot.drive import JointFriction
 from steelyard.robot.friction import FrictionLaw
 from steelyard.robot.library import robot_from_dict, robot_to_dict
 from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+if TYPE_CHECKING:
+    from steelyard.identification.feasible import FeasibleArm
 
 _VERSION = 2
 _ORIGIN = {False: "measured torques", True: "torques made of motor currents"}
@@ -207,6 +210,13 @@ class DynamicModel:
         """
         require_same_joints(self.robot, samples)
         return validation_of(samples.tau, self.rows(samples).Y @ self.estimate.value)
+
+    def feasible_arm(self) -> FeasibleArm:
+        """The arm of real bodies that explains the data of the model best."""
+        from steelyard.identification.feasible import feasible_parameters
+
+        weights = solve_weighted(self.factor).weights
+        return feasible_parameters(self.robot, self.basis, self.factor.weighted(weights))
 
     def friction_torque(self, samples: Samples) -> tuple[Array, Array]:
         """Friction and offset as measured (torque less links and rotors) and as modelled, (N, n) each.

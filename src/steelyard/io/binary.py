@@ -209,6 +209,26 @@ def _require_one_length(columns: dict[str, Array], place: str) -> None:
         raise UnreadableFile(f"{place}: the arrays have no rows; nothing was recorded")
 
 
+def recording_of_table(
+    table: Any, requested: Requested | None = None, *, place: str = "the table"
+) -> Recording:
+    """The recording in a table with named columns: a data frame of pandas or Polars, a table of Arrow.
+
+    Args:
+        table: of numbers; columns are found by name as in files
+        requested: what the caller says about it
+        place: what it is called in messages
+    """
+    names = [str(name) for name in getattr(table, "column_names", None) or list(table.columns)]
+    columns, odd = _columns({name: np.asarray(table[name]) for name in names})
+    layout = find_layout(list(columns), requested or Requested(), place)
+    if odd:
+        layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
+    _require_one_length({name: columns[name] for name in layout.names}, place)
+    layout = layout.in_seconds(lambda: columns, place)
+    return layout.recording(layout.gather(columns), place)
+
+
 READERS = {"parquet": _read_parquet, "npz": _read_npz}
 """What reads a recording from a path, with what is requested, by the kind of file."""
 

@@ -96,9 +96,10 @@ class Payload:
         if self.body.mass == 0:
             return np.full(3, np.inf)
         slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
-        known = np.where(np.isfinite(self.covariance[:4, :4]), self.covariance[:4, :4], 0.0)
+        finite = np.isfinite(self.std[:4])
+        known = np.where(np.outer(finite, finite), self.covariance[:4, :4], 0.0)
         deviation = np.sqrt(np.diag(slope @ known @ slope.T))
-        return np.where(np.isfinite(self.std[1:4]) & np.isfinite(self.std[0]), deviation, np.inf)
+        return np.where(finite[1:] & finite[0], deviation, np.inf)
 
     @property
     def excited(self) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def weigh(
         fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy, cz for
             the centre of mass [m]; 'inertia' for all six, about the flange's origin
         empty: for the methods that need them: runs of the empty arm ('torque-change' on the same motion,
-            'joint' on any), or the controller's torque of the empty arm on the same motion ('manufacturer')
+            'pooled' on any), or the controller's torque of the empty arm on the same motion ('manufacturer')
     """
     if method not in METHODS:
         raise UnknownName(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")

@@ -3,7 +3,7 @@
 Joint 1 swings as sin(phi(t)) with a growing frequency up to 100 deg/s and 150 deg/s^2, 15 s for each of three
 postures of the other joints; positions and torques every 5 ms, filtered at 1 Hz, 500 samples kept. The paper
 estimates the coefficients that these motions show, without and with the payload, and solves both differences,
-that of gravity and this one, together. Ours is `weigh(method="joint")` on the same recordings, filtered at
+that of gravity and this one, together. Ours is `weigh(method="pooled")` on the same recordings, filtered at
 20 Hz, joints weighted, empty and loaded runs in one fit: these motions show combinations of the arm's
 parameters only, which a model of single parameters cannot hold. And `weigh` on one motion of all joints.
 """
@@ -173,7 +173,7 @@ def inertial_answers(static: StaticAnswer, runs: Sequence[Pair], sensors: Sensor
     empties, loads = ([prepare(pair[i], _OURS) for pair in pairs] for i in (0, 1))
     before = [static.rest_empty, *empties[:3]]
     arm_at_rest = identify(arm(), before, friction="linear")
-    together = weigh(arm_at_rest, [static.rest, *loads[:3]], method="joint", empty=before)
+    together = weigh(arm_at_rest, [static.rest, *loads[:3]], method="pooled", empty=before)
     model = identify(arm(), empties[3:], friction="linear")
     difference, J = _difference(pairs[:3])
     both = np.vstack([J, _gravity_columns()])

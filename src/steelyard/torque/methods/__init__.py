@@ -2,7 +2,7 @@
 
 from steelyard.torque.methods.difference import difference, difference_weighted
 from steelyard.torque.methods.direct import direct
-from steelyard.torque.methods.joint import joint
+from steelyard.torque.methods.pooled import pooled
 from steelyard.torque.methods.problem import Answer, WeighingProblem
 from steelyard.torque.methods.static import combined, static
 from steelyard.torque.methods.torque_change import manufacturer, torque_change
@@ -17,6 +17,6 @@ METHODS = {
     "manufacturer": manufacturer,
     "static": static,
     "combined": combined,
-    "joint": joint,
+    "pooled": pooled,
 }
 """By the name that `weigh` and the command line know."""

@@ -19,7 +19,6 @@ from steelyard.signals import OnlineSample
 from steelyard.torque.online.noise import Spread
 
 _MOVING = 0.75  # of a window's samples
-_FORMAT = "steelyard online state 4"
 _LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
 _SPIKE = 20.0  # standard deviations
 
@@ -259,10 +258,7 @@ class OnlineState(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The state as lists, numbers and text, exact, for JSON."""
-        out: dict[str, Any] = {"format": _FORMAT, "n": len(self.last_tau), "m": len(self.x)}
-        for name, value in zip(self._fields, self, strict=True):
-            out[name] = _plain(value)
-        return out
+        return {name: _plain(value) for name, value in zip(self._fields, self, strict=True)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OnlineState:
@@ -271,8 +267,6 @@ class OnlineState(NamedTuple):
         Args:
             content: what it wrote
         """
-        if content.get("format") != _FORMAT:
-            raise InvalidSamples(f"this is no saved online state: format '{content.get('format')}'")
         array = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
         array |= {name: np.asfortranarray(array[name]) for name in ("R", "base", "safe")}
         return cls(

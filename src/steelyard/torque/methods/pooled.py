@@ -1,4 +1,4 @@
-"""Joint: empty and loaded runs in one fit, each with friction of its own (gaz2017, conclusions).
+"""Pooled: empty and loaded runs in one fit, each with friction of its own (gaz2017, conclusions).
 
     empty  tau = Y_0 (pi, f_0),    loaded  tau = Y_L (pi, f_L) + Y_L J phi
 
@@ -20,7 +20,7 @@ from steelyard.recording import Samples
 from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem, factor_of, gain_response
 
 
-def joint(problem: WeighingProblem) -> Answer:
+def pooled(problem: WeighingProblem) -> Answer:
     """The payload from one fit of empty and loaded runs.
 
     Args:
@@ -28,7 +28,7 @@ def joint(problem: WeighingProblem) -> Answer:
     """
     model, n = problem.model, problem.model.robot.n
     if not problem.empty:
-        raise InvalidSamples("the joint method needs the empty runs too, to fit them with the loaded ones")
+        raise InvalidSamples("the pooled method needs the empty runs too, to fit them with the loaded ones")
     p = len(model.estimate.value)
     own = np.isin(kinds(model.estimate.names), FRICTION)
     none = np.zeros((p, int(own.sum())))

@@ -1,0 +1,216 @@
+"""Identification of an arm from its recordings: gains, preparation, friction law, fit.
+
+data -> recordings -> gains of the drives (where currents were measured) -> samples -> model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel, Validation, choose_cutoff
+from steelyard.identification import identify as identify_from_samples
+from steelyard.identification.gains import DriveGains, gains_from_known_mass, gains_from_targets
+from steelyard.payload import HALF_WIDTH
+from steelyard.recording import Preparation, Recording
+from steelyard.robot import DriveModel, RobotModel, load_robot
+from steelyard.robot.friction import FrictionLaw
+from steelyard.verdict import Doubt, DoubtKind
+from steelyard.workflow.data import Data, Run, doubts_of, runs_of
+
+Progress: TypeAlias = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownMass:
+    """A run of the arm with a payload whose mass is known, which shows the gains of the drives.
+
+    Attributes:
+        mass: of the payload, [kg]
+        data: the run, a file or a recording
+    """
+
+    mass: float
+    data: Data
+
+
+Gains: TypeAlias = Literal["auto", "robot", "targets"] | KnownMass | ArrayLike
+"""Where torques for each ampere come from: `auto` takes measured torques, then the robot's gains, then the
+controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or a run with a known mass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """An identified arm with what it was made from.
+
+    Attributes:
+        model: of the arm
+        fitted: runs that it was fitted to
+        predicted: runs that it was not fitted to, to judge it by
+        gains_from: where the torques for each ampere come from, in words
+    """
+
+    model: DynamicModel
+    fitted: tuple[Run, ...]
+    predicted: tuple[Run, ...]
+    gains_from: str
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, fitted ones first."""
+        return (*self.fitted, *self.predicted)
+
+    @property
+    def validations(self) -> dict[str, Validation]:
+        """How well the model predicts each run, by its name."""
+        return {run.name: self.model.validate(run.ready) for run in self.runs}
+
+
+def identify(
+    robot: RobotModel | str,
+    data: Data,
+    *,
+    friction: str | FrictionLaw | None = "auto",
+    gains: Gains = "auto",
+    preparation: Preparation | None = None,
+    progress: Progress | None = None,
+) -> DynamicModel:
+    """The empty arm from its own motion and torques: base parameters and friction, with covariance.
+
+    Args:
+        robot: the arm, or its name or file for `load_robot`
+        data: of the empty arm: files, recordings, samples or tables; one or several
+        friction: name of a law; 'auto' for the one that predicts best; a law with shapes to start from; or
+            None for the law of `robot.drive`
+        gains: where torques come from when motor currents were recorded, see `Gains`
+        preparation: how recordings become samples; the defaults of `Preparation` otherwise
+        progress: called with the share that is done
+    """
+    return identification(
+        robot, data, friction=friction, gains=gains, preparation=preparation, progress=progress
+    ).model
+
+
+def identification(
+    robot: RobotModel | str,
+    data: Data,
+    *,
+    validate: Data = (),
+    friction: str | FrictionLaw | None = "auto",
+    gains: Gains = "auto",
+    preparation: Preparation | Callable[[RobotModel, Sequence[Recording]], Preparation] | None = None,
+    progress: Progress | None = None,
+) -> Identification:
+    """The empty arm with the runs that it was made from; see `identify`.
+
+    Args:
+        robot: the arm, or its name or file
+        data: of the empty arm
+        validate: runs to predict, not to fit
+        friction: name of a law, 'auto', a law, or None
+        gains: where torques come from when motor currents were recorded
+        preparation: how recordings become samples, or a function that chooses it (`best_cutoff`)
+        progress: called with the share that is done
+    """
+    arm = load_robot(robot) if isinstance(robot, str) else robot
+    fitted, predicted = runs_of(data, arm), runs_of(validate, arm)
+    if not fitted:
+        raise InvalidSamples("there are no runs to identify from")
+    recordings = [run.recording for run in fitted if run.recording is not None]
+    drives, words = _gains(arm, recordings, gains)
+    if drives is not None:
+        arm = arm.with_drive(replace(arm.drive, gain=drives.value, gain_std=drives.working_std))
+    drive = None if drives is None else arm.drive
+    how = preparation(arm, recordings) if callable(preparation) else preparation or Preparation()
+    fitted, predicted = (tuple(run.prepared(how, drive) for run in runs) for runs in (fitted, predicted))
+    model = identify_from_samples(arm, [run.ready for run in fitted], friction=friction, progress=progress)
+    verdict = model.verdict.doubted(*doubts_of((*fitted, *predicted)), *_seen(fitted, predicted))
+    model = replace(model, estimate=replace(model.estimate, verdict=verdict))
+    return Identification(model, fitted, predicted, words)
+
+
+def _seen(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
+    """Doubts about runs that judge a model although it was fitted to them."""
+    names = {run.name for run in fitted}
+    return [
+        Doubt(
+            DoubtKind.RECORDING, f"{run.name} is a training recording too: it validates nothing", blocks=False
+        )
+        for run in predicted
+        if run.name in names
+    ]
+
+
+def best_cutoff(how: Preparation) -> Callable[[RobotModel, Sequence[Recording]], Preparation]:
+    """A choice of preparation for `identification`: the cut-off whose samples predict torques best.
+
+    Args:
+        how: to prepare them otherwise
+    """
+
+    def choose(robot: RobotModel, recordings: Sequence[Recording]) -> Preparation:
+        currents = any(recording.tau is None for recording in recordings)
+        drive: DriveModel | None = robot.drive if currents else None
+        return replace(how, cutoff_hz=choose_cutoff(robot, recordings, how, drive=drive)[0])
+
+    return choose
+
+
+def _gains(
+    robot: RobotModel, recordings: Sequence[Recording], wanted: Gains
+) -> tuple[DriveGains | None, str]:
+    """The gains to use, and where they come from in words; None where torques were measured."""
+    for recording in recordings:
+        if recording.n != robot.n:
+            raise InvalidSamples(f"{robot.name} has {robot.n} joints, a recording has {recording.n}")
+    if isinstance(wanted, KnownMass):
+        found = _from_mass(robot, recordings, wanted)
+        return found, f"gains from a known mass: {_in_words(found)}; {found.status}"
+    if not isinstance(wanted, str):
+        numbers = np.array(wanted, dtype=float)
+        if numbers.shape != (robot.n,):
+            raise InvalidSamples(f"there are {numbers.size} gains, {robot.name} has {robot.n} joints")
+        return DriveGains.given(numbers), "gains as given"
+    if wanted not in ("auto", "robot", "targets"):
+        raise InvalidSamples(f"gains are 'auto', 'robot', 'targets', numbers or a known mass, got '{wanted}'")
+    if wanted == "auto" and all(recording.tau is not None for recording in recordings):
+        return None, "torques were measured"
+    drive = robot.drive
+    if wanted == "robot" or (wanted == "auto" and drive.gain is not None):
+        if drive.gain is None:
+            raise InvalidSamples(f"{robot.name} has no drive gains: take those of targets, or give numbers")
+        std = 0.0 if drive.gain_std is None else drive.gain_std
+        return DriveGains.given(drive.gain, std=std), "gains of the robot file"
+    found = _from_targets(recordings)
+    return found, f"gains from the controller's targets: {_in_words(found)}"
+
+
+def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
+    if any(r.current_target is None or r.tau_target is None for r in recordings):
+        raise InvalidSamples(
+            "the recordings hold motor currents without the controller's targets:"
+            " give the drive gains as --gains k1,k2,... [Nm/A], or a run with a known payload as"
+            " --gains mass=KG:FILE"
+        )
+    found = gains_from_targets(recordings)
+    if not found.known.all():
+        raise InvalidSamples(f"gains from targets: {found.status}")
+    return found
+
+
+def _from_mass(robot: RobotModel, recordings: Sequence[Recording], known: KnownMass) -> DriveGains:
+    if not known.mass > 0:
+        raise InvalidSamples(f"a known mass must be positive, got {known.mass:g} kg")
+    loaded = [run.recording for run in runs_of(known.data, robot) if run.recording is not None]
+    guess = robot.drive.gain if robot.drive.gain is not None else _from_targets(recordings).value
+    return gains_from_known_mass(robot, recordings, loaded, known.mass, guess=guess)
+
+
+def _in_words(gains: DriveGains) -> str:
+    pairs = zip(gains.value, gains.std, strict=True)
+    return ", ".join(f"{k:.4g} +- {HALF_WIDTH * s:.2g}" for k, s in pairs) + " Nm/A"

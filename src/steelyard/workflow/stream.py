@@ -1,0 +1,171 @@
+"""A recording weighed sample by sample, as on the running arm, with the curve of how it became known."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from steelyard import saved
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.payload import Payload
+from steelyard.quality import check_quality
+from steelyard.recording import Preparation
+from steelyard.signals import CausalPath, OnlineSample, replay
+from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
+from steelyard.torque.online.curve import CurvePoint, convergence_times, curve_point
+from steelyard.verdict import Doubt, DoubtKind
+from steelyard.workflow.data import Data, Run, drive_for, preparation_for, runs_of
+
+OnPoint: TypeAlias = Callable[[CurvePoint], None]
+
+_POINT_S = 0.1
+_MOST_POINTS = 600
+_RESUME_S = 1.0  # a resumed clock goes on so much after the saved one
+_STATE_VERSION = 4
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineWeighing:
+    """A payload that was weighed sample by sample.
+
+    Attributes:
+        model: of the empty arm
+        payload: the answer at the end
+        run: that was replayed
+        state: of the estimator at the end
+        points: the answer along the way
+        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+        delay_s: how late a sample comes, for the filter, [s]
+    """
+
+    model: DynamicModel
+    payload: Payload
+    run: Run
+    state: OnlineState
+    points: tuple[CurvePoint, ...]
+    accuracy: float
+    delay_s: float
+
+    @property
+    def converged_s(self) -> dict[int, float]:
+        """Since when each payload was known as asked for, [s], payloads counted from 1."""
+        return convergence_times(self.points)
+
+    def save_state(self, path: str | Path) -> None:
+        """Writes the state of the estimator to a JSON file, to go on from later.
+
+        Args:
+            path: of the file
+        """
+        content = {"model": _fingerprint(self.model), "state": self.state.to_dict()}
+        saved.save(content, "online state", path, version=_STATE_VERSION)
+
+
+def weigh_online(
+    model: DynamicModel | str | Path,
+    data: Data,
+    *,
+    accuracy: float = 0.01,
+    resume: str | Path | None = None,
+    preparation: Preparation | None = None,
+    real_time: bool = False,
+    on_point: OnPoint | None = None,
+) -> OnlineWeighing:
+    """What the arm carries, sample by sample, beyond what it carried when the model was identified.
+
+    Args:
+        model: of the empty arm, or its file
+        data: of the loaded arm: a file, a recording, samples or a table
+        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+        resume: a file that `save_state` wrote, to go on from
+        preparation: how rows become samples; as those of the model were, by default
+        real_time: not faster than the recording's clock
+        on_point: called with each point of the curve as it becomes known
+    """
+    arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
+    runs = runs_of(data, arm.robot)
+    if len(runs) != 1:
+        raise InvalidSamples(f"one recording is replayed at a time, got {len(runs)}")
+    (run,) = runs
+    doubts = _quality(run, arm)
+    estimator = OnlineEstimator(arm, arm.kinematics, options=OnlineOptions(accuracy=accuracy))
+    state = estimator.init() if resume is None else load_state(resume, arm)
+    how = replace(preparation_for(arm, preparation), trim_s=0.0, decimate=1)
+    source = run.recording if run.recording is not None else run.ready
+    samples = replay(source, how, drive=drive_for(arm, run), sleep=time.sleep if real_time else None)
+    if np.isfinite(state.last_s):
+        later_s = state.last_s + _RESUME_S
+        samples = (sample._replace(t=sample.t + later_s) for sample in samples)
+    delay_s, spacing_s = 0.0, _POINT_S
+    if run.recording is not None:
+        delay_s = CausalPath.of(run.recording, how).delay_s
+        spacing_s = max(_POINT_S, run.recording.duration_s / _MOST_POINTS)
+    state, points = _replayed(estimator, state, samples, spacing_s, on_point)
+    payload = estimator.estimate(state)
+    payload = replace(payload, verdict=payload.verdict.doubted(*doubts))
+    return OnlineWeighing(arm, payload, run, state, points, accuracy, delay_s)
+
+
+def load_state(path: str | Path, model: DynamicModel) -> OnlineState:
+    """The state of an online estimate that `OnlineWeighing.save_state` wrote.
+
+    Args:
+        path: of the file
+        model: that it must have been made with
+    """
+    content = saved.load(path, "online state", version=_STATE_VERSION)
+    with saved.reading(path, "online state"):
+        state = OnlineState.from_dict(content["state"])
+    if content.get("model") != _fingerprint(model):
+        raise InvalidSamples(f"{path} was saved with another model; start without it")
+    return state
+
+
+def _replayed(
+    estimator: OnlineEstimator,
+    state: OnlineState,
+    samples: Iterator[OnlineSample],
+    spacing_s: float,
+    on_point: OnPoint | None,
+) -> tuple[OnlineState, tuple[CurvePoint, ...]]:
+    """The state after all samples, and points along the way."""
+    points: list[CurvePoint] = []
+
+    def note() -> None:
+        points.append(curve_point(estimator, state))
+        if on_point is not None:
+            on_point(points[-1])
+
+    due_s = -np.inf
+    for sample in samples:
+        state = estimator.step(state, sample)
+        if state.last_s >= due_s:
+            note()
+            due_s = max(due_s + spacing_s, state.last_s + spacing_s / 2)
+    if not points:
+        raise InvalidRecording("the recording is too short to replay: no sample came out of the filters")
+    if state.last_s > points[-1].t:
+        note()
+    return state, tuple(points)
+
+
+def _quality(run: Run, model: DynamicModel) -> tuple[Doubt, ...]:
+    """What is wrong with a recording and yet does not forbid to replay it; else a refusal."""
+    if run.recording is None:
+        return run.doubts
+    report = check_quality(run.recording, expected_joints=model.robot.n)
+    if not report.ok:
+        raise InvalidRecording(f"{run.name}: the recording is not fit for use: {report.findings[0].sentence}")
+    return tuple(Doubt(DoubtKind.RECORDING, f"{run.name}: {x}", blocks=False) for x in report.warnings)
+
+
+def _fingerprint(model: DynamicModel) -> str:
+    """A short name of a model's numbers."""
+    return hashlib.sha256(model.estimate.value.tobytes()).hexdigest()[:16]

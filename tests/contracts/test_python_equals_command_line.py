@@ -1,0 +1,162 @@
+"""One way from files to answers: Python and the command line give the same numbers, to the last digit."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import steelyard as sy
+from conftest import lively_motion, steelyard
+
+ARM = """
+gravity_base = [0.0, 0.0, -9.81]
+[[joint]]
+d = 0.3
+link = { mass = 4.0, com = [0.0, 0.02, -0.05], inertia_com_diagonal = [0.03, 0.03, 0.02] }
+[[joint]]
+alpha = -1.5707963267948966
+link = { mass = 3.0, com = [0.15, 0.0, 0.05], inertia_com_diagonal = [0.01, 0.04, 0.04] }
+[[joint]]
+a = 0.4
+link = { mass = 2.0, com = [0.1, 0.0, 0.02], inertia_com_diagonal = [0.01, 0.02, 0.02] }
+[[joint]]
+alpha = 1.2
+a = 0.1
+d = 0.2
+link = { mass = 1.0, com = [0.02, 0.0, 0.05], inertia_com_diagonal = [0.004, 0.004, 0.002] }
+[drive]
+rotor_inertia = [0.4, 0.4, 0.1, 0.05]
+coulomb = [3.0, 3.0, 1.0, 0.5]
+viscous = [4.0, 4.0, 2.0, 1.0]
+gain = [10.0, 11.0, 9.0, 6.0]
+"""
+COUPLED = ARM + "coupling = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.3, 1, 0], [0, 0, 0, 1]]\n"
+LOAD = sy.InertialParameters.from_com(2.0, [0.02, -0.01, 0.05], np.diag([0.01, 0.012, 0.008]), "flange")
+SENSOR = """
+name = "wrist"
+noise = [0.1, 0.1, 0.1, 0.01, 0.01, 0.01]
+postures = true
+[columns]
+wrench = ["fx", "fy", "fz", "tx", "ty", "tz"]
+quaternion = ["qx", "qy", "qz", "qw"]
+"""
+
+
+def record(path, robot, seed, *, currents):
+    q, v, a = lively_motion(robot, seed)
+    tau = robot.torque(q, v, a) + 0.3 * np.random.default_rng(seed).normal(size=q.shape)
+    motor = tau
+    if robot.drive.coupling is not None:
+        motor = tau @ np.linalg.inv(robot.drive.coupling / np.diag(robot.drive.coupling)[:, None])
+    effort = {"current": motor / robot.drive.gain} if currents else {"tau": tau}
+    sy.write_recording(sy.Recording(np.arange(len(q)) / 100, q, robot.joint_names, **effort), path)
+
+
+@pytest.fixture(scope="module", params=["torques", "currents", "coupled"])
+def case(request, tmp_path_factory):
+    """A folder with an arm, an empty and a loaded run, and what the command line makes of them."""
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "arm.toml").write_text(COUPLED if request.param == "coupled" else ARM)
+    robot = sy.load_robot(str(folder / "arm.toml"))
+    currents = request.param != "torques"
+    record(folder / "empty.parquet", robot, 1, currents=currents)
+    record(folder / "loaded.parquet", robot.with_payload(LOAD), 2, currents=currents)
+    done = steelyard("identify", "arm.toml", "empty.parquet", "-o", "model.json", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return folder
+
+
+def test_identify_and_weigh(case):
+    model = sy.identify(str(case / "arm.toml"), str(case / "empty.parquet"))
+    saved = sy.DynamicModel.load(case / "model.json")
+    assert model.law.name == saved.law.name
+    np.testing.assert_array_equal(model.estimate.value, saved.estimate.value)
+    np.testing.assert_array_equal(model.estimate.covariance, saved.estimate.covariance)
+    assert model.verdict == saved.verdict
+    assert model.preparation == saved.preparation == sy.Preparation()
+    payload = sy.weigh(saved, case / "loaded.parquet")
+    done = steelyard("weigh", "model.json", "loaded.parquet", "-o", "payload.json", "--json", cwd=case)
+    same_payload(payload, case / "payload.json", done)
+    assert payload.mass == pytest.approx(2.0, abs=4 * payload.std[0])
+    again = sy.weigh(case / "model.json", sy.read_recording(case / "loaded.parquet"))
+    np.testing.assert_array_equal(again.covariance, payload.covariance)
+    unsaved = sy.weigh(model, case / "loaded.parquet")  # frames of a saved arm are multiplied anew
+    np.testing.assert_allclose(unsaved.body.vector, payload.body.vector, rtol=1e-9)
+    np.testing.assert_allclose(unsaved.covariance, payload.covariance, rtol=1e-6, atol=1e-15)
+
+
+def test_online(case):
+    found = sy.weigh_online(case / "model.json", case / "loaded.parquet", accuracy=0.02)
+    words = (
+        "weigh",
+        "model.json",
+        "loaded.parquet",
+        "--online",
+        "--accuracy",
+        "2",
+        "-o",
+        "online.json",
+        "--json",
+    )
+    done = steelyard(*words, cwd=case)
+    same_payload(found.payload, case / "online.json", done)
+    curve = json.loads(done.stdout)["curve"]
+    assert curve["mass"] == [point.mass for point in found.points if np.isfinite(point.mass_std)]
+
+
+def same_payload(payload, path, done):
+    """The same numbers in Python, in the file and on the screen."""
+    saved = type(payload).load(path)
+    facts = json.loads(done.stdout)
+    np.testing.assert_array_equal(payload.body.vector, saved.body.vector)
+    np.testing.assert_array_equal(payload.covariance, saved.covariance)
+    np.testing.assert_array_equal(payload.body.vector, facts["vector"])
+    assert facts["verdict"]["ok"] == payload.verdict.ok == (done.returncode == 0)
+    assert facts["verdict"]["doubts"] == payload.verdict.to_dict()["doubts"]
+
+
+def test_the_wrist_sensor(tmp_path):
+    rng = np.random.default_rng(5)
+    R = Rotation.random(12, random_state=4)
+    g = R.inv().apply([0, 0, -9.81])
+    force, torque = 3.0 * g, np.cross([0.01, -0.02, 0.08], 3.0 * g)
+    wrench = np.hstack([force, torque]) + [4, -2, 6, 0.2, -0.3, 0.1] + 0.02 * rng.normal(size=(12, 6))
+    names = "t,fx,fy,fz,tx,ty,tz,qx,qy,qz,qw"
+    rows = np.column_stack([np.arange(12.0), wrench, R.as_quat()])
+    np.savetxt(tmp_path / "rest.csv", rows, delimiter=",", header=names, comments="")
+    (tmp_path / "sensor.toml").write_text(SENSOR)
+    payload = sy.weigh_wrist(static=tmp_path / "rest.csv", sensor=tmp_path / "sensor.toml")
+    words = ("weigh-ft", "--static", "rest.csv", "--sensor", "sensor.toml", "-o", "payload.json", "--json")
+    done = steelyard(*words, cwd=tmp_path)
+    same_payload(payload, tmp_path / "payload.json", done)
+    assert payload.mass == pytest.approx(3.0, abs=0.02)
+
+
+def test_a_table_is_a_recording(case):
+    class Frame:
+        """What data frames have in common: named columns."""
+
+        def __init__(self, recording):
+            self.values = {"t": recording.t}
+            for name in recording.channels:
+                for j, column in enumerate(getattr(recording, name).T):
+                    self.values[f"{name}_{j}"] = column
+            self.columns = list(self.values)
+
+        def __getitem__(self, name):
+            return self.values[name]
+
+    recording = sy.read_recording(case / "loaded.parquet")
+    model = sy.DynamicModel.load(case / "model.json")
+    one, other = sy.weigh(model, Frame(recording)), sy.weigh(model, [recording])
+    np.testing.assert_allclose(one.body.vector, other.body.vector, rtol=1e-9)
+
+
+def test_another_preparation_is_a_doubt(case):
+    model = sy.DynamicModel.load(case / "model.json")
+    other = sy.weigh(model, case / "loaded.parquet", preparation=sy.Preparation(cutoff_hz=8.0))
+    assert other.verdict.has(sy.DoubtKind.PREPARED_OTHERWISE)
+    assert "cutoff_hz 8.0 instead of 20.0" in str(other.verdict)
+    done = steelyard("weigh", "model.json", "loaded.parquet", "--cutoff", "8", cwd=case)
+    assert "Note: the samples were not prepared as those of the model" in done.stdout

@@ -1,0 +1,73 @@
+"""The front door: typed for a checker, lazy for everybody, and the same names in both lists."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import steelyard
+
+PROGRAM = """
+import numpy as np
+
+import steelyard as sy
+
+robot: sy.RobotModel = sy.load_robot("ur10")
+model: sy.DynamicModel = sy.identify(robot, "empty.parquet")
+payload: sy.Payload = sy.weigh(model, ["loaded.parquet"], fixed={"mass": 2.5})
+if not payload.verdict.ok:
+    for doubt in payload.verdict.doubts:
+        words: str = doubt.words
+reveal_type(sy.weigh)
+reveal_type(payload.std)
+"""
+WRONG = """
+import steelyard as sy
+
+sy.weigh("model.json", "loaded.parquet", metod="static")
+sy.wiegh("model.json")
+number: str = sy.weigh("model.json", "loaded.parquet").mass
+"""
+
+
+def mypy(tmp_path, text):
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    words = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program)]
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=300, cwd=Path(steelyard.__file__).parents[2]
+    )
+
+
+def test_a_type_checker_sees_real_types(tmp_path):
+    good = mypy(tmp_path, PROGRAM)
+    assert good.returncode == 0, good.stdout
+    assert re.search(
+        r'Revealed type is "def \(model: .*DynamicModel.*-> steelyard\.payload\.payload\.Payload"',
+        good.stdout,
+    )
+    assert "ndarray" in good.stdout
+    bad = mypy(tmp_path, WRONG)
+    assert 'Unexpected keyword argument "metod" for "weigh"' in bad.stdout
+    assert 'has no attribute "wiegh"' in bad.stdout
+    assert 'expression has type "float", variable has type "str"' in bad.stdout
+
+
+def test_every_name_is_there_and_told_to_the_type_checker():
+    text = Path(steelyard.__file__).read_text()
+    for name in steelyard.__all__:
+        assert getattr(steelyard, name).__name__ == name
+        assert f"import {name} as {name}\n" in text
+    with pytest.raises(AttributeError, match="module 'steelyard' has no attribute 'wiegh'"):
+        _ = steelyard.wiegh
+
+
+def test_importing_it_loads_nothing_heavy():
+    heavy = ("numpy", "scipy", "pinocchio", "typer")
+    words = f"import sys, steelyard; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
