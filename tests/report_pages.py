@@ -109,8 +109,8 @@ def wrench_recording(q, v, a, t, rng) -> Recording:
         0.02,
         0.02,
     ]
-    told = {"wrench_frame": "flange", "wrench_convention": "load_on_sensor"}
-    return Recording(t, q, robot.joint_names, wrench=wrench, **told)
+    sensor = {"wrench_frame": "flange", "wrench_convention": "load_on_sensor"}
+    return Recording(t, q, robot.joint_names, wrench=wrench, **sensor)
 
 
 @cache

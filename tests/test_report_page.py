@@ -11,11 +11,13 @@ import pytest
 from report_pages import EVIL, LOAD, PAGES, everything_page, payload, weighed
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.errors import UnreadableFile
+from steelyard.excitation import Cone, OrientationWorkspace, Sector
 from steelyard.identification import identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload.views import body_plot, com_plot
 from steelyard.recording import Samples
 from steelyard.report import Page, Section, Table, page_html, write_page
+from steelyard.report.motion import orientation_plot
 from steelyard.report.payload import payload_page
 from steelyard.report.pieces import autocorrelation_plot, relative_std_plot
 
@@ -63,8 +65,8 @@ def test_the_answer_comes_first_and_the_settings_last():
     assert words.index(page.answer[0]) < min(words.index(section.title) for section in page.sections)
     assert words.index(page.answer[0]) <= 4
     assert words.index("0.0") > max(len(words) - 10, 0)
-    told = re.fullmatch(r"The payload weighs ([\d.]+) ± ([\d.]+) kg \(95 % interval\)\.", page.answer[0])
-    mass, half = told.groups()
+    said = re.fullmatch(r"The payload weighs ([\d.]+) ± ([\d.]+) kg \(95 % interval\)\.", page.answer[0])
+    mass, half = said.groups()
     assert float(mass) == pytest.approx(LOAD.mass, abs=2 * float(half))
 
 
@@ -91,25 +93,25 @@ def test_facts_are_json_and_hold_the_numbers_of_the_page():
         assert facts["doubts"] == list(page.doubts)
         assert facts["settings"] == dict(page.settings)
         assert [s["title"] for s in facts["sections"]] == [s.title for s in page.sections]
-        for told, section in zip(facts["sections"], page.sections, strict=True):
-            assert told["text"] == list(section.text)
-            for fact, part in zip(told["parts"], section.parts, strict=True):
-                assert_same(fact, part)
+        for fact, section in zip(facts["sections"], page.sections, strict=True):
+            assert fact["text"] == list(section.text)
+            for drawn, part in zip(fact["parts"], section.parts, strict=True):
+                assert_same(drawn, part)
 
 
 def assert_same(fact, part):
     if isinstance(part, Table):
         assert (fact["table"], fact["head"], fact["note"]) == (part.caption, list(part.head), part.note)
-        for told, row in zip(fact["rows"], part.rows, strict=True):
-            for a, b in zip(told, row, strict=True):
+        for cells, row in zip(fact["rows"], part.rows, strict=True):
+            for a, b in zip(cells, row, strict=True):
                 assert a == (str(b) if isinstance(b, float) and not np.isfinite(b) else b)
         return
     assert fact["plot"] == part.caption
-    for told, panel in zip(fact["panels"], part.panels, strict=True):
-        assert (told["title"], told["x"], told["y"]) == (panel.title, panel.x, panel.y)
-        assert told["marks"] == [list(mark) for mark in panel.marks]
+    for shown, panel in zip(fact["panels"], part.panels, strict=True):
+        assert (shown["title"], shown["x"], shown["y"]) == (panel.title, panel.x, panel.y)
+        assert shown["marks"] == [list(mark) for mark in panel.marks]
         lines = [curve for curve in panel.curves if isinstance(curve, Curve)]
-        drawn = [c for c in told["curves"] if c["name"] in {line.name for line in lines}]
+        drawn = [c for c in shown["curves"] if c["name"] in {line.name for line in lines}]
         assert [c["name"] for c in drawn] == [line.name for line in lines]
         for c, line in zip(drawn, lines, strict=True):
             y = np.array([value for value in c["y"] if value is not None])
@@ -273,3 +275,29 @@ def test_nothing_is_predicted_where_a_joint_stands_still_and_its_sign_is_noise()
     torque = payload_page(smooth, found, at_rest).picture[-1]
     assert "at rest" not in torque.caption
     assert all(np.isfinite(curve.y).all() for panel in torque.panels for curve in panel.curves)
+
+
+def test_a_notebook_shows_a_payload_as_a_table_and_a_picture():
+    _, found, _ = weighed()
+    assert '<img alt="The payload on the flange' in found._repr_html_()
+    empty = replace(found, body=InertialParameters.from_vector(np.zeros(10)))
+    assert "<img" not in empty._repr_html_()
+
+
+def test_the_feasible_workspace_is_shaded_where_an_axis_may_point(rng):
+    cone = Cone("x", np.array([-0.6, 0.0, 0.8]), 0.7)
+    workspace = OrientationWorkspace((cone, Sector("x", (0.3, 1.2), (-np.pi, np.pi))))
+    axes = rng.normal(size=(2000, 3))
+    axes /= np.linalg.norm(axes, axis=1)[:, None]
+    margin = np.minimum(*(part.margin(axes) for part in workspace.regions))
+    x, y, _ = orientation_plot(np.tile(np.eye(3), (5, 1, 1)), workspace).panels
+    bands = [part for part in x.curves if part.name == "feasible"]
+    phi = np.round(np.degrees(np.arctan2(axes[:, 1], axes[:, 0]))).astype(int) + 180
+    theta = np.degrees(np.arccos(axes[:, 2]))
+    shaded = np.any([(band.low[phi] <= theta) & (theta <= band.high[phi]) for band in bands], axis=0)
+    sure = np.abs(margin) > np.radians(1.5)
+    assert 0.02 < shaded.mean() < 0.5
+    np.testing.assert_array_equal(shaded[sure], margin[sure] > 0)
+    (everywhere,) = [part for part in y.curves if part.name == "feasible"]
+    assert (everywhere.low == 0).all()
+    assert (everywhere.high == 180).all()

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from steelyard import saved
 from steelyard.arrays import Array, freeze
-from steelyard.errors import InvalidSamples
+from steelyard.drawing import plot_html
+from steelyard.errors import InvalidSamples, MissingExtra
 from steelyard.export import ErrorLimits, Load, export_load
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.payload.views import body_plot
 from steelyard.verdict import Verdict, together
 
 HALF_WIDTH = 1.96
@@ -170,7 +172,16 @@ class Payload:
             for x in self.quantities
         )
         head = "<tr><th></th><th>weighed</th><th>&plusmn; (95 %)</th><th>unit</th></tr>"
-        return f"<table>{head}{cells}</table><p>{escape(str(self.verdict))}</p>"
+        return f"<table>{head}{cells}</table><p>{escape(str(self.verdict))}</p>{self._picture()}"
+
+    def _picture(self) -> str:
+        """Three views for a notebook; none where there is no mass to draw, or no Matplotlib."""
+        if not self.body.mass > 0:
+            return ""
+        try:
+            return plot_html(body_plot(self.body, self.covariance, origin=self.body.frame))
+        except MissingExtra:
+            return ""
 
     # --- for programs and files ----------------------------------------------------------------------------
 

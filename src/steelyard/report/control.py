@@ -10,8 +10,9 @@ from steelyard.control.collision import Detections
 from steelyard.control.contact_force import ContactForce
 from steelyard.control.guiding import GuidingComparison
 from steelyard.drawing import Band, Curve, Panel, Plot
+from steelyard.payload import HALF_WIDTH
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import Z95, sentence
+from steelyard.report.pieces import sentence
 
 _AXES = ("fx", "fy", "fz", "τx", "τy", "τz")
 _UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
@@ -38,8 +39,8 @@ def contact_page(
     answer = [
         f"The largest external force is {force.max():.2f} N, its mean {force.mean():.2f} N;"
         f" the largest external torque is {torque.max():.3f} Nm, its mean {torque.mean():.3f} Nm.",
-        f"A force of one axis is known to ± {Z95 * std[:3].max():.2f} N, a torque to"
-        f" ± {Z95 * std[3:].max():.3f} Nm (95 %, worst axis, typical sample).",
+        f"A force of one axis is known to ± {HALF_WIDTH * std[:3].max():.2f} N, a torque to"
+        f" ± {HALF_WIDTH * std[3:].max():.3f} Nm (95 %, worst axis, typical sample).",
         sentence(contact.status),
     ]
     left = Plot.over_time(
@@ -135,8 +136,8 @@ def _size_plot(contact: ContactForce) -> Plot:
 def _drift_table(contact: ContactForce) -> Table:
     rows: list[Sequence[str | float | None]] = []
     for i, name in enumerate(_AXES):
-        hourly = 3600 * contact.trend[i], 3600 * Z95 * contact.trend_std[i]
-        warm = contact.temperature_trend[i], Z95 * contact.temperature_trend_std[i]
+        hourly = 3600 * contact.trend[i], 3600 * HALF_WIDTH * contact.trend_std[i]
+        warm = contact.temperature_trend[i], HALF_WIDTH * contact.temperature_trend_std[i]
         rows.append([name, *hourly, *warm])
     head = ("", "per hour", "± (95 %)", "per kelvin", "± (95 %)")
     return Table("How the zero moves [N, Nm]; – where the recording cannot tell.", head, rows)

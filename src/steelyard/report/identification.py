@@ -8,9 +8,10 @@ import numpy as np
 
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
+from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import Z95, relative_std_plot, sentence, torque_plots
+from steelyard.report.pieces import relative_std_plot, sentence, torque_plots
 
 
 def identification_page(
@@ -128,7 +129,7 @@ def _friction_table(model: DynamicModel) -> Table:
         row: list[str | float | None] = [joint]
         for kind in kinds:
             i = at[f"{kind}{j + 1}"]
-            row += [model.estimate.value[i], Z95 * model.estimate.std[i]]
+            row += [model.estimate.value[i], HALF_WIDTH * model.estimate.std[i]]
         rows.append([*row, model.law.exponent[j], model.estimate.noise[j]])
     return Table(
         "Friction of each joint with 95 % intervals [Nm, Nm s/rad].",
@@ -158,7 +159,9 @@ def _excited_section(model: DynamicModel) -> Section:
     )
     plot = relative_std_plot(caption, estimate.names, estimate.relative_std)
     order = zip(estimate.names, estimate.value, estimate.std, strict=True)
-    rows = [[name, value, Z95 * std, 100 * std / max(abs(value), 1e-300)] for name, value, std in order]
+    rows = [
+        [name, value, HALF_WIDTH * std, 100 * std / max(abs(value), 1e-300)] for name, value, std in order
+    ]
     head = ("parameter", "value [SI]", "± (95 %)", "std / size [%]")
     note = "A name with r is a group of several parameters, named after the first."
     words = (f"Condition number of the weighted regression: {estimate.condition:.3g}.",)

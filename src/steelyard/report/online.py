@@ -9,7 +9,8 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
-from steelyard.report.pieces import Z95, sentence
+from steelyard.payload import HALF_WIDTH
+from steelyard.report.pieces import sentence
 from steelyard.torque.online.curve import CurvePoint, convergence_times
 
 _LEAST_MASS, _LEAST_COM = 0.05, 5.0  # that an axis shows around a value, [kg, mm]
@@ -26,7 +27,7 @@ def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
         accuracy: half-width of the mass's 95 % interval over the mass that was asked for
     """
     last = points[-1]
-    half = f"± {Z95 * last.mass_std:.3f} kg (95 %)" if np.isfinite(last.mass_std) else "kg (not known)"
+    half = f"± {HALF_WIDTH * last.mass_std:.3f} kg (95 %)" if np.isfinite(last.mass_std) else "kg (not known)"
     spans = [
         [p for p in points if p.payload == number and np.isfinite(p.mass_std)]
         for number in sorted({point.payload for point in points})
@@ -44,15 +45,15 @@ def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
 
 def _mass_panel(spans: Sequence[_Span], whole: tuple[float, float], marks: _Marks) -> Panel:
     t, mass = _column(spans, lambda p: p.t), _column(spans, lambda p: p.mass)
-    half = _column(spans, lambda p: Z95 * p.mass_std)
-    window = _window([(p.mass, Z95 * p.mass_std) for span in spans for p in _later(span)], _LEAST_MASS)
+    half = _column(spans, lambda p: HALF_WIDTH * p.mass_std)
+    window = _window([(p.mass, HALF_WIDTH * p.mass_std) for span in spans for p in _later(span)], _LEAST_MASS)
     parts: list[Curve | Band] = [Band("95 % interval", t, mass - half, mass + half), Curve("mass", t, mass)]
     return Panel("mass", "time [s]", "mass [kg]", parts, marks, x_range=whole, y_range=window)
 
 
 def _share_panel(spans: Sequence[_Span], whole: tuple[float, float], accuracy: float) -> Panel:
     t, asked = _column(spans, lambda p: p.t), 100 * accuracy
-    percent = _column(spans, lambda p: 100 * Z95 * p.mass_std / max(abs(p.mass), 1e-9))
+    percent = _column(spans, lambda p: 100 * HALF_WIDTH * p.mass_std / max(abs(p.mass), 1e-9))
     known = percent[np.isfinite(percent)]
     low, high = known.min(initial=asked / 2), known.max(initial=2 * asked)
     parts = [
@@ -70,10 +71,12 @@ def _com_panel(spans: Sequence[_Span], whole: tuple[float, float]) -> Panel:
     parts: list[Curve | Band] = []
     for i, (axis, colour) in enumerate(zip("xyz", ("#2266aa", "#d9822b", "#2a9d5c"), strict=True)):
         com = _column(known, lambda p, i=i: 1e3 * p.com[i])  # type: ignore[misc]
-        half = _column(known, lambda p, i=i: 1e3 * Z95 * p.com_std[i])  # type: ignore[misc]
+        half = _column(known, lambda p, i=i: 1e3 * HALF_WIDTH * p.com_std[i])  # type: ignore[misc]
         parts += [Band(f"{axis}: 95 %", t, com - half, com + half), Curve(axis, t, com, colour=colour)]
     late = [p for span in known for p in _later(span)]
-    window = _window([(1e3 * p.com[i], 1e3 * Z95 * p.com_std[i]) for p in late for i in range(3)], _LEAST_COM)
+    window = _window(
+        [(1e3 * p.com[i], 1e3 * HALF_WIDTH * p.com_std[i]) for p in late for i in range(3)], _LEAST_COM
+    )
     title = "centre of mass in the flange frame"
     return Panel(title, "time [s]", "position [mm]", parts, x_range=whole, y_range=window)
 

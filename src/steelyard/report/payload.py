@@ -10,11 +10,11 @@ from steelyard.arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload import Payload
+from steelyard.payload import HALF_WIDTH, Payload
 from steelyard.payload.views import body_plot, com_plot
 from steelyard.recording import Samples
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import Z95, autocorrelation_plot, relative_std_plot, sentence, torque_plots
+from steelyard.report.pieces import autocorrelation_plot, relative_std_plot, sentence, torque_plots
 from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
 
 _PARAMETER_UNITS = ("kg", "kg m", "kg m", "kg m", *["kg m²"] * 6)
@@ -87,10 +87,10 @@ def wrench_page(
 
 
 def _mass_answer(body: InertialParameters, std: Array, com_std: Array, status: str) -> list[str]:
-    c, half = 1e3 * body.com, 1e3 * Z95 * com_std
+    c, half = 1e3 * body.com, 1e3 * HALF_WIDTH * com_std
     axes = ", ".join(f"{axis} {_with_interval(c[i], half[i], 'mm')}" for i, axis in enumerate("xyz"))
     return [
-        f"The payload weighs {_with_interval(body.mass, Z95 * std[0], 'kg')} (95 % interval).",
+        f"The payload weighs {_with_interval(body.mass, HALF_WIDTH * std[0], 'kg')} (95 % interval).",
         f"Its centre of mass lies at {axes} in the frame '{body.frame}'.",
         sentence(status),
     ]
@@ -108,11 +108,11 @@ def _parameter_table(
     body: InertialParameters, std: Array, com_std: Array, truth: InertialParameters | None = None
 ) -> Table:
     """Mass, centre of mass and inertia with 95 % intervals, beside the truth where it is known."""
-    rows: list[list[str | float | None]] = [["mass", body.mass, Z95 * std[0], "kg"]]
+    rows: list[list[str | float | None]] = [["mass", body.mass, HALF_WIDTH * std[0], "kg"]]
     for i, axis in enumerate("xyz"):
-        rows.append([f"centre of mass {axis}", 1e3 * body.com[i], 1e3 * Z95 * com_std[i], "mm"])
+        rows.append([f"centre of mass {axis}", 1e3 * body.com[i], 1e3 * HALF_WIDTH * com_std[i], "mm"])
     for i in range(4, 10):
-        rows.append([PARAMETER_NAMES[i], body.vector[i], Z95 * std[i], "kg m²"])
+        rows.append([PARAMETER_NAMES[i], body.vector[i], HALF_WIDTH * std[i], "kg m²"])
     head = ["", "weighed", "± (95 %)", "unit"]
     if truth is not None:
         head.append("truth")
@@ -133,7 +133,7 @@ def _excited_section(body: InertialParameters, std: Array) -> Section:
     )
     plot = relative_std_plot(caption, PARAMETER_NAMES, np.asarray(std) / size)
     order = zip(PARAMETER_NAMES, body.vector, std, _PARAMETER_UNITS, strict=True)
-    rows = [[name, value, Z95 * s, unit] for name, value, s, unit in order]
+    rows = [[name, value, HALF_WIDTH * s, unit] for name, value, s, unit in order]
     table = Table("The ten numbers.", ("", "value", "± (95 %)", "unit"), rows)
     return Section("Which of the ten were excited", (), [plot, table])
 
@@ -152,9 +152,9 @@ def _others_section(
     head = ("method", "mass [kg]", "±", "x [mm]", "±", "y [mm]", "±", "z [mm]", "±", "Ixx", "Iyy", "Izz")
     rows: list[list[str | float | None]] = []
     for name, one in (("this page", payload), *others.items()):
-        com = [x for i in range(3) for x in (1e3 * one.body.com[i], 1e3 * Z95 * one.com_std[i])]
+        com = [x for i in range(3) for x in (1e3 * one.body.com[i], 1e3 * HALF_WIDTH * one.com_std[i])]
         inertia = [float(one.body.inertia[i, i]) for i in range(3)]
-        rows.append([name, one.body.mass, Z95 * one.std[0], *com, *inertia])
+        rows.append([name, one.body.mass, HALF_WIDTH * one.std[0], *com, *inertia])
     if truth is not None:
         com = [x for i in range(3) for x in (1e3 * truth.com[i], None)]
         rows.append(["truth", truth.mass, None, *com, *(float(truth.inertia[i, i]) for i in range(3))])
@@ -208,10 +208,10 @@ def _zero_section(payload: WrenchPayload) -> Section:
     rows: list[list[str | float | None]] = []
     for i, name in enumerate(_AXES):
         unit = "N" if i < 3 else "Nm"
-        rows.append([f"zero drift {name}", payload.drift[i], Z95 * payload.drift_std[i], unit])
+        rows.append([f"zero drift {name}", payload.drift[i], HALF_WIDTH * payload.drift_std[i], unit])
     for i, name in enumerate("UV"):
         value, std = np.degrees([payload.inclination[i], payload.inclination_std[i]])
-        rows.append([f"tilt of the base {name}", value, Z95 * std, "degree"])
+        rows.append([f"tilt of the base {name}", value, HALF_WIDTH * std, "degree"])
     table = Table(
         "What the sensor shows without a load, and how the base stands.",
         ("", "value", "± (95 %)", "unit"),

@@ -9,9 +9,9 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
+from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 
-Z95 = 1.96  # half of a 95 % interval, in standard deviations
 _LONGEST_LAG_S = 1.0
 _WEAK = 0.3
 _SMALLEST = 1e-12
@@ -71,7 +71,7 @@ def autocorrelation_plot(residual: Array, rate_hz: float, names: Sequence[str]) 
     """
     lags = max(1, min(len(residual) // 4, round(_LONGEST_LAG_S * rate_hz)))
     values, lag = _autocorrelation(residual, lags), np.arange(lags + 1) / rate_hz
-    edge = np.full(lags + 1, Z95 / np.sqrt(len(residual)))
+    edge = np.full(lags + 1, HALF_WIDTH / np.sqrt(len(residual)))
     parts: list[Curve | Band] = [Band("white noise: 95 %", lag, -edge, edge, "#7b8794")]
     parts += [Curve(name, lag, values[:, j]) for j, name in enumerate(names)]
     caption = (
