@@ -23,9 +23,10 @@ from steelyard.saved import replacing
 
 _WIDTH, _WIDTH_INLINE = 12.0, 8.0  # [inch]
 _DPI, _DPI_INLINE = 120, 90
-_HEIGHT, _HEIGHT_SQUARE = 1.75, 3.1  # of a panel, [inch]
+_HEIGHT, _HEIGHT_SQUARE = 1.9, 3.2  # of a panel, [inch]
 _TITLE, _LINE, _LEGEND = 0.3, 0.175, 0.22  # heights of words, [inch]
-_GAP, _MARGIN = 0.12, 0.12  # above words, and left of them, [inch]
+_GAP, _EDGE = 0.12, 0.12  # above words, and left of them, [inch]
+_ABOVE, _BELOW, _LEFT, _RIGHT = 0.22, 0.4, 0.6, 0.1  # of a panel: for its title, ticks and labels, [inch]
 _LETTERS = 13.5  # in an inch of a caption
 _LONG_WORDS = 90  # letters on an axis of words, beyond which they stand upright
 
@@ -79,16 +80,20 @@ def _figure(plots: Sequence[Plot], width: float, title: str, words: Sequence[str
     from matplotlib.figure import Figure
 
     heading = _wrapped(" ".join(words), width)
-    top = (_TITLE if title else 0.0) + _LINE * len(heading) + _GAP
-    heights = [top, *(_head_height(plot, width) + _panels_height(plot) for plot in plots)]
-    figure = Figure(figsize=(width, sum(heights)), layout="constrained")
-    first, *parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-    place = {"x": _MARGIN / width, "va": "top", "color": INK}
-    first.text(y=1 - _GAP / top, s=title, fontsize=13, weight="bold", **place)
-    first.text(y=1 - ((_TITLE if title else 0.0) + _GAP) / top, s="\n".join(heading), fontsize=9.5, **place)
-    for part, plot, height in zip(parts, plots, heights[1:], strict=True):
-        _draw_plot(part, plot, width, height)
+    top = (_TITLE if title else 0.0) + _LINE * len(heading)
+    tops = np.cumsum([_GAP + top, *(_head_height(plot, width) + _panels_height(plot) for plot in plots)])
+    figure = Figure(figsize=(width, tops[-1]))
+    _write(figure, title, _GAP, size=14, colour=INK)
+    _write(figure, "\n".join(heading), _GAP + (_TITLE if title else 0.0), size=9.5, colour=INK)
+    for plot, start in zip(plots, tops[:-1], strict=True):
+        _draw_plot(figure, plot, float(start))
     return figure
+
+
+def _write(figure: Any, words: str, top: float, *, size: float, colour: str) -> None:
+    """Words from the left edge, so far below the top [inch]."""
+    width, height = figure.get_size_inches()
+    figure.text(_EDGE / width, 1 - top / height, words, va="top", fontsize=size, color=colour)
 
 
 def _wrapped(words: str, width: float) -> list[str]:
@@ -102,8 +107,19 @@ def _head_height(plot: Plot, width: float) -> float:
 
 
 def _panels_height(plot: Plot) -> float:
+    return _shape(plot)[0] * _panel_height(plot) + _GAP
+
+
+def _panel_height(plot: Plot) -> float:
+    """Of a row of panels with their titles, ticks and labels, [inch]."""
     square = any(panel.equal for panel in plot.panels)
-    return _shape(plot)[0] * (_HEIGHT_SQUARE if square else _HEIGHT) + _GAP
+    words = max((_words_height(panel) for panel in plot.panels), default=0.0)
+    return (_HEIGHT_SQUARE if square else _HEIGHT) + words
+
+
+def _words_height(panel: Panel) -> float:
+    """Of upright words on the axis of x, beyond that of numbers, [inch]."""
+    return max(map(len, _bar_words(panel))) / _LETTERS if _upright(panel) else 0.0
 
 
 def _shape(plot: Plot) -> tuple[int, int]:
@@ -112,18 +128,23 @@ def _shape(plot: Plot) -> tuple[int, int]:
     return -(-len(plot.panels) // columns), columns
 
 
-def _draw_plot(figure: Any, plot: Plot, width: float, height: float) -> None:
-    head, (rows, columns), colours = _head_height(plot, width), _shape(plot), plot.colours
-    ratios = [head, *[(height - head) / max(rows, 1)] * rows]
-    grid = figure.add_gridspec(rows + 1, columns, height_ratios=ratios)
-    figure.add_subplot(grid[0, :]).axis("off")  # keeps the room of the heading
-    left, lines = _MARGIN / width, _wrapped(plot.caption, width)
-    figure.text(left, 1 - _GAP / height, "\n".join(lines), va="top", fontsize=9.5, color=SOFT)
-    below = 1 - (_GAP + _LINE * len(lines)) / height
-    _draw_legend(figure, plot.shared_legend, colours, {"loc": "upper left", "bbox_to_anchor": (left, below)})
+def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
+    width, height = figure.get_size_inches()
+    (_, columns), colours, tall = _shape(plot), plot.colours, _panel_height(plot)
+    lines = _wrapped(plot.caption, width)
+    _write(figure, "\n".join(lines), top + _GAP, size=9.5, colour=SOFT)
+    below = 1 - (top + _GAP + _LINE * len(lines)) / height
+    place = {"loc": "upper left", "bbox_to_anchor": (_EDGE / width, below)}
+    _draw_legend(figure, plot.shared_legend, colours, place)
+    top += _head_height(plot, width)
+    wide = (width - _EDGE) / columns
     shared_x, shared_y = (len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in "xy")
     for k, panel in enumerate(plot.panels):
-        ax = figure.add_subplot(grid[1 + k // columns, k % columns])
+        upper = top + (k // columns) * tall
+        lower = upper + tall - _BELOW - _words_height(panel)
+        left = _EDGE + (k % columns) * wide + _LEFT
+        size = (wide - _LEFT - _RIGHT) / width, (lower - upper - _ABOVE) / height
+        ax = figure.add_axes((left / width, 1 - lower / height, *size))
         _draw_panel(ax, panel, colours)
         if not plot.shared_legend:
             above = {"loc": "lower right", "bbox_to_anchor": (1, 0.98)}
@@ -140,7 +161,7 @@ def _draw_legend(
     if len(names) > 1:
         handles = [_swatch(name, style, colours[name]) for name, style in names]
         look = {"fontsize": 8.5, "frameon": False, "borderpad": 0.1, "borderaxespad": 0, "handlelength": 1.8}
-        where.legend(handles=handles, ncols=len(names), **look, **place).set_in_layout(False)
+        where.legend(handles=handles, ncols=len(names), **look, **place)
 
 
 def _draw_panel(ax: Any, panel: Panel, colours: dict[str, str]) -> None:
@@ -192,7 +213,7 @@ def _draw_curve(ax: Any, curve: Curve, colour: str) -> None:
 
 def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, str]) -> None:
     """Bars on words; those of one word side by side, unless the panel says which words there are."""
-    order = list(panel.categories) or list(dict.fromkeys(str(word) for bar in bars for word in bar.x))
+    order = _bar_words(panel)
     width = 0.8 if panel.categories else 0.8 / len(bars)
     for i, bar in enumerate(bars):
         shift = 0.0 if panel.categories else (i - (len(bars) - 1) / 2) * width
@@ -201,8 +222,18 @@ def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, 
         if bar.y_std is not None:
             half = np.where(np.isfinite(bar.y_std), Z95 * np.asarray(bar.y_std), 0.0)
             ax.errorbar(x, bar.y, yerr=half, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
-    upright = sum(len(word) + 2 for word in order) > _LONG_WORDS
-    ax.set_xticks(range(len(order)), order, rotation=90 if upright else 0)
+    ax.set_xticks(range(len(order)), order, rotation=90 if _upright(panel) else 0)
+
+
+def _bar_words(panel: Panel) -> list[str]:
+    """The words on the axis of x, in their order."""
+    curves = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
+    return list(panel.categories or dict.fromkeys(str(word) for curve in curves for word in curve.x))
+
+
+def _upright(panel: Panel) -> bool:
+    """Whether there are too many words to write them side by side."""
+    return sum(len(word) + 2 for word in _bar_words(panel)) > _LONG_WORDS
 
 
 def _draw_marks(ax: Any, panel: Panel) -> None:
