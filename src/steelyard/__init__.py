@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel as RobotModel
     from steelyard.robot import load_robot as load_robot
     from steelyard.robot import robot_names as robot_names
-    from steelyard.signals import prepare as prepare
+    from steelyard.signals.prepare import prepare as prepare
     from steelyard.simulation import simulate as simulate
     from steelyard.trajectory import FourierTrajectory as FourierTrajectory
     from steelyard.trajectory import load_trajectory as load_trajectory
