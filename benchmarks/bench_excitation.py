@@ -146,10 +146,10 @@ def random_designs() -> Iterator[Figure]:
 def random_design(seed: int) -> float | None:
     """By how much one random design breaks its worst limit; None where it was refused."""
     arm = arm_named(ARMS[seed % len(ARMS)])
-    limits, wish = random_wish(arm, np.random.default_rng([2024, seed]))
+    limits, request = random_request(arm, np.random.default_rng([2024, seed]))
     settings = DesignSettings(starts=1, seed=seed, effort=0.04, workers=1)
     try:
-        found = design(arm, limits=limits, settings=settings, **wish)
+        found = design(arm, limits=limits, settings=settings, **request)
     except SteelyardError as error:
         if os.environ.get("STEELYARD_BENCH_TALK"):
             print(seed, arm.name, error, flush=True)
@@ -162,7 +162,7 @@ def arm_named(name: str) -> RobotModel:
     return load_robot(name)
 
 
-def random_wish(arm: RobotModel, rng: np.random.Generator) -> tuple[DesignLimits, dict[str, object]]:
+def random_request(arm: RobotModel, rng: np.random.Generator) -> tuple[DesignLimits, dict[str, object]]:
     """Random limits and objective."""
     own, n = arm.limits, arm.n
     v_max = np.minimum(own.v_max, 4.0) * rng.uniform(0.2, 1.0, n)
@@ -187,12 +187,12 @@ def random_wish(arm: RobotModel, rng: np.random.Generator) -> tuple[DesignLimits
         scene=scene,
     )
     objectives: list[Objective] = [ConditionNumber(), DOptimal(), PayloadOptimal(), Liu2025()]
-    wish = {
+    request = {
         "objective": objectives[rng.integers(4)],
         "harmonics": int(rng.integers(2, 6)),
         "period_s": float(rng.uniform(3.0, 15.0)),
     }
-    return limits, wish
+    return limits, request
 
 
 def worst(arm: RobotModel, limits: DesignLimits, found: Design) -> float:

@@ -118,7 +118,7 @@ def command(
     if as_json:
         print_json({"robot": arm.name, **found.to_dict(), **files})
         return
-    _tell(found, {name: path for name, path in files.items() if path})
+    _print_design(found, {name: path for name, path in files.items() if path})
 
 
 def numbers(text: str, option: str) -> list[float]:
@@ -190,7 +190,7 @@ def _approached(
     return trajectory, [words for words in remarks if words]
 
 
-def _tell(found: Design, files: dict[str, str]) -> None:
+def _print_design(found: Design, files: dict[str, str]) -> None:
     print(f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})")
     missing = found.certificate.not_checked
     status = found.status.removesuffix(f"; {missing}")

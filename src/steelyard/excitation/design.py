@@ -39,7 +39,7 @@ class Design:
         certificate: every limit that was given, checked at 1 kHz; it holds, and says what was not checked
         objective: name of the objective
         value: of the objective, exact, at the recording's rate
-        condition_number: of the stacked base regressor of all that the motion can tell apart
+        condition_number: of the stacked base regressor, for all that the motion determines
         std: predicted standard deviation of each payload parameter, by name; only for payload designs
         start_values: value that each start reached; infinite for those that reached nothing
         seconds: wall time, compilation included, [s]
@@ -112,7 +112,7 @@ def design(
         robot: the arm
         harmonics: number of harmonics, L
         period_s: length of the motion, [s]
-        objective: what it shall be good for; the condition number by default
+        objective: what the motion is for; the condition number by default
         limits: to keep; those of the robot by default
         joints: indices of the joints that move, from 0; all by default, the others stay at home
         start: posture in which the motion begins and ends, (n,) [rad or m]; free by default

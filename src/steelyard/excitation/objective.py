@@ -1,4 +1,4 @@
-"""What a motion shall be good for, as a number to be made small.
+"""What a motion is for, as a number to be made small.
 
 All objectives are functions of the Gram matrix G of the rows that a motion contributes (`gradients`),
 with the eigenvalues l_1 <= ... <= l_p. Each has an exact value, and a smooth merit f(G) with its

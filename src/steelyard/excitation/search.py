@@ -200,7 +200,7 @@ class Search:
         robot: the arm
         limits: to keep
         space: of the motions
-        objective: what they shall be good for
+        objective: what they are for
         settings: of the search
 
     Attributes:

@@ -14,9 +14,7 @@ of periodic motion without differentiating noise (ding2019 section III.C).
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,9 +23,7 @@ from numpy.typing import ArrayLike
 
 from steelyard import saved
 from steelyard.arrays import Array, freeze
-from steelyard.errors import InvalidTrajectory, UnknownName
-
-_PUBLISHED = resources.files("steelyard.trajectory") / "published"
+from steelyard.errors import InvalidTrajectory
 
 
 class Trajectory(Protocol):
@@ -212,34 +208,3 @@ class FourierTrajectory:
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
         return np.asarray(-np.cos(phase) @ (self.sine * w**2).T - np.sin(phase) @ (self.cosine * w**2).T)
-
-
-TRAJECTORIES = tuple(sorted(p.name.removesuffix(".toml") for p in _PUBLISHED.iterdir()))
-"""Names of the published trajectories."""
-
-
-def load_trajectory(name: str | Path) -> FourierTrajectory:
-    """A published trajectory by name, or the one in a .json file: a saved trajectory or design.
-
-    Args:
-        name: one of `TRAJECTORIES`, or a path
-    """
-    if Path(name).suffix == ".json":
-        return _from_json(Path(name))
-    if str(name) not in TRAJECTORIES:
-        raise UnknownName(
-            f"no trajectory '{name}': bundled are {', '.join(TRAJECTORIES)}; or give a .json file"
-        )
-    return FourierTrajectory.from_dict(tomllib.loads((_PUBLISHED / f"{name}.toml").read_text("utf-8")))
-
-
-def _from_json(path: Path) -> FourierTrajectory:
-    """The trajectory in a saved trajectory or design; a file without a header may hold one, too."""
-    content = saved.read(path)
-    kind = content.get("steelyard") if isinstance(content, dict) else None
-    if kind is not None:
-        content = saved.load(path, "design" if kind == "design" else "trajectory")
-    try:
-        return FourierTrajectory.from_dict(content.get("trajectory", content))
-    except (AttributeError, TypeError, ValueError) as error:
-        raise InvalidTrajectory(f"{path} holds no trajectory: {error}") from error
