@@ -14,7 +14,7 @@ from steelyard.control.collision import (
     make_observer,
     observe,
 )
-from steelyard.control.collision.thresholds import TorqueUncertainty
+from steelyard.control.collision.dynamics import TorqueUncertainty
 from steelyard.control.compensation import flange_body
 from steelyard.errors import InvalidInertia, InvalidRecording
 from steelyard.identification import identify

@@ -6,9 +6,9 @@
 with phi the ten numbers of the payload and J the payload Jacobian (gaz2017 eq. (27)). Gravity takes the
 columns of the links, so base parameters suffice; the offset B of a drive is not gravity, though it does not
 vanish at rest. A joint that slides always the same way against gravity carries a constant weight, which no
-motion tells from its offset: regrouping adds the masses to B ("B1 + 7.4 m1 + ..."). Where columns of links
-reach B, all of it counts as gravity, the drive's own offset included; only their sum is known. Inertia holds
-rotors, Coriolis and centrifugal torques too. What a payload adds is
+motion separates from its offset: regrouping adds the masses to B ("B1 + 7.4 m1 + ..."). Where columns of
+links reach B, all of it counts as gravity, the drive's own offset included; only their sum is known. Inertia
+holds rotors, Coriolis and centrifugal torques too. What a payload adds is
 
     d tau = W phi + Fl s (|L| - |L_empty|),   cov d tau = G Sigma G',   G = W (1 + Fl s sign(L))
 
@@ -50,7 +50,7 @@ class FeedForward:
         gravity: holds links and payload
         inertia: moves links, payload and rotors, Coriolis and centrifugal torques with it
         friction: what friction takes
-        offset: constant torque of each drive; part of gravity where no motion tells it from a weight
+        offset: constant torque of each drive; part of gravity where no motion separates it from a weight
     """
 
     gravity: Array
@@ -271,7 +271,7 @@ def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed
 
 
 def _why_no_body(payload: Payload, some_unknown: bool) -> str | None:
-    """Why no body has these numbers; of those that are not all known, the mass alone can tell."""
+    """Why no body has these numbers; of those that are not all known, only the mass can say."""
     if not some_unknown:
         return payload.body.why_not_physical
     if np.isfinite(payload.std[0]) and payload.body.mass <= 0:

@@ -309,7 +309,7 @@ def compare_guiding(
 def simulable_arm(model: DynamicModel) -> RobotModel:
     """An arm of real bodies that moves as an identified one does, to be dragged in its place.
 
-    Torques tell base parameters only; the links are the real bodies that explain the data best.
+    Torques determine base parameters only; the links are the real bodies that explain the data best.
 
     Args:
         model: the identified arm

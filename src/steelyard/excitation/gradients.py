@@ -197,8 +197,7 @@ class _Chain:
         self.T_joint_flange = robot.T_joint_flange
         self.gravity = robot.gravity_base
         self.drive = robot.drive
-        coupling = robot.drive.coupling
-        self.mixing = np.eye(robot.n) if coupling is None else coupling / np.diag(coupling)[:, None]
+        self.mixing = robot.drive.transmission.matrix
 
     def motion(self, q: Any, v: Any, a: Any) -> dict[str, Any]:
         """Orientation, origin, velocities and accelerations of every joint frame, in the base frame."""

@@ -120,8 +120,7 @@ def _append_chain(parent: ET.Element, robot: RobotModel) -> ET.Element:
 def _append_drives(root: ET.Element, robot: RobotModel) -> None:
     """A fixed tendon for each motor: its length is the drive's own motion, in joint units."""
     tendons = ET.SubElement(root, "tendon")
-    coupling = np.asarray(robot.drive.coupling)
-    for i, row in enumerate(coupling / np.diag(coupling)[:, None]):
+    for i, row in enumerate(robot.drive.transmission.matrix):
         tendon = ET.SubElement(tendons, "fixed", name=f"drive{i + 1}")
         _set_drive(tendon, robot.drive, i)
         for j in np.flatnonzero(row):

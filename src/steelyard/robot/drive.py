@@ -360,8 +360,8 @@ class JointFriction:
             tau: torque that the drives apply to the joints, (n,) [Nm or N]
         """
         drives = self.transmission
-        memory, columns = self.law.step(memory, drives.to_drives(q)[None], drives.to_drives(v)[None])
-        f = (self.coefficients * columns[:, 0]).sum(axis=0) + self.offset
+        memory, columns = self.law.step(memory, drives.to_drives(q), drives.to_drives(v))
+        f = np.einsum("tj,tj->j", self.coefficients, columns) + self.offset
         load = drives.load(tau) - f
         if self._share is not None:
             load, slope = carried_torque(load, self._share, memory[0])

@@ -167,16 +167,18 @@ class FrictionLaw:
         return np.array([s, u])
 
     def step(self, memory: Array, u: Array, v: Array, load: Array | None = None) -> tuple[Array, Array]:
-        """What it remembers after a few more rows, (2, n), and their columns, (terms, k, n).
+        """What it remembers after one more row, or a few, (2, n), and their columns, (terms, n or k, n).
 
         Args:
             memory: as `init` or `step` gave it
-            u: positions of the drives, (k, n) [rad or m]
-            v: speeds of the drives, (k, n) [rad/s or m/s]
-            load: torque that each gear carries, (k, n) [Nm or N]; none when None
+            u: positions of the drives, (n,) or (k, n) [rad or m]
+            v: speeds of the drives, like u [rad/s or m/s]
+            load: torque that each gear carries, like u [Nm or N]; none when None
         """
         s = self._bent(memory, u) if self.direction == "presliding" else self._turned(v)
-        return np.array([s[-1], u[-1]]), self.at(v, load, s)
+        after = np.empty_like(memory)
+        after[0], after[1] = (s, u) if u.ndim == 1 else (s[-1], u[-1])
+        return after, self.at(v, load, s)
 
     def at(self, v: Array, load: Array | None = None, s: Array | None = None) -> Array:
         """The columns at single instants, (terms, ..., n).
@@ -187,7 +189,7 @@ class FrictionLaw:
             s: direction of friction, like v; that of a drive which has always moved like this when None
         """
         s = self._turned(v) if s is None else s
-        out = np.empty((len(self.terms), *v.shape))
+        out = np.empty((2 + self.stribeck + self.load, *v.shape))
         out[0] = s
         if not self.curved:
             out[1] = np.abs(v) * s if self.smooth_speed else v
@@ -222,16 +224,17 @@ class FrictionLaw:
     def _bent(self, memory: Array, u: Array) -> Array:
         """The state z of bent asperities; exact for motion that is monotone between rows."""
         z, before = memory
-        way = np.empty_like(u)
-        way[0] = u[0] - before
-        np.subtract(u[1:], u[:-1], out=way[1:])
-        kept = np.exp(-np.abs(way) / self.width)
-        pulled = np.sign(way) * (1.0 - kept)
-        s = np.empty_like(u)
-        for i in range(len(u)):
-            z = kept[i] * z + pulled[i]
-            s[i] = z
-        return s
+        if u.ndim > 1:
+            before = np.concatenate([before[None], u[:-1]])
+        way = u - before
+        kept = np.exp(np.abs(way) / -self.width)
+        s = np.sign(way) * (1.0 - kept)
+        if u.ndim == 1:
+            return np.asarray(s + kept * z)
+        for i in range(len(s)):
+            s[i] += kept[i] * z
+            z = s[i]
+        return np.asarray(s)
 
 
 FRICTION_MODELS: dict[str, tuple[Direction, bool, bool, bool]] = {

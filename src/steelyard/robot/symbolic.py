@@ -100,8 +100,7 @@ class SymbolicBasis:
             raise InvalidRobot(f"{robot.name} has no DH table to take symbols from; use ParameterBasis.of")
         on_axes = on_axes and robot.dh.convention == "classic"
         chain = _Chain.of(robot.dh, robot.gravity_base)
-        C = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
-        U = _rationals(C / np.diag(C)[:, None]) if drive else np.zeros((0, robot.n), object)
+        U = _rationals(robot.drive.transmission.matrix) if drive else np.zeros((0, robot.n), object)
         rows = _base_rows(chain, U)
         rows = rows if on_axes else _in_table_frames(rows, chain)
         order = ParameterBasis.column_order(robot.n, drive=drive)

@@ -22,7 +22,7 @@ import numpy as np
 from steelyard.arrays import Array, Mask
 from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
 from steelyard.control.collision.residuals import Residuals, observe
-from steelyard.control.collision.thresholds import LearnedFrom, Tail, Thresholds, TorqueUncertainty
+from steelyard.control.collision.thresholds import Thresholds
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
@@ -217,20 +217,9 @@ def learn(
         change, *halves = seen.friction_changes(np.ones_like(first), ~first, first)
         parts = [Residuals.of(_adapted(observer, half), free.samples) for half in halves]
     watching = _adapted(observer, change)
-    uncertainty = TorqueUncertainty.of(watching.arm, change)
-    tails = _tails(watching, uncertainty, free, parts)
-    m = len(observer.names)
-    level = np.array([tail.level(false_alarms_per_hour / m) for tail in tails]).reshape(2, m)
-    learned = LearnedFrom(
-        float(free.t[-1]),
-        false_alarms_per_hour,
-        uncertainty,
-        tails,
-        np.abs(free.v).max(axis=0),
-        np.abs(free.a).max(axis=0),
-        change,
+    return Detector(
+        watching, Thresholds.from_free_motion(watching, free, parts, change, false_alarms_per_hour)
     )
-    return Detector(watching, Thresholds(level, _status(watching, learned), learned))
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,39 +306,3 @@ def _away_from(contacts: Sequence[Contact], t: Array) -> Mask:
 
 def _adapted(observer: Observer, change: Array) -> Observer:
     return replace(observer, arm=observer.arm.with_friction_change(change))
-
-
-def _tails(
-    observer: Observer, uncertainty: TorqueUncertainty, free: Residuals, parts: list[Residuals]
-) -> tuple[Tail, ...]:
-    """The tails of the residuals over their deviations; refuses a motion that is not free."""
-    motion = np.stack([free.q, free.v, free.a], axis=1)
-    memory = observer.arm.friction.init(free.q[0], free.v[0])
-    std = uncertainty.residual_std(observer, motion, memory)
-    first = (free.t < free.t[-1] / 2)[:, None]
-    beyond = np.where(first, parts[0].beyond_friction, parts[-1].beyond_friction)
-    settled = free.settled
-    z, t = np.abs(beyond[:, None] / std)[settled].reshape(settled.sum(), -1), free.t[settled]
-    tails = tuple(Tail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
-    for j, tail in enumerate(tails):
-        if foreign := tail.foreign_peak(z[:, j], t):
-            raise InvalidRecording(
-                f"the learning motion is not free: near t = {foreign[0]:.2f} s the residual of"
-                f" {free.names[j % len(free.names)]} is {foreign[1]:.1f} times its standard deviation, which"
-                " does not belong to the others (a contact, a jolt, a hard stop); cut that part off or record"
-                " a free motion"
-            )
-    return tails
-
-
-def _status(observer: Observer, learned: LearnedFrom) -> str:
-    reach = 3600.0 / learned.false_alarms_per_hour / max(learned.duration_s, 1e-9)
-    words = (
-        f"learned from {learned.duration_s:.0f} s of free motion for a rate of"
-        f" {learned.false_alarms_per_hour:g} false alarms an hour (a tail continued {reach:.0f} times beyond"
-        " what was seen)"
-    )
-    still = [name for name, tail in zip(observer.names, learned.tails, strict=False) if tail.peaks == 0]
-    if still:
-        words += f"; {', '.join(still)} hardly showed a residual: threshold from the model alone"
-    return words

@@ -1,4 +1,4 @@
-"""An arm as observers of contacts see it: links and rotors, friction, and forces at its frames.
+"""An arm as observers of contacts see it: its motion, its uncertainty, and forces at its frames.
 
 An identified arm knows base parameters pi = K phi only. Torques depend on phi through pi alone, so any phi
 with K phi = pi moves like the arm (its links need not be real bodies):
@@ -12,8 +12,17 @@ too, not that of pi. A payload adds to the last link.
 Friction is that of the identified law, or of the robot's own drives. Where it grows with the torque that a
 gear carries, it takes that from the measured torque, contact included.
 
+The torque that a model predicts is linear in its parameters, tau = Y(q, v, a) theta, so where they are
+uncertain by the covariance S the torque of joint j is uncertain by
+
+    std_j^2 = noise_j^2 + Y_j (S + J S_payload J') Y_j'
+
+large where the arm is quick and the parameters of friction or inertia are poorly known. noise_j is what was
+left of the torques in the fit: model errors that no parameter takes. Friction that has changed since the arm
+was identified may change again: the change counts as one more standard deviation of Fc, Fv and B.
+
 A force F and a torque N at the origin of a frame turn the joints by tau = J' (F, N). Only the joints between
-the base and that frame feel it, so the others must show nothing. What J' cannot tell apart (a force through
+the base and that frame feel it, so the others must show nothing. What J' cannot distinguish (a force through
 an axis, more unknowns than joints) is left out of the answer, which is the smallest one that explains the
 torques, and named in a sentence.
 """
@@ -26,7 +35,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Indices
 from steelyard.control.compensation import flange_body
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
@@ -36,9 +45,11 @@ from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.robot.drive import JointFriction
 from steelyard.robot.momentum import MomentumDynamics
+from steelyard.torque.online.rows import OnlineRows
 
-_SMALLEST_ARM = 0.05  # [m], and for torques [1]: joints that turn a direction with less cannot tell it
+_SMALLEST_ARM = 0.05  # [m], and for torques [1]: a direction that turns joints with less is not determined
 _UNKNOWN_SHARE = 1e-6
+_SMALLEST = 1e-12
 _LITTLE_MASS = 0.1  # [kg]
 _UNCERTAIN_SHARE = 0.1  # standard deviation of Fl beyond which the gear's load is not used
 
@@ -99,6 +110,85 @@ class ArmDynamics:
         coefficients[:2] += change[:2]
         offset = self.friction.offset + change[2]
         return replace(self, friction=replace(self.friction, coefficients=coefficients, offset=offset))
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueUncertainty:
+    """Standard deviation of the torque that a model predicts, at any state.
+
+    Attributes:
+        rows: makes the regressor of the model; None where links and drives are given: a deviation is then 1
+        x: payload and parameters in the order of `rows`, (10 + p,)
+        root: a square root of their covariance, covariance = root @ root.T, (p, p)
+        noise: of each joint's torque in the fit, (n,) [Nm or N]
+        friction: which parameters are Fc, Fv and B, in this order, (3 n,)
+        friction_change: standard deviation of these beyond the covariance, (3, n)
+    """
+
+    rows: OnlineRows | None
+    x: Array
+    root: Array
+    noise: Array
+    friction: Indices
+    friction_change: Array
+
+    @classmethod
+    def of(cls, arm: ArmDynamics, friction_change: Array | None = None) -> TorqueUncertainty:
+        """That of an arm and what it carries; a `Payload` brings the covariance of the numbers it knows.
+
+        Args:
+            arm: identified, or given
+            friction_change: of Fc, Fv and B since the arm was identified, (3, n); none by default
+        """
+        change = np.zeros((3, arm.n)) if friction_change is None else np.abs(friction_change)
+        model, payload = arm.model, arm.payload
+        if model is None:
+            nothing = np.zeros(0)
+            return cls(None, nothing, np.zeros((0, 0)), np.ones(arm.n), nothing.astype(np.intp), change)
+        covariance, load = np.array(model.estimate.covariance), np.zeros(10)
+        if payload is not None:
+            load = (payload.body if isinstance(payload, Payload) else payload).vector
+        if isinstance(payload, Payload):
+            known = np.isfinite(payload.std)
+            J = model.basis.payload_jacobian[:, known]
+            covariance[: len(J), : len(J)] += J @ payload.covariance[np.ix_(known, known)] @ J.T
+        rows = OnlineRows.of(model)
+        x = np.concatenate([load, model.estimate.value[rows.theta_order]])
+        kind = kinds(model.estimate.names)
+        friction = np.concatenate([np.flatnonzero(kind == name) for name in ("Fc", "Fv", "B")])
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return cls(rows, x, root, np.array(model.estimate.noise), friction, change)
+
+    def variance(self, motion: Array, memory: Array, weights: Array | None = None) -> Array:
+        """Variance of each torque without and with the change of friction, (k, 2, m).
+
+        Args:
+            motion: q, v and a of each sample in the order of time, (k, 3, n)
+            memory: what friction remembered before, (2, n)
+            weights: of the joints in m sums of torques, (k, m, n); each joint by itself when None
+        """
+        if self.rows is None:
+            m = motion.shape[2] if weights is None else weights.shape[1]
+            return np.ones((len(motion), 2, m))
+        Y, _ = self.rows.regressor(motion, memory, self.x)
+        columns, changed = Y @ self.root, Y[:, :, self.friction] * self.friction_change.ravel()
+        noise = np.broadcast_to(self.noise**2, Y.shape[:2])
+        if weights is not None:
+            columns, changed = weights @ columns, weights @ changed
+            noise = weights**2 @ self.noise**2
+        plain = np.einsum("kjp,kjp->kj", columns, columns) + noise
+        return np.stack([plain, plain + np.einsum("kjp,kjp->kj", changed, changed)], axis=1)
+
+    def std(self, motion: Array, memory: Array, weights: Array | None = None) -> Array:
+        """Standard deviation of each torque without and with the change of friction, (k, 2, m).
+
+        Args:
+            motion: q, v and a of each sample in the order of time, (k, 3, n)
+            memory: what friction remembered before, (2, n)
+            weights: of the joints in m sums of torques, (k, m, n); each joint by itself when None
+        """
+        return np.sqrt(np.maximum(self.variance(motion, memory, weights), _SMALLEST))
 
 
 def _rigid_robot(model: DynamicModel) -> RobotModel:
@@ -212,7 +302,7 @@ def _smallest_solution(A: Array, b: Array, smallest: float) -> tuple[Array, Arra
 
 def _status(frame: str, kind: str, hidden: Array) -> str:
     if not len(hidden):
-        return f"this posture tells the whole {kind} at {frame}"
+        return f"this posture determines the whole {kind} at {frame}"
     words = []
     for direction in hidden:
         part, what = (
@@ -220,4 +310,4 @@ def _status(frame: str, kind: str, hidden: Array) -> str:
         )
         numbers = ", ".join(f"{x:.2f}" for x in part / np.linalg.norm(part))
         words.append(f"{what} along ({numbers})")
-    return f"this posture does not tell {' and '.join(words)} at {frame} (base axes): taken as zero"
+    return f"this posture does not determine {' and '.join(words)} at {frame} (base axes): taken as zero"

@@ -27,8 +27,8 @@ less than that, times the weight of rest
 
     exp(-|w| / w_0),   w speed of the drive,   w_0 = 2 widths, or 3 widths in the filter's time (presliding)
 
-is the slack that no observer can tell from a contact. Where the direction changes between two samples, nobody
-knows when: the mean of both may be wrong by half the difference, which counts as slack, too.
+is the slack that no observer can distinguish from a contact. Where the direction changes between two
+samples, nobody knows when: the mean of both may be wrong by half the difference, which counts as slack, too.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Slack(NamedTuple):
     friction: JointFriction
     at_rest: Array  # Fc + Fs of each drive, (n,) [Nm]
     slow: Array  # what the speed law adds at the speed w_0, (n,) [Nm]
-    share: Array  # Fl, (n,)
+    share: Array | None  # Fl, (n,); None where no gear's load counts
     rest_speed: Array  # w_0, (n,) [rad/s]
 
     @classmethod
@@ -123,11 +123,11 @@ class _Slack(NamedTuple):
         size = np.abs(friction.coefficients)
         at_rest = (size * law.breakaway(0.0)).sum(axis=0)
         slow = (size * law.breakaway(speed)).sum(axis=0) - at_rest
-        share = size[-1] if law.load else np.zeros_like(at_rest)
+        share = size[-1] if law.load else None
         return cls(friction, at_rest, slow, share, speed)
 
     def at(self, before: Array, s: Array, v: Array, load: Array) -> Array:
-        """How much less and how much more than the law friction may be at the joints, (2, n) [Nm].
+        """How much of a residual unknown friction may be, downwards and upwards, at the joints, (2, n) [Nm].
 
         Args:
             before: direction of the drives one sample earlier, (n,)
@@ -136,14 +136,14 @@ class _Slack(NamedTuple):
             load: that the gears carry, (n,) [Nm]
         """
         drives = self.friction.transmission
-        most = self.at_rest + self.share * np.abs(load)
+        most = self.at_rest if self.share is None else self.at_rest + self.share * np.abs(load)
         weight = (most + self.slow) * np.exp(-np.abs(drives.to_drives(v)) / self.rest_speed)
         turned = 0.5 * most * np.abs(s - before)
-        less, more = weight * (1.0 + s) + turned, weight * (1.0 - s) + turned
+        up, down = weight * (1.0 + s) + turned, weight * (1.0 - s) + turned  # less friction looks like a push
         if not drives.is_coupled:
-            return np.array([less, more])
+            return np.array([down, up])
         along, against = np.maximum(drives.matrix, 0.0), np.maximum(-drives.matrix, 0.0)
-        return np.array([less @ along + more @ against, more @ along + less @ against])
+        return np.array([down @ along + up @ against, up @ along + down @ against])
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +207,7 @@ class Observer(ABC):
         return np.asarray((store - state.store) / h - 0.5 * (supply + state.supply))
 
     def _slack(self, before: Array, s: Array, v: Array, load: Array) -> Array:
-        less, more = self._unknown_friction.at(before, s, v, load)
-        return np.array([more, less])  # friction below the law shows as a push along the axis
+        return self._unknown_friction.at(before, s, v, load)
 
     def init(self, sample: ObserverSample) -> ObserverState:
         """The state at the first sample: no contact.

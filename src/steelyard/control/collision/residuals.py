@@ -31,9 +31,9 @@ _MOVING = 0.01  # [rad/s]
 _FEWEST_MOVING = 0.1  # share of the samples
 _DIRECTION_EXPLAINS = 0.5
 _DAY_TO_DAY = 0.5  # of friction, one standard deviation
-_KNOWN_FRICTION = 0.1  # slack for each Nm of friction below which friction tells about itself
-_INDEPENDENT = 4.0  # filter times between samples that tell something new
-_ENOUGH = 5.0  # independent samples of either direction that tell friction from other errors
+_KNOWN_FRICTION = 0.1  # slack for each Nm of friction below which friction is seen
+_INDEPENDENT = 4.0  # filter times between independent samples
+_ENOUGH = 5.0  # independent samples of either direction that separate friction from other errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class Residuals:
 
     @property
     def alike(self) -> float:
-        """How many samples tell no more than one, because the filter makes them alike; 1 or more."""
+        """How many samples count as one, because the filter makes them alike; 1 or more."""
         step_s = float(np.median(np.diff(self.t)))
         return max(_INDEPENDENT / (2 * np.pi * self.observer.gain_hz) / step_s, 1.0)
 

@@ -1,16 +1,9 @@
 """When a residual is a contact: fixed limits, or levels learned from a free motion.
 
 A learned threshold is a level times the standard deviation of the torque that the model predicts at that
-state. That torque is linear in the model's parameters, tau = Y(q, v, a) theta, so where they are uncertain by
-the covariance S the torque of joint j is uncertain by
-
-    std_j^2 = noise_j^2 + Y_j (S + J S_payload J') Y_j'
-
-large where the arm is quick and the parameters of friction or inertia are poorly known. noise_j is what was
-left of the torques in the fit: model errors that no parameter takes. Friction that has changed since the arm
-was identified may change again: in a second deviation the change counts as one more of Fc, Fv and B. Each
+state (`TorqueUncertainty`), without and with the change of friction that the learning motion showed. Each
 deviation has its level, both keep the false-alarm rate on the learning motion, and the larger product counts,
-so that the threshold is cautious where that motion tells nothing. Friction that nobody can know, at rest and
+so that the threshold is cautious where that motion shows nothing. Friction that nobody can know, at rest and
 where a joint turns round, is taken off the residual before (`slack`).
 
 A level must be so high that noise crosses it only once in a long time. Peaks are the maxima of clusters:
@@ -31,23 +24,20 @@ judged without trusting the peaks themselves: exponential (the heavy end), with 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, Indices, Mask, freeze
-from steelyard.control.collision.dynamics import ArmDynamics
+from steelyard.arrays import Array, Mask, freeze
+from steelyard.control.collision.dynamics import TorqueUncertainty
 from steelyard.control.collision.observer import Observer
 from steelyard.control.collision.residuals import Residuals
-from steelyard.errors import InvalidSamples
-from steelyard.identification.problem import kinds
-from steelyard.payload import Payload
-from steelyard.torque.online.rows import OnlineRows
+from steelyard.errors import InvalidRecording, InvalidSamples
 
 _FASTER = 1.2
 _STILL = (0.02, 0.2)  # [rad/s], [rad/s^2]: a joint below rests
-_SMALLEST = 1e-12
 _QUANTILE = 0.9
 _EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0)
 _FEWEST_PEAKS = 8
@@ -56,86 +46,6 @@ _ABOVE_LARGEST = 1.1
 _HOUR_S = 3600.0
 _IMPOSSIBLE = 1e-4  # probability of the largest peak of a free motion below which it is none
 _CAREFUL = 2.0  # deviations that count as one where there are no other peaks to compare with
-
-
-@dataclass(frozen=True, eq=False)
-class TorqueUncertainty:
-    """Standard deviation of the torque that a model predicts, at any state.
-
-    Attributes:
-        rows: makes the regressor of the model; None where links and drives are given: a deviation is then 1
-        x: payload and parameters in the order of `rows`, (10 + p,)
-        root: a square root of their covariance, covariance = root @ root.T, (p, p)
-        noise: of each joint's torque in the fit, (n,) [Nm or N]
-        friction: which parameters are Fc, Fv and B, in this order, (3 n,)
-        friction_change: standard deviation of these beyond the covariance, (3, n)
-    """
-
-    rows: OnlineRows | None
-    x: Array
-    root: Array
-    noise: Array
-    friction: Indices
-    friction_change: Array
-
-    @classmethod
-    def of(cls, arm: ArmDynamics, friction_change: Array | None = None) -> TorqueUncertainty:
-        """That of an arm and what it carries; a `Payload` brings the covariance of the numbers it knows.
-
-        Args:
-            arm: identified, or given
-            friction_change: of Fc, Fv and B since the arm was identified, (3, n); none by default
-        """
-        change = np.zeros((3, arm.n)) if friction_change is None else np.abs(friction_change)
-        model, payload = arm.model, arm.payload
-        if model is None:
-            nothing = np.zeros(0)
-            return cls(None, nothing, np.zeros((0, 0)), np.ones(arm.n), nothing.astype(np.intp), change)
-        covariance, load = np.array(model.estimate.covariance), np.zeros(10)
-        if payload is not None:
-            load = (payload.body if isinstance(payload, Payload) else payload).vector
-        if isinstance(payload, Payload):
-            known = np.isfinite(payload.std)
-            J = model.basis.payload_jacobian[:, known]
-            covariance[: len(J), : len(J)] += J @ payload.covariance[np.ix_(known, known)] @ J.T
-        rows = OnlineRows.of(model)
-        x = np.concatenate([load, model.estimate.value[rows.theta_order]])
-        kind = kinds(model.estimate.names)
-        friction = np.concatenate([np.flatnonzero(kind == name) for name in ("Fc", "Fv", "B")])
-        values, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return cls(rows, x, root, np.array(model.estimate.noise), friction, change)
-
-    def variance(self, motion: Array, memory: Array, weights: Array | None = None) -> Array:
-        """Variance of each torque without and with the change of friction, (k, 2, m).
-
-        Args:
-            motion: q, v and a of each sample in the order of time, (k, 3, n)
-            memory: what friction remembered before, (2, n)
-            weights: of the joints in m sums of torques, (k, m, n); each joint by itself when None
-        """
-        if self.rows is None:
-            m = motion.shape[2] if weights is None else weights.shape[1]
-            return np.ones((len(motion), 2, m))
-        Y, _ = self.rows.regressor(motion, memory, self.x)
-        columns, changed = Y @ self.root, Y[:, :, self.friction] * self.friction_change.ravel()
-        noise = np.broadcast_to(self.noise**2, Y.shape[:2])
-        if weights is not None:
-            columns, changed = weights @ columns, weights @ changed
-            noise = weights**2 @ self.noise**2
-        plain = np.einsum("kjp,kjp->kj", columns, columns) + noise
-        return np.stack([plain, plain + np.einsum("kjp,kjp->kj", changed, changed)], axis=1)
-
-    def residual_std(self, observer: Observer, motion: Array, memory: Array) -> Array:
-        """Standard deviation of an observer's residuals without and with the change of friction, (k, 2, m).
-
-        Args:
-            observer: of the arm
-            motion: q, v and a of each sample in the order of time, (k, 3, n)
-            memory: what friction remembered before, (2, n)
-        """
-        variance = self.variance(motion, memory, observer.torque_weights(motion[:, 1]))
-        return np.sqrt(np.maximum(variance, _SMALLEST))
 
 
 @dataclass(frozen=True)
@@ -210,7 +120,7 @@ class Tail:
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedFrom:
+class _FreeMotion:
     """The free motion that thresholds were learned from.
 
     Attributes:
@@ -245,7 +155,7 @@ class Thresholds:
 
     level: Array
     status: str
-    learned: LearnedFrom | None = None
+    learned: _FreeMotion | None = None
 
     def __post_init__(self) -> None:
         freeze(self, "level")
@@ -264,6 +174,42 @@ class Thresholds:
         words = f"{level[0, 0]:g}" if np.ptp(level) == 0 else " ".join(f"{x:g}" for x in level[0])
         return cls(level, f"fixed at {words} {observer.unit}")
 
+    @classmethod
+    def from_free_motion(
+        cls,
+        observer: Observer,
+        free: Residuals,
+        parts: Sequence[Residuals],
+        friction_change: Array,
+        false_alarms_per_hour: float,
+    ) -> Thresholds:
+        """The thresholds that a motion without contact crosses as rarely as requested.
+
+        Args:
+            observer: whose residuals are judged, its friction adapted
+            free: the motion, as the observer saw it before
+            parts: the same with the friction that the other half shows, for each half; or once for both
+            friction_change: of Fc, Fv and B that the motion showed, (3, n)
+            false_alarms_per_hour: of all residuals together, [1/h]
+        """
+        uncertainty = TorqueUncertainty.of(observer.arm, friction_change)
+        first = (free.t < free.t[-1] / 2)[:, None]
+        beyond = np.where(first, parts[0].beyond_friction, parts[-1].beyond_friction)
+        tails = _tails(observer, uncertainty, free, beyond)
+        m = len(observer.names)
+        level = np.array([tail.level(false_alarms_per_hour / m) for tail in tails]).reshape(2, m)
+        largest_v, largest_a = np.abs(free.v).max(axis=0), np.abs(free.a).max(axis=0)
+        learned = _FreeMotion(
+            float(free.t[-1]),
+            false_alarms_per_hour,
+            uncertainty,
+            tails,
+            largest_v,
+            largest_a,
+            friction_change,
+        )
+        return cls(level, _status(observer, learned), learned)
+
     def at(self, observer: Observer, motion: Array, memory: Array) -> Array:
         """The thresholds along a motion, (k, m).
 
@@ -274,7 +220,7 @@ class Thresholds:
         """
         if self.learned is None:
             return np.tile(self.level[0], (len(motion), 1))
-        std = self.learned.uncertainty.residual_std(observer, motion, memory)
+        std = self.learned.uncertainty.std(motion, memory, observer.torque_weights(motion[:, 1]))
         return np.asarray((self.level * std).max(axis=1))
 
     def beyond_learned(self, residuals: Residuals, free: Mask) -> tuple[str, ...]:
@@ -316,3 +262,37 @@ def _cluster_peaks(z: Array, t: Array, start: float, gap_s: float) -> tuple[Arra
 def _log_likelihood(peaks: Array, u: float, k: float) -> float:
     y = peaks**k - u**k
     return float(np.sum(np.log(k * peaks ** (k - 1))) - len(peaks) * np.log(y.mean()))
+
+
+def _tails(
+    observer: Observer, uncertainty: TorqueUncertainty, free: Residuals, beyond: Array
+) -> tuple[Tail, ...]:
+    """The tails of residuals beyond friction over their deviations; refuses a motion that is not free."""
+    motion = np.stack([free.q, free.v, free.a], axis=1)
+    memory = observer.arm.friction.init(free.q[0], free.v[0])
+    std = uncertainty.std(motion, memory, observer.torque_weights(free.v))
+    settled = free.settled
+    z, t = np.abs(beyond[:, None] / std)[settled].reshape(settled.sum(), -1), free.t[settled]
+    tails = tuple(Tail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
+    for j, tail in enumerate(tails):
+        if foreign := tail.foreign_peak(z[:, j], t):
+            raise InvalidRecording(
+                f"the learning motion is not free: near t = {foreign[0]:.2f} s the residual of"
+                f" {free.names[j % len(free.names)]} is {foreign[1]:.1f} times its standard deviation, which"
+                " does not belong to the others (a contact, a jolt, a hard stop); cut that part off or record"
+                " a free motion"
+            )
+    return tails
+
+
+def _status(observer: Observer, learned: _FreeMotion) -> str:
+    reach = 3600.0 / learned.false_alarms_per_hour / max(learned.duration_s, 1e-9)
+    words = (
+        f"learned from {learned.duration_s:.0f} s of free motion for a rate of"
+        f" {learned.false_alarms_per_hour:g} false alarms an hour (a tail continued {reach:.0f} times beyond"
+        " what was seen)"
+    )
+    still = [name for name, tail in zip(observer.names, learned.tails, strict=False) if tail.peaks == 0]
+    if still:
+        words += f"; {', '.join(still)} hardly showed a residual: threshold from the model alone"
+    return words

@@ -7,7 +7,7 @@ their noise) has, without a change, the covariance
     V = W'W + (W'H) R^-1 R^-T (W'H)'                         (noise, and what was not known of x)
 
 so that g' V^-1 g is chi-square with four degrees of freedom. It is divided by the inflation of the
-residuals, because the model is not perfect. While much less was known before than the window itself tells,
+residuals, because the model is not perfect. While much less was known before than the window itself shows,
 there is nothing to compare with, and no change. The default threshold of 60 is one in 10^11 windows of
 white noise: what is kept for what nobody has thought of.
 
@@ -36,11 +36,11 @@ from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.state import Window
 
 _OF_UNIFORM = 3.0**-0.5  # standard deviation of what is anything between -1 and 1
-_MOST_DOUBT = 100.0  # what was not known before, over what the window tells, in variance
+_MOST_DOUBT = 100.0  # what was not known before, over what the window shows, in variance
 
 
 def change_statistic(window: Window, R: Array, x: Array) -> float:
-    """How much a window speaks for another payload, chi-square with four degrees of freedom if it does not.
+    """How strongly a window suggests another payload, chi-square with four degrees of freedom if it does not.
 
     Args:
         window: of samples
