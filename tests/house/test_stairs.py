@@ -35,6 +35,7 @@ ONLY_HERE = {
     "pinocchio": {"robot"},
     "coal": {"robot"},
     "jax": {"excitation"},
+    "matplotlib": {"drawing"},
     "mujoco": {"simulation"},
     "typer": {"cli"},
     "rich": {"cli"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard.cli.output import JsonFlag, print_json
+from steelyard.cli.output import JsonFlag, in_a_folder, print_json
 from steelyard.cli.recordings import ColumnOption, ConventionOption, JointsOption
 from steelyard.cli.reporting import ReportOption, run_settings, write_report
 from steelyard.cli.weigh_ft import wrist_source
@@ -29,7 +29,10 @@ def command(
     cutoff: Annotated[float, typer.Option(help="Low-pass on motion and wrench [Hz].")] = DEFAULT_CUTOFF_HZ,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where it goes (.parquet).")] = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Where the picture goes (.png); beside the output by default.")
+        Path | None,
+        typer.Option(
+            callback=in_a_folder, help="Where the picture goes (.png); beside the output by default."
+        ),
     ] = None,
     report: ReportOption = None,
     column: ColumnOption = None,

@@ -77,10 +77,9 @@ def _torque_plots(model: DynamicModel, name: str, samples: Samples) -> list[Plot
         samples,
         {"predicted": np.asarray(model.rows(samples).Y @ model.estimate.value)},
         titles=[f"{joint}: {100 * share:.1f} % residual" for joint, share in pairs],
-        captions=(
-            f"Torque of each joint in {name}, measured and predicted.",
-            "Measured less predicted torque. A good model leaves noise; bursts at reversals are friction.",
-        ),
+        caption=f"Torque of each joint in {name}, measured and predicted.",
+        residual_caption="Measured less predicted torque. A good model leaves noise; bursts at reversals are"
+        " friction.",
     )
 
 

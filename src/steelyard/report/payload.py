@@ -174,11 +174,10 @@ def _torque_parts(model: DynamicModel, payload: Payload, samples: Samples) -> tu
         samples,
         {"with payload": loaded, "empty arm": empty},
         titles=samples.joint_names,
-        captions=(
-            "Torque of the loaded arm: measured, and predicted with and without the payload.",
-            "Measured less predicted torque, friction as in the empty runs. Weighing estimates friction anew,"
-            " so a step at every reversal says that friction has changed, not that the payload is wrong.",
-        ),
+        caption="Torque of the loaded arm: measured, and predicted with and without the payload.",
+        residual_caption="Measured less predicted torque, friction as in the empty runs. Weighing estimates"
+        " friction anew, so a step at every reversal says that friction has changed, not that the payload is"
+        " wrong.",
     )
     rms = [
         ["without the payload", *np.sqrt(np.mean((samples.tau - empty) ** 2, axis=0))],

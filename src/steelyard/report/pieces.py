@@ -33,7 +33,8 @@ def torque_plots(
     predicted: Mapping[str, Array],
     *,
     titles: Sequence[str],
-    captions: Sequence[str],
+    caption: str,
+    residual_caption: str,
 ) -> list[Plot]:
     """Torques measured and predicted, what the first prediction leaves over, and its correlation in time.
 
@@ -45,7 +46,8 @@ def torque_plots(
         samples: measured
         predicted: torques by name, each (N, n) [Nm or N]
         titles: of the n panels of torque
-        captions: of the torques, and of what is left over
+        caption: of the torques
+        residual_caption: of what is left over
     """
     shown = samples.mask if model.law.direction == "exact" else np.ones_like(samples.mask)
     note = "" if shown.all() else " Where a joint is at rest its friction is not determined: no prediction."
@@ -54,9 +56,9 @@ def torque_plots(
     left = {"residual": np.where(shown, residual, np.nan)}
     return [
         Plot.over_time(
-            captions[0] + note, samples.t, {"measured": samples.tau, **drawn}, titles, units="torque [Nm]"
+            caption + note, samples.t, {"measured": samples.tau, **drawn}, titles, units="torque [Nm]"
         ),
-        Plot.over_time(captions[1], samples.t, left, samples.joint_names, units="residual [Nm]"),
+        Plot.over_time(residual_caption, samples.t, left, samples.joint_names, units="residual [Nm]"),
         autocorrelation_plot(residual, samples.rate_hz, samples.joint_names),
     ]
 
