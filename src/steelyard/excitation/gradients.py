@@ -97,13 +97,15 @@ class RegressorRows:
 
 
 class _Program:
-    """The Gram matrix of a motion's rows, and how a change of it pulls on the motion.
+    """A motion's rows, their Gram matrix, and how a change of it pulls on the motion.
 
     Attributes:
+        rows: of q, v and a: the rows of each sample, with the smoothed sign of friction, (N, n or 6, p)
         gram: of q, v and a: G, mean over samples, (p, p)
         pull: of q, v, a and change (p, p): gradients by q, v and a of sum(change * G), each (N, n)
     """
 
+    rows: Callable[[Array, Array, Array], Array]
     gram: Callable[[Array, Array, Array], Array]
     pull: Callable[[Array, Array, Array, Array], tuple[Array, Array, Array]]
 
@@ -111,14 +113,17 @@ class _Program:
         chain = _Chain(robot)
         jax, jnp = chain.jax, chain.jnp
 
+        def every(q: Any, v: Any, a: Any) -> Any:
+            return chain.rows(q, v, a, rows)
+
         def gram(q: Any, v: Any, a: Any) -> Any:
-            A = chain.rows(q, v, a, rows).reshape(-1, len(rows.columns))
+            A = every(q, v, a).reshape(-1, len(rows.columns))
             return A.T @ A / q.shape[0]
 
         def pull(q: Any, v: Any, a: Any, change: Any) -> Any:
             return jax.grad(lambda *motion: jnp.sum(gram(*motion) * change), argnums=(0, 1, 2))(q, v, a)
 
-        self.gram, self.pull = _compiled(gram), _compiled(pull)
+        self.rows, self.gram, self.pull = _compiled(every), _compiled(gram), _compiled(pull)
 
 
 class MotionSlacks:
