@@ -22,7 +22,7 @@ drive = robot.drive  # its gains [Nm/A] make torques of motor currents; known to
 empty = prepare(empty_recording, drive=drive)  # uniform in time, filtered, differentiated
 loaded = prepare(loaded_recording, drive=drive)
 
-model = identify(robot, empty)
+model = identify(robot, empty, friction="power")
 payload = weigh(model, loaded)
 
 print(f"The arm: {model.estimate.status}.")
@@ -37,5 +37,5 @@ print(f"The true mass lies {'inside' if inside else 'outside'} the 95 % interval
 # Most of the interval is the gains'. In this simulation they are exact, and one may say so. Of a real arm, a
 # run with a known mass tells them better than its maker (steelyard.identification.gains).
 exact = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))
-sure = weigh(identify(exact, empty), loaded)
+sure = weigh(identify(exact, empty, friction="power"), loaded)
 print(f"With gains that are exact: mass {sure.body.mass:.3f} kg +- {1.96 * sure.std[0]:.3f}.")

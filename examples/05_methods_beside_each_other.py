@@ -25,7 +25,7 @@ def run(payload, seed, correlation_s=0.0):
 
 
 empty, loaded = run(None, 0), run(truth, 1)
-model = identify(robot, empty)
+model = identify(robot, empty, friction="power")
 
 print(
     f"{'method':21s} mass [kg]   95 % +-   error   centre of mass [mm]   (truth {truth.mass} kg, 0 10 50 mm)"
@@ -46,11 +46,11 @@ print(f"    mass from a scale  {1e3 * 1.96 * known.com_std[2]:.2f} mm")
 # What is in the interval: noise that is correlated in time, the empty arm's own uncertainty, friction, gains.
 print("\n95 % half-width of the mass:")
 print(f"    white noise                               {1.96 * free.std[0]:.4f} kg")
-slow_model = identify(robot, run(None, 0, correlation_s=0.1))
+slow_model = identify(robot, run(None, 0, correlation_s=0.1), friction="power")
 slow = weigh(slow_model, run(truth, 1, correlation_s=0.1))
 print(f"    noise of the same size, slow (0.1 s)      {1.96 * slow.std[0]:.4f} kg")
 doubtful = robot.with_drive(replace(robot.drive, gain_std=0.02 * robot.drive.gain))
-gains = weigh(identify(doubtful, empty), loaded)
+gains = weigh(identify(doubtful, empty, friction="power"), loaded)
 print(f"    white noise, drive gains known to 2 %     {1.96 * gains.std[0]:.4f} kg")
 
 # A short motion gives a wide interval, and what is wide you cannot use.

@@ -19,7 +19,7 @@ part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 
 options = SimulationOptions(step_s=0.002)
 empty = prepare(simulate(robot, motion, seed=1, options=options).recording)
 loaded = prepare(simulate(robot, motion, seed=2, payload=part, options=options).recording)
-model = identify(robot, prepare(simulate(robot, motion, seed=3, options=options).recording))
+model = identify(robot, prepare(simulate(robot, motion, seed=3, options=options).recording), friction="power")
 
 # The stream of a day's work: the arm is empty, holds the part from 3 s to 8 s, and is empty again.
 holding = (empty.t >= 3.0) & (empty.t < 8.0)

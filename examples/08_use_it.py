@@ -24,7 +24,7 @@ from steelyard.simulation import Push, SimulationOptions
 robot, motion = load_robot("ur10"), load_trajectory("xu2024")
 part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.08], np.diag([0.01, 0.01, 0.008]))
 options = SimulationOptions(step_s=0.002)
-model = identify(robot, prepare(simulate(robot, motion, seed=0, options=options).recording))
+model = identify(robot, prepare(simulate(robot, motion, seed=0, options=options).recording), friction="power")
 payload = weigh(model, prepare(simulate(robot, motion, payload=part, seed=1, options=options).recording))
 print(f"The arm carries {payload.body.mass:.3f} kg.")
 

@@ -28,7 +28,7 @@ robot, motion = load_robot("ur10"), load_trajectory("xu2024")
 part = InertialParameters.from_com(2.0, [0.0, 0.01, 0.05], np.diag([0.008, 0.008, 0.005]))
 options = SimulationOptions(step_s=0.002)
 recording = simulate(robot, motion, payload=part, seed=1, options=options).recording
-model = identify(robot, prepare(simulate(robot, motion, seed=0, options=options).recording))
+model = identify(robot, prepare(simulate(robot, motion, seed=0, options=options).recording), friction="power")
 samples = prepare(recording)
 payload = weigh(model, samples)
 
