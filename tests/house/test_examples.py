@@ -25,7 +25,7 @@ LESSONS = {
         r"degrees: q reaches 167",
     ),
     "04": (r"power .*<- chosen", r"Exponents \[0\.[56]\d* 0\.[56]\d*\] \(true: 0\.6\)"),
-    "05": (r"direct +3\.[45]\d+ ", r"joint +3\.[45]\d+ ", r"gains known to 2 % +0\.0\d+ kg"),
+    "05": (r"direct +3\.[45]\d+ ", r"pooled +3\.[45]\d+ ", r"gains known to 2 % +0\.0\d+ kg"),
     "06": (r"it was -?0\.0\d kg", r"known to 1 %", r"it was [23]\.[09]\d kg", r"gives the same mass"),
     "07": (r"mass 1[12]\.\d+ kg \+- 0\.0", r"Ixx 0\.4", r"then: +\[ *-?0\.\d? +(39|40)\.\d? +-?0\.\d? *\] N"),
     "08": (
