@@ -130,7 +130,7 @@ def test_jitter(good):
     t = np.concatenate([[0.0], np.cumsum(np.where(np.arange(999) % 3 == 0, 0.012, 0.010))])
     shaken = Recording(t=700 + t, q=good.q, tau=good.tau)
     finding = only(check_quality(shaken), "jitter")
-    assert finding.severity == "warning"
+    assert finding.severity == "info"  # resampling takes care of it
     assert finding.sentence.startswith(
         "33 % of the steps are off the median 10 ms by 20 % or more (10 to 12 ms)"
     )
@@ -149,7 +149,13 @@ def test_a_gap(good):
     assert finding.sentence.startswith(
         "2 gaps of more than 3 steps, the longest 0.51 s (51 steps) at 5.99 s in row 600"
     )
+    assert finding.sentence.endswith("nothing is fitted across, pieces count alone")
     assert report.ok
+    t = np.array(good.t)
+    t[600:] += 0.035
+    bridged = [finding for finding in check_clock(t) if finding.kind == "gap"]
+    assert [finding.severity for finding in bridged] == ["info"]
+    assert bridged[0].sentence.endswith("at 5.99 s in row 600: bridged by interpolation")
 
 
 def test_repeated_rows(good):

@@ -121,8 +121,11 @@ def test_nan_rows_and_repeated_times_are_left_out_and_said():
 
 
 def test_warnings_about_the_recording_stay_with_the_samples_and_errors_are_raised():
-    assert "off the median" in prepare(recording(JITTERED)).warnings[0]
     rec = recording(np.arange(600) * 0.01)
+    tau = np.array(rec.tau)
+    tau[7] = np.nan
+    assert prepare(recording(JITTERED)).warnings == ()  # resampling takes care of it
+    assert "tau is not a number" in prepare(replace(rec, tau=tau)).warnings[0]
     degrees = replace(rec, q=np.degrees(rec.q), v=np.degrees(SERIES.at(rec.t)[1]))
     with pytest.raises(InvalidRecording, match=r"not fit for use: .*degrees"):
         prepare(degrees)

@@ -107,7 +107,7 @@ def command(
 
         write_urdf(arm_for_export(model).robot, urdf)
     if picture is not None or report is not None:
-        settings = run_settings(ctx, [robot, *(run.name for run in found.runs), gains.partition(":")[2]])
+        settings = run_settings(ctx, [robot, *recordings, *(validate or []), gains.partition(":")[2]])
         write_report(identification_report(found, bodies, settings=settings), report, picture)
     told = _Told(found, bodies, output, report)
     if as_json:
@@ -234,7 +234,8 @@ class _Told:
         for i, (path, v) in enumerate(self.checks.items()):
             role = "fitted" if i < len(self.found.fitted) else "predicted"
             cells = (f"{100 * x:.1f}" for x in (*v.relative, v.relative.mean()))
-            rows.append((Path(path).stem[-22:], role, *cells))
+            file, piece, numbers = path.partition(", rows ")
+            rows.append((Path(file).stem[-22:] + piece + numbers, role, *cells))
         return rows
 
     def _drives(self) -> list[tuple[str, ...]]:

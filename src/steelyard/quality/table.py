@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording
-from steelyard.recording import checked_clock, median_rate_hz
+from steelyard.recording import checked_clock, default_gap_s, median_rate_hz
 
 Severity = Literal["error", "warning", "info"]
 
@@ -22,8 +22,7 @@ FEWEST_ROWS = 10
 """A smoothed second derivative needs more."""
 
 _JITTER = 0.2  # a step this far off the median bends a derivative taken at the median rate by as much
-_JITTER_SHARE = 0.01  # of the steps; rarer, it is an info, for resampling heals it unnoticed
-_REPEATED_SHARE = 0.01  # of the rows, as for jitter
+_REPEATED_SHARE = 0.01  # of the rows; rarer, it is good to know, but does no harm
 _SLOWEST_HZ = 1.0  # slower is a row for each posture, or a clock in milliseconds
 _SHORTEST_S = 2.0  # one swing of a joint; even on a good trajectory the mass is not known to 1 % by then
 _ROUNDING = 1e-6  # relative, of steps that are differences of large times: 12 ms are 20 % more than 10 ms
@@ -250,9 +249,9 @@ def _jitter(moving: Array, step: float) -> Iterator[Finding]:
         text = (
             f"{100 * share:.2g} % of the steps are off the median {1e3 * step:.4g} ms by"
             f" {100 * _JITTER:.0f} % or more ({1e3 * moving.min():.4g} to {1e3 * moving.max():.4g} ms):"
-            " resample before differentiating"
+            " resampled before differentiating"
         )
-        yield Finding("jitter", "warning" if share > _JITTER_SHARE else "info", text)
+        yield Finding("jitter", "info", text)
 
 
 def _gaps(t: Array, step: float) -> Iterator[Finding]:
@@ -261,11 +260,13 @@ def _gaps(t: Array, step: float) -> Iterator[Finding]:
     if gaps.any():
         longest = int(np.argmax(dt))
         place = _row(t, longest)
+        bridged = bool(dt[longest] <= default_gap_s(step))
         text = (
             f"{many(int(gaps.sum()), 'gap')} of more than {GAP_STEPS:.0f} steps, the longest"
-            f" {dt[longest]:.4g} s ({dt[longest] / step:.0f} steps) {place}: do not fit across"
+            f" {dt[longest]:.4g} s ({dt[longest] / step:.0f} steps) {place}: "
+            f"{'bridged by interpolation' if bridged else 'nothing is fitted across, pieces count alone'}"
         )
-        yield Finding("gap", "warning", text, place)
+        yield Finding("gap", "info" if bridged else "warning", text, place)
 
 
 def _standing(t: Array) -> Iterator[Finding]:

@@ -118,7 +118,8 @@ def identification(
         progress: called with the share that is done
     """
     arm = load_robot(robot) if isinstance(robot, str) else robot
-    fitted, predicted = runs_of(data, arm), runs_of(validate, arm)
+    cut = preparation if isinstance(preparation, Preparation) else Preparation()
+    fitted, predicted = (runs_of(each, arm, how=cut) for each in (data, validate))
     if not fitted:
         raise InvalidSamples("there are no runs to identify from")
     recordings = [run.recording for run in fitted if run.recording is not None]
@@ -206,7 +207,9 @@ def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
 def _from_mass(robot: RobotModel, recordings: Sequence[Recording], known: KnownMass) -> DriveGains:
     if not known.mass > 0:
         raise InvalidSamples(f"a known mass must be positive, got {known.mass:g} kg")
-    loaded = [run.recording for run in runs_of(known.data, robot) if run.recording is not None]
+    loaded = [
+        run.recording for run in runs_of(known.data, robot, how=Preparation()) if run.recording is not None
+    ]
     guess = robot.drive.gain if robot.drive.gain is not None else _from_targets(recordings).value
     return gains_from_known_mass(robot, recordings, loaded, known.mass, guess=guess)
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from steelyard.errors import InvalidSamples, SteelyardError
+import numpy as np
+
+from steelyard.errors import InvalidRecording, InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel
 from steelyard.io import read_recording, recording_of_table
 from steelyard.io.recordings import file_kind
-from steelyard.recording import Preparation, Recording, Samples
+from steelyard.quality.table import many
+from steelyard.recording import Preparation, Recording, Samples, default_gap_s
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import prepare
 from steelyard.verdict import Doubt, DoubtKind
@@ -35,6 +38,9 @@ Source: TypeAlias = str | Path | Recording | Samples | Table
 Data: TypeAlias = Source | Iterable[Source] | Mapping[str, Source]
 """One source, many, or many by name."""
 
+_SHORTEST_S = 1.0  # a piece is a swing of a joint at least
+_SETTLED = 3.0  # over the cut-off: so far from an end, accelerations are right to 0.1 % of the largest
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -44,14 +50,18 @@ class Run:
         name: what it is called in messages, mostly its file
         recording: as measured; None where samples were given
         samples: ready to fit; None until the run is prepared
+        cut: where its file was cut and what was left out, in words; empty where nothing was
     """
 
     name: str
     recording: Recording | None = None
     samples: Samples | None = None
+    cut: str = ""
 
     def prepared(self, how: Preparation, drive: DriveModel | None) -> Run:
         """The run with samples; one that has them already stays as it is. Refusals name the run.
+
+        A piece of a file begins and ends in motion, where the filter sees too little: its ends are trimmed.
 
         Args:
             how: to make them of the recording
@@ -59,6 +69,8 @@ class Run:
         """
         if self.recording is None or self.samples is not None:
             return self
+        if self.cut and how.cutoff_hz is not None:
+            how = replace(how, trim_s=max(how.trim_s, _SETTLED / how.cutoff_hz))
         try:
             return replace(self, samples=prepare(self.recording, how, drive=drive))
         except SteelyardError as error:
@@ -75,16 +87,58 @@ class Run:
     def doubts(self) -> tuple[Doubt, ...]:
         """What is wrong with its recording, and yet does not forbid to use it."""
         warnings = () if self.samples is None else self.samples.warnings
-        return tuple(Doubt(DoubtKind.RECORDING, f"{self.name}: {words}", blocks=False) for words in warnings)
+        words = [*([self.cut] if self.cut else []), *(f"{self.name}: {warning}" for warning in warnings)]
+        return tuple(Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words)
+
+    def pieces(self, how: Preparation) -> tuple[Run, ...]:
+        """The run cut where its clock or its signals have holes too long to bridge; itself without any.
+
+        Pieces that are too short to fit are left out.
+
+        Args:
+            how: says which holes are bridged
+        """
+        recording = self.recording
+        if recording is None or not recording.rate_hz:
+            return (self,)
+        effort = recording.current if recording.tau is None else recording.tau
+        signals = np.hstack([x for x in (recording.q, effort) if x is not None])
+        rows = np.flatnonzero(np.isfinite(signals).all(axis=1))
+        steps = np.diff(recording.t[rows])
+        longest_s = default_gap_s(1 / recording.rate_hz) if how.longest_gap_s is None else how.longest_gap_s
+        holes = np.flatnonzero(steps > longest_s)
+        if not holes.size:
+            return (self,)
+        spans = np.column_stack([rows[[0, *(holes + 1)]], rows[[*holes, -1]]])
+        long_enough = np.diff(recording.t[spans], axis=1)[:, 0] >= _SHORTEST_S
+        at = int(steps.argmax())
+        where = f"the longest {steps[at]:.4g} s after row {rows[at] + 1}"
+        cut = f"{self.name} is cut at {many(holes.size, 'hole')} of its clock, {where}"
+        if not long_enough.any():
+            raise InvalidRecording(f"{cut}: no piece of {_SHORTEST_S:g} s is left")
+        if short := [f"{i} to {j}" for i, j in spans[~long_enough] + 1]:
+            cut += f"; rows {', '.join(short)} are left out, pieces shorter than {_SHORTEST_S:g} s"
+        return tuple(
+            Run(f"{self.name}, rows {i + 1} to {j + 1}", recording.rows(slice(i, j + 1)), cut=cut)
+            for i, j in spans[long_enough].tolist()
+        )
 
 
-def runs_of(data: Data, robot: RobotModel | None = None) -> tuple[Run, ...]:
+def runs_of(
+    data: Data, robot: RobotModel | None = None, *, how: Preparation | None = None
+) -> tuple[Run, ...]:
     """The runs in data.
 
     Args:
         data: files, recordings, samples or tables: one, several, or several by name
         robot: the arm, whose joints are read from a ROS bag, in its order
+        how: they will be prepared: each is cut at its holes; None to leave them whole
     """
+    runs = _runs(data, robot)
+    return runs if how is None else tuple(piece for run in runs for piece in run.pieces(how))
+
+
+def _runs(data: Data, robot: RobotModel | None) -> tuple[Run, ...]:
     if isinstance(data, Mapping):
         return tuple(_run(source, str(name), robot) for name, source in data.items())
     if isinstance(data, str | Path | Recording | Samples) or _is_table(data):

@@ -100,7 +100,7 @@ def weighing(
 
 
 def _prepared(model: DynamicModel, data: Data, how: Preparation) -> tuple[Run, ...]:
-    return tuple(run.prepared(how, drive_for(model, run)) for run in runs_of(data, model.robot))
+    return tuple(run.prepared(how, drive_for(model, run)) for run in runs_of(data, model.robot, how=how))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,5 +139,5 @@ class _Problem:
                     " takes for that of the empty arm"
                 )
             recording = replace(run.recording, tau=run.recording.tau_target, current=None)
-            runs.append(Run(run.name, recording).prepared(self.how, None))
+            runs.append(replace(run, recording=recording, samples=None).prepared(self.how, None))
         return [run.ready for run in runs]

@@ -1,0 +1,114 @@
+"""Recordings as they are: holes, stray rows, what was left out; and what no recording of this arm can be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+from conftest import lively_motion, steelyard
+from steelyard.errors import InvalidRecording
+from steelyard.workflow import runs_of
+
+LOAD = sy.InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
+DRIVE = sy.DriveModel(np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02)
+ROBOT = sy.load_robot("ur10").with_drive(DRIVE)
+
+
+def recorded(robot, seed, trajectory_seed, source="log"):
+    """A run of 20 s at 100 Hz, with torques that are noisy."""
+    q, v, a = lively_motion(robot, trajectory_seed, duration_s=20.0)
+    tau = robot.torque(q, v, a) + 0.3 * np.random.default_rng(seed).normal(size=q.shape)
+    return sy.Recording(np.arange(len(q)) / 100, q, robot.joint_names, tau=tau, source=source)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return sy.identify(ROBOT, recorded(ROBOT, 1, 1), friction="linear")
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return recorded(ROBOT.with_payload(LOAD), 2, 2, source="loaded")
+
+
+def with_rows(recording, which, **changes):
+    """Some rows on their own times, as a logger that lost the others writes them."""
+    return replace(recording.rows(which), **changes)
+
+
+def about_recordings(answer):
+    doubts = [doubt for doubt in answer.verdict.doubts if doubt.kind is sy.DoubtKind.RECORDING]
+    assert not any(doubt.blocks for doubt in doubts)
+    return [doubt.words for doubt in doubts]
+
+
+def test_a_stray_first_row_is_left_out_and_said(model, loaded):
+    t = np.array(loaded.t)
+    t[0] -= 40.0
+    payload, whole = sy.weigh(model, replace(loaded, t=t)), sy.weigh(model, loaded)
+    assert about_recordings(whole) == []
+    assert about_recordings(payload) == [
+        "loaded is cut at 1 hole of its clock, the longest 40.01 s after row 1;"
+        " rows 1 to 1 are left out, pieces shorter than 1 s"
+    ]
+    assert payload.verdict.ok
+    assert payload.mass == pytest.approx(LOAD.mass, abs=3 * payload.std[0])
+
+
+def test_pieces_between_holes_are_used(model, loaded):
+    lost = np.zeros(len(loaded), bool)
+    lost[700:760] = lost[800:900] = True  # 0.4 s stand between the two holes
+    tau = np.array(loaded.tau)
+    tau[1500:1530, 2] = np.nan  # a hole too, although the clock goes on
+    payload = sy.weigh(model, with_rows(replace(loaded, tau=tau), ~lost))
+    assert about_recordings(payload) == [
+        "loaded is cut at 3 holes of its clock, the longest 1.01 s after row 740;"
+        " rows 701 to 740 are left out, pieces shorter than 1 s"
+    ]
+    assert payload.verdict.ok
+    assert payload.mass == pytest.approx(LOAD.mass, abs=3 * payload.std[0])
+    pieces = runs_of(with_rows(replace(loaded, tau=tau), ~lost), how=sy.Preparation())
+    assert [run.name for run in pieces] == [
+        "loaded, rows 1 to 700",
+        "loaded, rows 741 to 1340",
+        "loaded, rows 1371 to 1840",
+    ]
+
+
+def test_the_ends_of_pieces_are_trimmed_where_the_filter_sees_too_little(loaded):
+    *_, a = lively_motion(ROBOT, 2, duration_s=20.0)
+    t = np.array(loaded.t)
+    t[1000:] += 0.5
+    for k, run in enumerate(runs_of(replace(loaded, t=t), how=sy.Preparation())):
+        samples = run.prepared(sy.Preparation(), None).ready
+        assert len(samples) == 1000 - 2 * 15
+        true = a[1000 * k + 15 : 1000 * k + 985]
+        assert np.abs(samples.a - true).max() < 0.01 * np.abs(true).max()
+
+
+def test_a_recording_of_shreds_is_refused(model, loaded):
+    shreds = with_rows(loaded, np.arange(len(loaded)) % 100 < 80)
+    with pytest.raises(InvalidRecording, match=r"cut at 19 holes .* no piece of 1 s is left"):
+        sy.weigh(model, shreds)
+
+
+def test_holes_are_bridged_where_the_user_says_so(loaded):
+    shaken = with_rows(loaded, np.arange(len(loaded)) % 100 < 80)
+    assert len(runs_of(shaken, how=sy.Preparation(longest_gap_s=0.3))) == 1
+    assert runs_of(shaken)[0].cut == ""
+
+
+def test_identify_uses_the_pieces_and_names_them(tmp_path):
+    recording = recorded(ROBOT, 1, 1)
+    t = np.array(recording.t)
+    t[500:] += 0.5
+    sy.write_recording(replace(recording, t=t), tmp_path / "empty.parquet")
+    done = steelyard(
+        "identify", "ur10", "empty.parquet", "-o", "model.json", "--friction", "linear", cwd=tmp_path
+    )
+    assert (
+        "Note: empty.parquet is cut at 1 hole of its clock, the longest 0.51 s after row 500." in done.stdout
+    )
+    assert "empty, rows 1 to 500" in done.stdout
+    assert done.returncode == 0, done.stdout
