@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import steelyard
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 FILES = [
@@ -67,3 +69,30 @@ def test_commands_have_the_options_that_they_are_shown_with(page):
 def test_names_that_are_imported_exist(page):
     for line in re.findall(r"^ *(from steelyard\S* import [\w, ]+)$", page.read_text(), re.MULTILINE):
         exec(line, {})
+
+
+def test_the_walk_of_one_weigh_is_the_one_in_the_map(tmp_path):
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    hops = re.findall(r"^\| \d+ \| `([\w.]+)` \|", page.split("## The walk of one weigh")[1], re.MULTILINE)
+    assert 30 <= len(hops) <= 40
+    for words in ("empty.npz", "loaded.npz --mass 2 --seed 1"):
+        assert steelyard("simulate", "tx60", "-o", *words.split(), cwd=tmp_path).returncode == 0
+    identify = ("identify", "tx60", "empty.npz", "-o", "model.json", "--friction", "linear")
+    assert steelyard(*identify, cwd=tmp_path).returncode == 0
+    called = dict.fromkeys(["__main__.main"])  # in the order of the first call
+    source = str(ROOT / "src" / "steelyard") + "/"
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(source):
+            module = frame.f_code.co_filename.removeprefix(source).removesuffix(".py")
+            name = f"{module.removesuffix('/__init__').replace('/', '.')}.{frame.f_code.co_qualname}"
+            called.setdefault(name)
+
+    sys.setprofile(note)
+    try:
+        steelyard("weigh", "model.json", "loaded.npz", cwd=tmp_path)
+    finally:
+        sys.setprofile(None)
+    order = list(called)
+    assert not [hop for hop in hops if hop not in called]
+    assert sorted(hops, key=order.index) == hops

@@ -47,11 +47,10 @@ def room(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported(path: Path, *, top_level_only: bool = False) -> set[str]:
-    tree = ast.parse(path.read_text())
-    nodes = tree.body if top_level_only else list(ast.walk(tree))
+def imported(path: Path) -> set[str]:
+    """What a module imports, at its top or inside of a function."""
     names = set()
-    for node in nodes:
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -84,7 +83,7 @@ def test_there_are_no_cycles():
     names = {path: name.removesuffix(".__init__") for path, name in names.items()}
     paths = {name: path for path, name in names.items()}
     edges = {
-        name: {other for other in imported(path, top_level_only=True) if other in paths and other != name}
+        name: {other for other in imported(path) if other in paths and other != name}
         for path, name in names.items()
     }
     for name in edges:
