@@ -14,7 +14,7 @@ from steelyard.identification.problem import RowMaker, kinds
 from steelyard.identification.validation import validation_of
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.robot.drive import JointFriction, Transmission
+from steelyard.robot.transmission import JointFriction, Transmission
 from steelyard.signals import Preparation
 from steelyard.trajectory import FourierTrajectory
 

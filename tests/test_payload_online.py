@@ -13,7 +13,7 @@ from steelyard.identification import friction_law, identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
-from steelyard.robot.drive import Transmission
+from steelyard.robot.transmission import Transmission
 from steelyard.torque import weigh
 from steelyard.torque.online import (
     OnlineEstimator,

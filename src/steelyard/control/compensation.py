@@ -34,7 +34,7 @@ from steelyard.identification.problem import kinds
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot.drive import JointFriction
+from steelyard.robot.transmission import JointFriction
 from steelyard.verdict import DoubtKind
 
 _CHUNK = 2048

@@ -20,9 +20,9 @@ from steelyard.identification.problem import RowMaker, Rows, kinds, require_same
 from steelyard.identification.validation import FrictionChoice, Validation, validation_of
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot.drive import JointFriction
 from steelyard.robot.friction import FrictionLaw
 from steelyard.robot.library import robot_from_dict, robot_to_dict
+from steelyard.robot.transmission import JointFriction
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 if TYPE_CHECKING:

@@ -43,8 +43,8 @@ from steelyard.identification.problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
-from steelyard.robot.drive import JointFriction
 from steelyard.robot.momentum import MomentumDynamics
+from steelyard.robot.transmission import JointFriction
 from steelyard.torque.online.rows import OnlineRows
 
 _SMALLEST_ARM = 0.05  # [m], and for torques [1]: a direction that turns joints with less is not determined

@@ -48,7 +48,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
-from steelyard.robot.drive import JointFriction
+from steelyard.robot.transmission import JointFriction
 
 _SETTLING = 8.0  # filter times after which the start of an observer is forgotten
 _SLIDING_WIDTHS = 3.0

@@ -31,7 +31,7 @@ from scipy.linalg import lapack
 
 from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
-from steelyard.robot.drive import Transmission
+from steelyard.robot.transmission import Transmission
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.state import Window
 

@@ -20,8 +20,8 @@ from steelyard.arrays import Array, Indices
 from steelyard.identification import DynamicModel, FrictionLaw
 from steelyard.identification.problem import kinds
 from steelyard.robot import RobotModel
-from steelyard.robot.drive import Transmission
 from steelyard.robot.friction import carried_torque
+from steelyard.robot.transmission import Transmission
 
 _KNOWN_SHARE_STD = 0.02
 
