@@ -22,6 +22,7 @@ from steelyard.robot import load_robot
 from steelyard.torque import weigh
 from steelyard.torque.online.curve import CurvePoint
 from steelyard.trajectory import load_trajectory
+from steelyard.verdict import Verdict
 from steelyard.wrist import (
     WrenchRecording,
     WristSensor,
@@ -152,7 +153,7 @@ def excitation() -> Page:
         {"m": 0.01},
         (179.0, np.inf),
         1.0,
-        "as published",
+        Verdict("as published"),
     )
     return excitation_page(robot, limits, found, settings=SETTINGS)
 

@@ -354,6 +354,7 @@ def test_without_clarabel(bases, rng, monkeypatch):
 
 
 def test_a_solver_that_fails_is_told(bases, rng, monkeypatch):
+    clarabel = pytest.importorskip("clarabel")
     robot, basis = bases["planar2r"]
     R, _ = factor(robot, basis, rng)
     f = len(robot.parameters)
@@ -362,7 +363,7 @@ def test_a_solver_that_fails_is_told(bases, rng, monkeypatch):
 
     def answer(*_, **__):
         status, x = next(answers)
-        return SimpleNamespace(status=status, x=x)
+        return SimpleNamespace(status=getattr(clarabel.SolverStatus, status), x=x)
 
     monkeypatch.setattr(feasible, "_shortest", answer)
     with pytest.raises(SolverFailed, match="found no feasible parameters, its status is NumericalError"):

@@ -13,15 +13,43 @@ ids = {"ids": lambda p: str(p.relative_to(ROOT))}
 
 def functions(path):
     """(function, whether it is public) for every function of a module."""
+    for function, public, _ in with_classes(ast.parse(path.read_text())):
+        yield function, public
 
-    def walk(node, public):
+
+def with_classes(tree):
+    """(function, whether it is public, the class that it is a method of, or None)."""
+
+    def walk(node, public, owner):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.ClassDef):
-                yield from walk(child, public and not child.name.startswith("_"))
+                yield from walk(child, public and not child.name.startswith("_"), child)
             elif isinstance(child, ast.FunctionDef):
-                yield child, public and not child.name.startswith("_")
+                yield child, public and not child.name.startswith("_"), owner
 
-    yield from walk(ast.parse(path.read_text()), True)
+    yield from walk(tree, True, None)
+
+
+def known_classes(trees):
+    """The names of bases and of methods of each class, by its name."""
+    return {
+        node.name: (
+            {ast.unparse(base).split("[")[0].split(".")[-1] for base in node.bases},
+            {child.name for child in node.body if isinstance(child, ast.FunctionDef)},
+        )
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def overrides(name, owner, classes):
+    """Whether a base of a class, which we wrote, has a method of this name."""
+    bases = classes.get(owner, ((), ()))[0]
+    return any(name in classes.get(base, ((), ()))[1] or overrides(name, base, classes) for base in bases)
+
+
+CLASSES = known_classes(ast.parse(path.read_text()) for path in MODULES)
 
 
 def body_lines(function):
@@ -31,7 +59,7 @@ def body_lines(function):
 
 @pytest.mark.parametrize("path", MODULES, **ids)
 def test_files_and_functions_stay_small(path):
-    assert path.read_text().count("\n") <= 400
+    assert path.read_text().count("\n") < 400
     for function, _ in functions(path):
         assert body_lines(function) <= 60, function.name
         if function.name == "command" and "cli" in path.parts:
@@ -51,7 +79,7 @@ def test_nine_functions_in_ten_are_under_30_lines():
 def test_docstrings_name_the_arguments_of_the_signature(path):
     if path.name == "command.py" or ("cli" in path.parts and path.name != "output.py"):
         return  # Typer shows the help of each option instead
-    for function, public in functions(path):
+    for function, public, owner in with_classes(ast.parse(path.read_text())):
         if not public:
             continue
         doc = ast.get_docstring(function)
@@ -59,11 +87,20 @@ def test_docstrings_name_the_arguments_of_the_signature(path):
         given = function.args
         every = [*given.args, *([given.vararg] if given.vararg else []), *given.kwonlyargs]
         args = [a.arg for a in every if a.arg not in ("self", "cls")]
-        if not re.search(r"^Args:", doc, re.MULTILINE) and body_lines(function) <= 1:
-            continue  # one line says it
+        inherited = owner is not None and overrides(function.name, owner.name, CLASSES)
+        if not re.search(r"^Args:", doc, re.MULTILINE) and (inherited or body_lines(function) <= 1):
+            continue  # one line says it, or what it overrides
         section = re.search(r"^Args:\n((?:[ ]{4,}.*\n?|\n)*)", doc, re.MULTILINE)
         documented = re.findall(r"^    (\w+):", section.group(1), re.MULTILINE) if section else []
         assert documented == args, f"{function.name}: signature {args}, docstring {documented}"
+
+
+def test_an_override_is_seen_and_a_method_of_the_same_name_is_not():
+    text = "class A:\n def f(self): ...\nclass B(A): ...\nclass C(B):\n def f(self): ...\n def g(self): ..."
+    classes = known_classes([ast.parse(text)])
+    assert overrides("f", "C", classes)
+    assert not overrides("g", "C", classes)
+    assert not overrides("f", "A", classes)
 
 
 def test_no_kwargs_in_our_own_functions():

@@ -47,10 +47,13 @@ def room(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported(path: Path) -> set[str]:
-    """What a module imports, at its top or inside of a function."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+def imported(text: str, *, for_checkers: bool = True) -> set[str]:
+    """What a module imports, inside functions too; with or without what only type checkers import."""
+    tree, names = ast.parse(text), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not for_checkers:
+            node.body = []
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -61,7 +64,7 @@ def imported(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_go_down_only(path):
     here = room(path)
-    for name in imported(path):
+    for name in imported(path.read_text()):
         parts = name.split(".")
         if parts[0] == "steelyard" and len(parts) > 1 and parts[1] in FLOORS and parts[1] != here:
             assert FLOORS[parts[1]] < FLOORS[here], f"{here} must not import {parts[1]}"
@@ -75,19 +78,27 @@ def test_every_room_has_a_floor():
     } <= set(FLOORS)
 
 
-def test_there_are_no_cycles():
-    names = {
-        path: "steelyard." + str(path.relative_to(SOURCE).with_suffix("")).replace("/", ".")
-        for path in MODULES
-    }
-    names = {path: name.removesuffix(".__init__") for path, name in names.items()}
-    paths = {name: path for path, name in names.items()}
+def test_there_are_no_cycles_lazy_imports_included():
+    texts = {}
+    for path in MODULES:
+        dotted = ".".join(("steelyard", *path.relative_to(SOURCE).with_suffix("").parts))
+        texts[dotted.removesuffix(".__init__")] = path.read_text()
+    assert circular(texts) == []
+
+
+def test_a_lazy_cycle_is_seen_and_one_for_type_checkers_alone_is_not():
+    lazy = {"a": "def f():\n    from b import g", "b": "import c", "c": "if x:\n    import a"}
+    assert circular(lazy) == ["a", "b", "c"]
+    assert circular(lazy | {"c": "if TYPE_CHECKING:\n    import a\nelse:\n    import d"}) == []
+
+
+def circular(texts: dict[str, str]) -> list[str]:
+    """Modules, by name and text, that import themselves by a detour."""
     edges = {
-        name: {other for other in imported(path) if other in paths and other != name}
-        for path, name in names.items()
+        name: {other for other in imported(text, for_checkers=False) if other in texts and other != name}
+        for name, text in texts.items()
     }
-    for name in edges:
-        assert name not in _reachable(edges, name), f"{name} imports itself by a detour"
+    return [name for name in edges if name in _reachable(edges, name)]
 
 
 def _reachable(edges, start):

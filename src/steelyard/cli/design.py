@@ -192,9 +192,8 @@ def _approached(
 
 def _print_design(found: Design, files: dict[str, str]) -> None:
     print(f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})")
-    missing = found.certificate.not_checked
-    status = found.status.removesuffix(f"; {missing}")
-    print(f"{status[0].upper()}{status[1:]}; {found.seconds:.1f} s.\n")
+    summary = found.verdict.summary
+    print(f"{summary[0].upper()}{summary[1:]}; {found.seconds:.1f} s.\n")
     rows = [
         (
             check.limit,
@@ -212,8 +211,8 @@ def _print_design(found: Design, files: dict[str, str]) -> None:
     if found.std:
         weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
         print_table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
-    if missing:
-        print(f"warning: {missing}")
+    for doubt in found.verdict.doubts:
+        print(f"warning: {doubt.words}")
     for name, path in files.items():
         print(f"{name}: {path}")
 

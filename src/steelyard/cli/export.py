@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from steelyard import saved
 from steelyard.cli.output import JsonFlag, complain, print_json
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 
@@ -235,12 +235,7 @@ def _read_payload(file: Path) -> Payload:
 
 def _kind(file: Path) -> str:
     """'payload', 'sensor' or 'model'."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnreadableFile(f"cannot read {file}: {error.strerror}") from error
-    except ValueError as error:
-        raise UnreadableFile(f"{file} is not JSON: {error}") from error
+    content = saved.read(file)
     held = content if isinstance(content, dict) else {}
     says = held.get("steelyard")
     if says in _KINDS:

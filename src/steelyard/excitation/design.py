@@ -25,6 +25,7 @@ from steelyard.excitation.search import DesignSettings, Search, centre_posture
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
 _SMALLEST_STROKE = 0.01  # [rad or m]
@@ -43,7 +44,7 @@ class Design:
         std: predicted standard deviation of each payload parameter, by name; only for payload designs
         start_values: value that each start reached; infinite for those that reached nothing
         seconds: wall time, compilation included, [s]
-        status: in a sentence
+        verdict: why the search ended, the closest limit, and what was not checked
     """
 
     trajectory: FourierTrajectory
@@ -54,7 +55,12 @@ class Design:
     std: dict[str, float]
     start_values: tuple[float, ...]
     seconds: float
-    status: str
+    verdict: Verdict
+
+    @property
+    def status(self) -> str:
+        """The verdict in a sentence."""
+        return self.verdict.sentence
 
     def to_dict(self) -> dict[str, Any]:
         """The design as plain values, for JSON."""
@@ -63,6 +69,7 @@ class Design:
         return {
             **{name: getattr(self, name) for name in names},
             "start_values": finite,
+            "verdict": self.verdict.to_dict(),
             "certificate": self.certificate.to_dict(),
             "trajectory": self.trajectory.to_dict(),
         }
@@ -84,11 +91,13 @@ class Design:
         """
         content = saved.load(path, "design")
         with saved.reading(path, "design"):
-            values = content.pop("start_values")
+            values, verdict = content.pop("start_values"), Verdict.from_dict(content.pop("verdict"))
+            del content["status"]
             return cls(
                 trajectory=FourierTrajectory.from_dict(content.pop("trajectory")),
                 certificate=Certificate.from_dict(content.pop("certificate")),
                 start_values=tuple(float("inf") if x is None else x for x in values),
+                verdict=verdict,
                 **content,
             )
 
@@ -142,7 +151,7 @@ def design(
         std=search.criterion.payload_std(trajectory, settings.rate_hz),
         start_values=tuple(value for value, _ in found),
         seconds=time.perf_counter() - began,
-        status=_status(search.stopped, certificate),
+        verdict=_verdict(search.stopped, certificate),
     )
 
 
@@ -218,8 +227,11 @@ def _certified(
     raise InfeasibleDesign(f"no motion was found that keeps all limits; in the way is {words}")
 
 
-def _status(stopped: str, certificate: Certificate) -> str:
+def _verdict(stopped: str, certificate: Certificate) -> Verdict:
     ended = f"{stopped}; the best so far" if stopped else "best of all starts"
     which = "every limit that was given holds" if certificate.unchecked else "every limit holds"
-    words = f"{ended}; {which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
-    return f"{words}; {certificate.not_checked}" if certificate.unchecked else words
+    closest = f"{which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
+    found = Verdict(f"{ended}; {closest}")
+    if not certificate.unchecked:
+        return found
+    return found.doubted(Doubt(DoubtKind.NOT_CHECKED, certificate.not_checked, blocks=False))

@@ -231,13 +231,13 @@ def _without_extra(R: Array, p: int) -> Array:
 def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
     """The feasible x of least cost, without the trace of the nominal arm where the constraints allow."""
     start, step = fit.start_and_step(coordinates.nominal)
+    known = _clarabel().SolverStatus
     for size in _SIZES:
         solution = _shortest(coordinates, rows, start, size * step, impossible=1e-6 * _IMPOSSIBLE)
-        status = str(solution.status)
-        if status == "Solved":
+        if solution.status == known.Solved:
             break
-    if status not in ("Solved", "AlmostSolved"):
-        raise SolverFailed(f"Clarabel found no feasible parameters, its status is {status}")
+    if solution.status not in (known.Solved, known.AlmostSolved):
+        raise SolverFailed(f"Clarabel found no feasible parameters, its status is {solution.status}")
     x = np.asarray(start + size * step @ np.array(solution.x))
     fitted = fit.fitted(x)
     if _feasible(coordinates, rows, fitted):
@@ -247,7 +247,7 @@ def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
     back = _shortest(coordinates, rows, x, np.eye(len(x)), impossible=_IMPOSSIBLE)
     x = np.asarray(x + np.array(back.x))
     if not _feasible(coordinates, rows, x):
-        raise SolverFailed(f"Clarabel's answer breaks its constraints, its status is {status}")
+        raise SolverFailed(f"Clarabel's answer breaks its constraints, its status is {solution.status}")
     return x
 
 
@@ -265,7 +265,8 @@ def _require_possible(coordinates: Coordinates, rows: BoundRows) -> None:
 def _impossible(coordinates: Coordinates, rows: BoundRows) -> bool:
     start = coordinates.nominal
     solution = _shortest(coordinates, rows, start, np.eye(len(start)), impossible=_IMPOSSIBLE)
-    return "PrimalInfeasible" in str(solution.status)
+    known = _clarabel().SolverStatus
+    return solution.status in (known.PrimalInfeasible, known.AlmostPrimalInfeasible)
 
 
 def _shortest(

@@ -159,7 +159,7 @@ def few_section(answer: StaticAnswer, prediction: Prediction) -> Section:
             Table(
                 "Mass and centre of mass from ten samples.",
                 HEAD,
-                static_rows(HEAVY_47, answer.paper, answer.ours, HEAVY_BODY),
+                static_rows(*HEAVY_47, answer.paper, answer.ours, HEAVY_BODY),
             ),
             Table(
                 "Errors of the computed torque [Nm]; the paper's stay below"

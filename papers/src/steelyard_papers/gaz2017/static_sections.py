@@ -56,30 +56,31 @@ def with_std(value: float, std: float) -> str:
 
 
 def static_rows(
-    printed: tuple[float, tuple[float, ...]], paper: Array, ours: Payload, truth: InertialParameters
+    mass: float, com: tuple[float, ...], paper: Array, ours: Payload, truth: InertialParameters
 ) -> list[Row]:
     """Rows of mass and centre of mass in the columns of `HEAD`.
 
     Args:
-        printed: mass and centre of mass, [kg, m]
+        mass: as printed, [kg]
+        com: as printed, (3,) [m]
         paper: m, mx, my, mz, (4,)
         ours: with its covariance
         truth: the payload
     """
     found, spread = ours.unconstrained, ours.com_std
-    mass: Row = ("mass", "kg", printed[0], paper[0], with_std(found.mass, ours.std[0]), truth.mass)
-    com = [
+    first: Row = ("mass", "kg", mass, paper[0], with_std(found.mass, ours.std[0]), truth.mass)
+    rest = [
         (
             f"c{axis}",
             "mm",
-            1e3 * printed[1][i],
+            1e3 * com[i],
             1e3 * paper[1 + i] / paper[0],
             with_std(1e3 * found.com[i], 1e3 * spread[i]),
             1e3 * truth.com[i],
         )
         for i, axis in enumerate("xyz")
     ]
-    return [mass, *com]
+    return [first, *rest]
 
 
 def planar_section(planar: Planar) -> Section:
@@ -197,7 +198,7 @@ def gravity_section(answer: StaticAnswer, printed_payload: Array, sensors: str) 
             Table(
                 "Changes, and the payload that they give.",
                 HEAD,
-                [*change, *static_rows(HEAVY_44, answer.paper, answer.ours, HEAVY_BODY)],
+                [*change, *static_rows(*HEAVY_44, answer.paper, answer.ours, HEAVY_BODY)],
                 "The truth of the paper's own column is nominal, too: it was weighed and computed from"
                 " simple shapes. Ours counts the unknown scales of the sensors in its uncertainty.",
             ),
@@ -282,7 +283,7 @@ def light_section(answer: StaticAnswer, sensors: str) -> Section:
             Table(
                 "Mass and centre of mass of the light payload.",
                 HEAD,
-                static_rows(LIGHT_TABLE_1, answer.paper, answer.ours, LIGHT_BODY),
+                static_rows(*LIGHT_TABLE_1, answer.paper, answer.ours, LIGHT_BODY),
             )
         ],
     )

@@ -207,7 +207,7 @@ def signal_section(world: World, model: DynamicModel) -> Section:
         world: and its runs
         model: of the empty arm
     """
-    recording, truth = world.empty
+    recording, truth = world.empty.recording, world.empty.truth
     step = float(recording.t[1])
     actual = np.diff(recording.q, 2, axis=0) / step**2
     assert recording.a_commanded is not None  # noqa: S101 - simulated

@@ -19,7 +19,7 @@ from steelyard.identification import DynamicModel, identify
 from steelyard.recording import Recording, Samples
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
-from steelyard.simulation import SensorModel, SimulationOptions, Truth, simulate
+from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.torque.methods.static import postures_at_rest
 from steelyard.torque.online import OnlineEstimator, OnlineSample
 from steelyard.trajectory import FourierTrajectory, Trajectory, load_trajectory
@@ -82,10 +82,10 @@ class World:
 
     robot: RobotModel
     carrier: RobotModel
-    empty: tuple[Recording, Truth]
-    loaded: tuple[Recording, Truth]
-    other: tuple[Recording, Truth]
-    rest: tuple[tuple[Recording, Truth], tuple[Recording, Truth]]
+    empty: Simulation
+    loaded: Simulation
+    other: Simulation
+    rest: tuple[Simulation, Simulation]
 
 
 def loaded_arm(robot: RobotModel) -> RobotModel:
@@ -133,13 +133,13 @@ def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) 
             rate_hz=RATE_HZ,
             options=SimulationOptions(step_s=max(step_s, 0.002) if motion is visit else step_s),
         )
-        done.append((run.recording, run.truth))
+        done.append(run)
         progress((k + 1) / len(cases))
     empty, loaded, elsewhere, *rest = done
     return World(robot, carrier, empty, loaded, elsewhere, (rest[0], rest[1]))
 
 
-def noisy(run: tuple[Recording, Truth], noise: Array, seed: int) -> Recording:
+def noisy(run: Simulation, noise: Array, seed: int) -> Recording:
     """A run with torque noise.
 
     Args:
@@ -147,9 +147,8 @@ def noisy(run: tuple[Recording, Truth], noise: Array, seed: int) -> Recording:
         noise: standard deviation of each joint, (6,) [Nm]
         seed: of the noise
     """
-    recording, truth = run
-    drawn = np.random.default_rng([seed, 7]).normal(size=truth.tau.shape)
-    return replace(recording, tau=truth.tau + noise * drawn, current=None)
+    drawn = np.random.default_rng([seed, 7]).normal(size=run.truth.tau.shape)
+    return replace(run.recording, tau=run.truth.tau + noise * drawn, current=None)
 
 
 @dataclass(frozen=True, eq=False)

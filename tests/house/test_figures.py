@@ -1,0 +1,37 @@
+"""The house stays small: what benchmarks/house.py prints, with ceilings."""
+
+import importlib.util
+from pathlib import Path
+
+spec = importlib.util.spec_from_file_location("house", Path(__file__).parents[2] / "benchmarks" / "house.py")
+house = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(house)
+MODULES = house.modules()
+
+
+def test_files_and_lines():
+    assert len(MODULES) <= 170
+    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 31_000
+
+
+def test_public_names():
+    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 400
+
+
+def test_modules_that_serve_one_other_alone():
+    assert len(house.satellites(MODULES)) <= 20
+
+
+def test_satellites_and_public_names_are_counted(tmp_path):
+    texts = {
+        "a": "from steelyard.r import b",
+        "b": "def f(): ...\nclass _G: ...\nclass H: ...",
+        "__init__": "",
+    }
+    found = {}
+    for name, text in texts.items():
+        path = tmp_path / f"{name}.py"
+        path.write_text(text)
+        found[f"steelyard.r.{name}".removesuffix(".__init__")] = path
+    assert house.public_names(found["steelyard.r.b"]) == ["f", "H"]
+    assert house.satellites(found) == [("steelyard.r.b", "steelyard.r.a")]
