@@ -112,3 +112,22 @@ def test_identify_uses_the_pieces_and_names_them(tmp_path):
     )
     assert "empty, rows 1 to 500" in done.stdout
     assert done.returncode == 0, done.stdout
+
+
+def test_the_manufacturer_method_on_an_arm_that_logs_currents_and_target_moments(tmp_path):
+    gain = np.array([12.0, 13.0, 11.0, 9.0, 8.0, 10.0])
+    robot = ROBOT.with_drive(replace(DRIVE, gain=gain, gain_std=0.01 * gain))
+
+    def log(arm, seed, trajectory_seed):
+        """Currents; the target moment of a controller that knows the links and rotors of the empty arm."""
+        q, v, a = lively_motion(arm, trajectory_seed, duration_s=20.0)
+        current = arm.torque(q, v, a) / gain + 0.02 * np.random.default_rng(seed).normal(size=q.shape)
+        moment = robot.inverse_dynamics(q, v, a) + robot.drive.rotor_inertia * a
+        return sy.Recording(np.arange(len(q)) / 100, q, arm.joint_names, current=current, tau_target=moment)
+
+    model = sy.identify(robot, log(robot, 1, 1), friction="linear")
+    assert model.from_currents
+    payload = sy.weigh(model, log(robot.with_payload(LOAD), 2, 2), method="manufacturer")
+    assert payload.verdict.ok
+    assert payload.mass == pytest.approx(LOAD.mass, abs=3 * payload.std[0])
+    assert payload.gain_error is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import steelyard as sy
 from steelyard.identification import identify
 from steelyard.identification.feasible import ParameterBounds, feasible_parameters
 from steelyard.identification.gains import gains_from_targets
@@ -63,6 +64,24 @@ def test_ur10e_weighs_what_the_authors_weighed(ur10e, empty, loaded, mass):
     assert abs(payload.body.mass - mass) < 1.96 * payload.std[0]
     assert 1.96 * payload.std[0] < 0.08 * mass
     assert payload.body.is_physical
+
+
+@pytest.mark.parametrize("method", ["torque-change", "manufacturer"])
+@pytest.mark.parametrize(
+    ("empty", "loaded", "mass"),
+    [
+        ("unloaded/ur-20_02_19_14harm50sec", "loaded/ur-20_02_19_14harm50secLoad", 2.805),
+        ("unloaded/ur-19_12_23_free", "loaded/ur-19_12_23_load", 1.069),
+    ],
+)
+def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loaded, mass):
+    """Runs of one motion that start seconds apart; motor currents beside the controller's target moments."""
+    before, after = (shared_data / "ur10e" / f"{name}.npz" for name in (empty, loaded))
+    model = sy.identify("ur10e", before, friction="band")
+    payload = sy.weigh(model, after, method=method, empty=before)
+    assert abs(payload.mass - mass) < 1.96 * payload.std[0]
+    assert 1.96 * payload.std[0] < 0.25 * mass
+    assert ("s in common with the empty run" in payload.status) == (method == "torque-change")
 
 
 def test_panda_predicts_the_second_half_from_the_first(shared_data):

@@ -48,7 +48,7 @@ def command(
     ] = None,
     empty: Annotated[
         list[Path] | None,
-        typer.Option(help="Empty runs, for torque-change (the same motions, in order) and pooled."),
+        typer.Option(help="Empty runs, for torque-change (the same motions) and pooled."),
     ] = None,
     tool: Annotated[
         Path | None,

@@ -14,15 +14,16 @@ that the model is not quite right: the covariance is widened by the square of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
-from steelyard.identification.problem import samples_of
+from steelyard.identification.problem import require_same_joints, samples_of
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
@@ -55,8 +56,11 @@ def weigh(
     """
     if method not in METHODS:
         raise UnknownName(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
-    parts = _checked(model, samples, "weigh from")
-    others = () if empty is None else _checked(model, empty, "compare with")
+    parts = _checked(model.require_alike, samples, "weigh from")
+    alike: Callable[[Samples], None] = model.require_alike
+    if method == "manufacturer":  # torques of a controller are neither measured nor made of currents
+        alike = partial(require_same_joints, model.robot)
+    others = () if empty is None else _checked(alike, empty, "compare with")
     problem = WeighingProblem(model, parts, fixed_rows(fixed or {}), others)
     answer = METHODS[method](problem)
     gain_error = _gain_error(model, answer)
@@ -75,6 +79,8 @@ def weigh(
             doubts=_doubts(problem, answer, method, fixed or {}),
         )
     )
+    summary = "; ".join(words for words in (verdict.summary, answer.remark) if words)
+    verdict = replace(verdict, summary=summary)
     return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error)
 
 
@@ -97,12 +103,14 @@ def _doubts(
     return tuple(doubt for doubt in doubts if doubt is not None)
 
 
-def _checked(model: DynamicModel, samples: Samples | Iterable[Samples], purpose: str) -> Sequence[Samples]:
+def _checked(
+    require: Callable[[Samples], None], samples: Samples | Iterable[Samples], purpose: str
+) -> Sequence[Samples]:
     parts = samples_of(samples)
     if not parts:
         raise InvalidSamples(f"there are no samples to {purpose}")
     for part in parts:
-        model.require_alike(part)
+        require(part)
     return parts
 
 

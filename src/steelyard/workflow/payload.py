@@ -52,8 +52,8 @@ def weigh(
         method: a name of `steelyard.torque.methods.METHODS`
         fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy, cz for
             the centre of mass [m]; 'inertia' for all six, about the flange's origin
-        empty: runs of the empty arm, for the methods that need them ('torque-change' on the same motions, in
-            order; 'pooled' on any)
+        empty: runs of the empty arm, for the methods that need them ('torque-change' on the same motions,
+            'pooled' on any)
         tool: that the arm carried when its model was identified: the answer is then both together
         preparation: how recordings become samples; as those of the model were, by default
     """

@@ -75,32 +75,6 @@ class WeighingProblem:
         rows[len(told) :, told.shape[1] - 1 :] = self.fixed
         return rows
 
-    def paired(self, what: str) -> list[tuple[Samples, Samples]]:
-        """Each loaded run with the empty one on the same motion.
-
-        Args:
-            what: the empty ones are, for the refusal
-        """
-        if len(self.empty) != len(self.loaded):
-            raise InvalidSamples(
-                f"this method needs {what} for each loaded run on the same motion:"
-                f" {len(self.loaded)} loaded, {len(self.empty)} empty"
-            )
-        pairs = list(zip(self.loaded, self.empty, strict=True))
-        for k, (loaded, empty) in enumerate(pairs):
-            if loaded.q.shape != empty.q.shape:
-                raise InvalidSamples(
-                    f"run {k + 1}: the loaded and the empty motion differ:"
-                    f" {loaded.q.shape} and {empty.q.shape} samples and joints"
-                )
-            apart = float(np.sqrt(np.mean((loaded.q - empty.q) ** 2, axis=0)).max())
-            if apart > 0.02:
-                raise InvalidSamples(
-                    f"run {k + 1}: the loaded and the empty motion are {apart:.3f} rad apart;"
-                    " this method needs the same motion at the same times"
-                )
-        return pairs
-
 
 @dataclass(frozen=True, eq=False)
 class Answer:
@@ -116,6 +90,7 @@ class Answer:
         per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
         expected: why numbers are unknown by the nature of the method; empty where it can tell all ten
         doubts: what speaks against the answer
+        remark: what else is to know about how it was found, in words
     """
 
     value: Array
@@ -126,6 +101,7 @@ class Answer:
     per_gain: Array
     expected: str = ""
     doubts: tuple[Doubt, ...] = ()
+    remark: str = ""
 
 
 def _arm_rows(model: DynamicModel, but: Sequence[str]) -> Array:
