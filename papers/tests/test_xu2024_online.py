@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.errors import InvalidSamples
+from steelyard.errors import InvalidInertia, InvalidSamples
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor, identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
@@ -79,12 +79,24 @@ def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows
     assert published.converged(state)
     assert 5.0 < state.converged_s < 10.0
     assert f"after {state.converged_s:.2f} s" in published.estimate(state).status
-    assert published.estimate(state).verdict.ok
+    assert [doubt.kind for doubt in published.estimate(state).verdict.blocking] == [DoubtKind.TOO_UNCERTAIN]
     assert not published.estimate(published.init()).verdict.ok
     assert published.estimate(state).body.mass == pytest.approx(3.5256, rel=0.04)
     assert direct.estimate(ours).body.mass == pytest.approx(3.5256, rel=0.005)
     assert direct.converged(ours)
     assert not direct.converged(direct.init())
+
+
+def test_without_an_uncertainty_it_is_not_exported_unless_forced(model):
+    estimator = Xu2024Estimator(model)
+    changed = TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector
+    converged = estimator.init()._replace(parameters=changed, first_s=0.0, converged_s=6.0, last_s=6.0)
+    payload = estimator.estimate(converged)
+    assert not payload.verdict.ok
+    assert not payload.verdict.has(DoubtKind.NOT_CONVERGED)
+    with pytest.raises(InvalidInertia, match=r"not exported: .*xu2024 gives no uncertainty"):
+        payload.export("ur")
+    assert "xu2024 gives no uncertainty" in payload.export("ur", force=True)
 
 
 def test_before_it_converges_it_says_so(model, rows):

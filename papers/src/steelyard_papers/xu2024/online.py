@@ -165,12 +165,13 @@ class Xu2024Estimator:
         )
 
     def _verdict(self, state: Xu2024State) -> Verdict:
-        summary = "xu2024 gives no uncertainty" + (f"; {state.counts.words}" if state.counts.words else "")
+        unknown = Doubt(DoubtKind.TOO_UNCERTAIN, "xu2024 gives no uncertainty")
         if self.converged(state):
-            after_s = state.converged_s - state.first_s
-            return Verdict(f"converged by the rule of xu2024 after {after_s:.2f} s; {summary}")
+            summary = f"converged by the rule of xu2024 after {state.converged_s - state.first_s:.2f} s"
+            counted = f"; {state.counts.words}" if state.counts.words else ""
+            return Verdict(summary + counted, (unknown,))
         words = f"not converged: {state.quiet} of {_TIMES + 1} small changes in a row"
-        return Verdict(summary, (Doubt(DoubtKind.NOT_CONVERGED, words),))
+        return Verdict(state.counts.words, (Doubt(DoubtKind.NOT_CONVERGED, words), unknown))
 
     def _of_the_last_link_alone(self) -> Indices:
         """Base parameters that are one parameter of the last link; those of its group where there is none."""
