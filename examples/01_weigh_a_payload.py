@@ -1,7 +1,7 @@
 """Weigh what an arm carries: record it empty, identify it, record it loaded, weigh.
 
-Here the arm is a UR10 in MuJoCo, so that the truth is known. With your own arm `empty` and `loaded` are the names of
-two log files, and everything below the line stays as it is.
+Here the arm is a UR10 in MuJoCo, so that the truth is known. With your own arm `empty` and `loaded` are the
+names of two log files, and everything below the line stays as it is.
 """
 
 from dataclasses import replace
@@ -18,21 +18,21 @@ loaded = sy.simulate(robot, motion, payload=truth, seed=1).recording
 
 # --------------------------------------------------------------------------------------------------------
 
-# Torques of motor currents, by the gains of the robot file. Without `friction` ten laws are tried, which takes longer.
+# From motor currents, by the gains of the robot file. Without `friction`, every law is tried.
 model = sy.identify(robot, empty, gains="robot", friction="power")
 payload = sy.weigh(model, loaded)  # prepared as the empty run was
 
 print(f"The arm: {model.verdict}")
 print(f"The payload: {payload}")
-true = (truth.mass, *(1e3 * truth.com))
-for quantity, value in zip(payload.quantities[:4], true, strict=True):
-    print(f"{quantity.name:16s} {quantity.value:7.3f} +- {quantity.half_width:.3f} {quantity.unit}, truth {value:g}")
+for found, true in zip(payload.quantities[:4], (truth.mass, *(1e3 * truth.com)), strict=True):
+    print(f"{found.name:16s} {found.value:7.3f} +- {found.half_width:.3f} {found.unit}, truth {true:g}")
 
 inside = abs(payload.mass - truth.mass) < payload.quantities[0].half_width
 print(f"The true mass lies {'inside' if inside else 'outside'} the 95 % interval.")
 
-# Most of the interval comes from the gains, which count as known to 2 %. In this simulation they are exact, and one may
-# say so. For a real arm, a run with a known mass determines them better: gains=sy.KnownMass(2.0, "known.csv").
+# Most of the interval comes from the gains, which count as known to 2 %. In this simulation they are exact,
+# and one may say so. For a real arm, a run with a known mass determines them better:
+# gains=sy.KnownMass(2.0, "known.csv").
 exact = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))
 sure = sy.weigh(sy.identify(exact, empty, gains="robot", friction="power"), loaded)
 print(f"With gains that are exact: mass {sure.mass:.3f} +- {sure.quantities[0].half_width:.3f} kg.")
@@ -40,7 +40,7 @@ print(f"With gains that are exact: mass {sure.mass:.3f} +- {sure.quantities[0].h
 # The verdict is a value: programs ask `ok` and the kinds of doubts, people read the words.
 if payload.verdict.ok:
     payload.export("ur", "payload.script")
-short = sy.weigh(model, sy.prepare(loaded, model.preparation, drive=model.robot.drive).rows(slice(0, 60)))
-print(f"From half a second of motion: ok is {short.verdict.ok}")
+short = sy.weigh(model, loaded.rows(loaded.t < 0.5))
+print(f"From half a second of motion: ok is {short.verdict.ok}.")
 for doubt in short.verdict.doubts:
     print(f"    {doubt.kind}: {doubt.words}")

@@ -1,4 +1,4 @@
-"""Your own robot, from a URDF or a table of Denavit-Hartenberg parameters, and what torques tell of it.
+"""Your own robot, from a URDF or a table of Denavit-Hartenberg parameters, and what torques say about it.
 
 A joint torque shows only combinations of the ten numbers of each link: the base parameters. How many there
 are, and which, follows from the geometry alone.
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard import DHTable, ParameterBasis, RobotModel, load_robot
+import steelyard as sy
 
 # A table of DH parameters (modified, Craig): a row of alpha, a, d, theta for each joint [rad, m, m, rad].
-table = DHTable.from_rows([[0.0, 0.0, 0.3, 0.0], [-np.pi / 2, 0.0, 0.0, 0.0], [0.0, 0.4, 0.0, 0.0]])
-arm = RobotModel.from_dh(table, name="three joints", joint_names=["turn", "lift", "bend"])
-basis = ParameterBasis.of(arm)
-links_only = ParameterBasis.of(arm, drive=False)
+table = sy.DHTable.from_rows([[0.0, 0.0, 0.3, 0.0], [-np.pi / 2, 0.0, 0.0, 0.0], [0.0, 0.4, 0.0, 0.0]])
+arm = sy.RobotModel.from_dh(table, name="three joints", joint_names=["turn", "lift", "bend"])
+basis = sy.ParameterBasis.of(arm)
+links_only = sy.ParameterBasis.of(arm, drive=False)
 print(f"{arm.name}: {len(arm.parameter_names)} parameters, {len(basis.independent)} of them identifiable,")
 print(f"{len(links_only.independent)} without rotors and friction. The links, as torques see them:")
 for name in links_only.names:
@@ -35,11 +35,10 @@ alpha = -1.5707963267948966
 name = "bend"
 a = 0.4
 """)
-from_file = load_robot("arm.toml")
-print(
-    f"\nFrom arm.toml: {', '.join(from_file.joint_names)}; payloads are told in frame '{from_file.flange}'."
-)
-print(f"The same base parameters: {np.allclose(ParameterBasis.of(from_file).K, basis.K)}.")
+from_file = sy.load_robot("arm.toml")
+joints = ", ".join(from_file.joint_names)
+print(f"\nFrom arm.toml: {joints}; payloads are expressed in frame '{from_file.flange}'.")
+print(f"The same base parameters: {np.allclose(sy.ParameterBasis.of(from_file).K, basis.K)}.")
 
 Path("one_joint.urdf").write_text("""
 <robot name="one_joint"><link name="base"/>
@@ -48,8 +47,8 @@ Path("one_joint.urdf").write_text("""
 <joint name="swing" type="revolute"><parent link="base"/><child link="bar"/><axis xyz="0 1 0"/>
   <limit lower="-2" upper="2" velocity="2" effort="50"/></joint></robot>
 """)
-bar = load_robot("one_joint.urdf")
-print(f"From one_joint.urdf: {', '.join(ParameterBasis.of(bar, drive=False).names)}.")
+bar = sy.load_robot("one_joint.urdf")
+print(f"From one_joint.urdf: {', '.join(sy.ParameterBasis.of(bar, drive=False).names)}.")
 
 # Mounted on a wall, the axis points up and gravity no longer acts on the joint.
 wall = bar.with_gravity([0.0, -9.81, 0.0])

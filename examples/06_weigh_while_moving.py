@@ -8,18 +8,23 @@ import json
 
 import numpy as np
 
-from steelyard import InertialParameters, identify, load_robot, load_trajectory, prepare, simulate
-from steelyard.recording import Samples
+import steelyard as sy
 from steelyard.signals import replay
 from steelyard.simulation import SimulationOptions
 from steelyard.torque.online import OnlineEstimator, OnlineState
 
-robot, motion = load_robot("ur10"), load_trajectory("xu2024")
-part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))
-options = SimulationOptions(step_s=0.002)
-empty = prepare(simulate(robot, motion, seed=1, options=options).recording)
-loaded = prepare(simulate(robot, motion, seed=2, payload=part, options=options).recording)
-model = identify(robot, prepare(simulate(robot, motion, seed=3, options=options).recording), friction="power")
+robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
+part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))
+
+
+def run(seed, payload=None):
+    """Samples of a run."""
+    options = SimulationOptions(step_s=0.002)
+    return sy.prepare(sy.simulate(robot, motion, seed=seed, payload=payload, options=options).recording)
+
+
+empty, loaded = run(1), run(2, part)
+model = sy.identify(robot, run(3), friction=None)
 
 # The stream of a day's work: the arm is empty, holds the part from 3 s to 8 s, and is empty again.
 holding = (empty.t >= 3.0) & (empty.t < 8.0)
@@ -27,26 +32,32 @@ signals = {
     name: np.where(holding[:, None], getattr(loaded, name), getattr(empty, name))
     for name in ("q", "v", "a", "tau")
 }
-stream = Samples(**signals, rate_hz=empty.rate_hz, joint_names=empty.joint_names, kinematics="measured")
+stream = sy.Samples(**signals, rate_hz=empty.rate_hz, joint_names=empty.joint_names, kinematics="measured")
 
 estimator = OnlineEstimator(model, "measured")
-state, told = estimator.init(), 0
+state, changes = estimator.init(), 0
 for k, sample in enumerate(replay(stream)):
     state = estimator.step(state, sample)
-    if len(state.history) > told:
-        told, last = len(state.history), state.history[-1]
+    if len(state.history) > changes:
+        changes, last = len(state.history), state.history[-1]
         print(f"{sample.t:5.2f} s  another payload, since {last.end_s:.2f} s at the earliest;", end="")
         print(f" it was {last.vector[0]:.2f} kg")
     if k % 125 == 124:
         payload = estimator.estimate(state, physical=False)  # the plain answer, quick enough for every sample
         known = "known to 1 %" if estimator.converged(state) else ""
-        print(f"{sample.t:5.2f} s  {payload.body.mass:7.3f} kg +- {1.96 * payload.std[0]:.3f}  {known}")
+        half_width = payload.quantities[0].half_width
+        print(f"{sample.t:5.2f} s  {payload.mass:7.3f} +- {half_width:.3f} kg  {known}")
 
 payload = estimator.estimate(state, physical=False)
-print(f"\nAt the end: {payload.status}.")
+print(f"\nAt the end: {payload.verdict}")
 
 # A state is plain data: save it, go on tomorrow or on another machine.
 text = json.dumps(state.to_dict())
 resumed = estimator.estimate(OnlineState.from_dict(json.loads(text)), physical=False)
-same = "the same" if resumed.body.mass == payload.body.mass else "another"
+same = "the same" if resumed.mass == payload.mass else "another"
 print(f"The state is {len(text) / 1e3:.0f} kB of JSON; resumed, it gives {same} mass.")
+
+# A whole recording, as `steelyard weigh --online` replays it: the answer with the curve that led to it.
+found = sy.weigh_online(model, loaded)
+since_s = found.converged_s[1]
+print(f"Replayed: {found.payload.mass:.3f} kg, known to 1 % since {since_s:.1f} s.")

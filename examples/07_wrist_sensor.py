@@ -1,26 +1,17 @@
 """Weigh with a wrist force/torque sensor: at rest, then in motion, then look for contact.
 
-At rest the sensor tells its own zero, the tilt of the base, mass and centre of mass; in motion the inertia
+At rest the sensor shows its own zero, the tilt of the base, mass and centre of mass; in motion the inertia
 too. When load and zero are taken off, what is left is contact.
 """
 
 import numpy as np
 
-from steelyard import (
-    FourierTrajectory,
-    InertialParameters,
-    WrenchRecording,
-    contact_force,
-    load_robot,
-    simulate,
-    weigh_dynamic,
-    weigh_static,
-)
+import steelyard as sy
 from steelyard.simulation import Push, SensorModel, SimulationOptions
 from steelyard.wrist import find_postures, samples_from_joints
 
-robot = load_robot("kr60ha")
-load = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))
+robot = sy.load_robot("kr60ha")
+load = sy.InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))
 zero = np.array([6.0, -4.0, 12.0, 0.8, -0.5, 0.3])  # what the sensor shows when nothing acts [N, Nm]
 sensors = SensorModel(wrench_std=np.array([0.3] * 3 + [0.03] * 3), wrench_drift=zero)
 options = SimulationOptions(step_s=0.004)
@@ -42,28 +33,28 @@ class Visits:
         return self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, v * way, a * way
 
 
-rest = simulate(robot, Visits(), payload=load, sensors=sensors, options=options).recording
-static = weigh_static(find_postures(WrenchRecording.of_joints(rest, robot)))
-print(f"At rest: {static.status}.")
+rest = sy.simulate(robot, Visits(), payload=load, sensors=sensors, options=options).recording
+static = sy.weigh_static(find_postures(sy.WrenchRecording.of_joints(rest, robot)))  # this stage alone
+print(f"At rest: {static.verdict}")
 print(f"    mass {static.mass:.3f} kg +- {1.96 * static.std[0]:.3f} (truth {load.mass})")
 print(f"    zero {np.round(static.drift, 2)} (truth {zero}) [N, Nm]")
 
 wrist = [1e-9] * 3 + [1.2, 0.9, 1.5]  # only the wrist moves
-motion = FourierTrajectory.random(
+motion = sy.FourierTrajectory.random(
     ready, reach=wrist, speed=[1e-9] * 3 + [2.0] * 3, period_s=6.0, harmonics=4, seed=8
 )
-moving = simulate(robot, motion, payload=load, sensors=sensors, seed=1, options=options).recording
-payload = weigh_dynamic(samples_from_joints(robot, moving), static)
-print(f"In motion: {payload.status}.")
+moving = sy.simulate(robot, motion, payload=load, sensors=sensors, seed=1, options=options).recording
+payload = sy.weigh_wrist(static=rest, dynamic=moving, robot=robot)  # both stages in one call
+print(f"Both: {payload.verdict}")
 for name, i in (("Ixx", 4), ("Iyy", 6), ("Izz", 9)):
     value, half, true = payload.body.vector[i], 1.96 * payload.std[i], load.vector[i]
     print(f"    {name} {value:.3f} kg m^2 +- {half:.3f} about the sensor's origin (truth {true:.3f})")
 
 push = Push(3.0, 0.5, robot.flange, np.array([0.0, 40.0, 0.0]))
-touched = simulate(
+touched = sy.simulate(
     robot, motion, payload=load, sensors=sensors, seed=2, pushes=[push], options=options
 ).recording
-contact = contact_force(payload, samples_from_joints(robot, touched), frame="base")
+contact = sy.contact_force(payload, samples_from_joints(robot, touched), frame="base")
 during = (contact.t > 3.1) & (contact.t < 3.4)
 print("Somebody pushes the tool with 40 N along y, from 3.0 to 3.5 s:")
 print(f"    measured then:  {np.round(contact.external[during, :3].mean(axis=0), 1)} N")

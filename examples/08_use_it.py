@@ -1,44 +1,35 @@
 """Use what was weighed: feed-forward torque, and finding collisions without a sensor.
 
-Both need the torque that the arm should have with what it carries. A payload that nobody told the controller
-looks like an error of the arm, or like somebody who pushes all the time.
+Both need the torque that the arm should have with what it carries. A payload that is not known looks like an
+error of the arm, or like somebody who pushes all the time.
 """
 
 import numpy as np
 
-from steelyard import (
-    FourierTrajectory,
-    InertialParameters,
-    Preparation,
-    identify,
-    load_robot,
-    load_trajectory,
-    prepare,
-    simulate,
-    weigh,
-)
+import steelyard as sy
 from steelyard.control.collision import detect, learn, make_observer
-from steelyard.control.compensation import Compensator
 from steelyard.simulation import Push, SimulationOptions
 
-robot, motion = load_robot("ur10"), load_trajectory("xu2024")
-part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.08], np.diag([0.01, 0.01, 0.008]))
+robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
+part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.08], np.diag([0.01, 0.01, 0.008]))
 options = SimulationOptions(step_s=0.002)
-model = identify(robot, prepare(simulate(robot, motion, seed=0, options=options).recording), friction="power")
-payload = weigh(model, prepare(simulate(robot, motion, payload=part, seed=1, options=options).recording))
-print(f"The arm carries {payload.body.mass:.3f} kg.")
+model = sy.identify(robot, sy.simulate(robot, motion, options=options).recording, friction="power")
+payload = sy.weigh(model, sy.simulate(robot, motion, payload=part, seed=1, options=options).recording)
+print(f"The arm carries {payload}")
 
 # Feed-forward: the torque of a motion that neither run has seen.
-other = FourierTrajectory.random(
+other = sy.FourierTrajectory.random(
     robot.home, reach=[0.8] * 6, speed=[1.2] * 6, period_s=6.0, harmonics=4, seed=5
 )
-loaded = simulate(robot, other, payload=part, seed=2, options=options)
-measured = prepare(loaded.recording, Preparation(trim_s=0.1))  # it begins in motion: filters err at the ends
+loaded = sy.simulate(robot, other, payload=part, seed=2, options=options)
+measured = sy.prepare(
+    loaded.recording, sy.Preparation(trim_s=0.1)
+)  # it begins in motion: filters err at the ends
 for words, carried in (("without the payload", None), ("with the payload   ", payload)):
-    error = measured.tau - Compensator(model, carried).batch(measured.q, measured.v, measured.a).total
+    error = measured.tau - sy.Compensator(model, carried).batch(measured.q, measured.v, measured.a).total
     moving = np.ma.array(error, mask=~measured.mask)  # at rest friction is anything up to its limit
     print(f"Feed-forward {words}: error {np.round(np.sqrt((moving**2).mean(axis=0)), 2)} Nm RMS")
-change = Compensator(model, payload).payload_torque(measured.q, measured.v, measured.a)
+change = sy.Compensator(model, payload).payload_torque(measured.q, measured.v, measured.a)
 j = int(np.abs(change.total).max(axis=0).argmax())
 worst = np.abs(change.total[:, j]).argmax()
 print(
@@ -48,7 +39,7 @@ print(
 
 # Collisions: learn from a motion without contact what is normal today, then watch.
 push = Push(3.0, 0.3, robot.flange, np.array([0.0, 0.0, -40.0]))
-watched = simulate(robot, other, payload=part, seed=3, pushes=[push], options=options).recording
+watched = sy.simulate(robot, other, payload=part, seed=3, pushes=[push], options=options).recording
 detector = learn(make_observer(model, payload), loaded.recording, false_alarms_per_hour=1.0)
 found = detect(detector, watched)
 print("Somebody pushes the tool with 40 N from 3.0 to 3.3 s. Found:")

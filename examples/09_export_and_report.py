@@ -7,35 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard import (
-    InertialParameters,
-    SteelyardError,
-    check_quality,
-    identify,
-    load_robot,
-    load_trajectory,
-    prepare,
-    simulate,
-    weigh,
-)
+import steelyard as sy
 from steelyard.io.arms import arm_for_export
-from steelyard.payload import Payload
 from steelyard.report import write_page
 from steelyard.report.payload import payload_page
 from steelyard.simulation import SimulationOptions
 
-robot, motion = load_robot("ur10"), load_trajectory("xu2024")
-part = InertialParameters.from_com(2.0, [0.0, 0.01, 0.05], np.diag([0.008, 0.008, 0.005]))
+robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
+part = sy.InertialParameters.from_com(2.0, [0.0, 0.01, 0.05], np.diag([0.008, 0.008, 0.005]))
 options = SimulationOptions(step_s=0.002)
-recording = simulate(robot, motion, payload=part, seed=1, options=options).recording
-model = identify(robot, prepare(simulate(robot, motion, seed=0, options=options).recording), friction="power")
-samples = prepare(recording)
-payload = weigh(model, samples)
+recording = sy.simulate(robot, motion, payload=part, seed=1, options=options).recording
+model = sy.identify(robot, sy.simulate(robot, motion, options=options).recording, friction="power")
+payload = sy.weigh(model, recording)
 
 # Files to keep: the model and the payload, with their covariances.
 model.save("model.json")
 payload.save("payload.json")
-payload = Payload.load("payload.json")
+payload = sy.Payload.load("payload.json")
 
 print("For a UR controller (the program line only):")
 text = payload.export("ur")
@@ -48,16 +36,17 @@ for target in ("abb", "franka-ros2"):
     payload.export(target, f"payload.{target}.txt", T_target_payload=T_controller_model)
 
 # What is doubtful is refused, with the reason.
+samples = sy.prepare(recording, model.preparation)
 try:
-    weigh(model, samples.rows(slice(0, 40))).export("ur")
-except SteelyardError as error:
-    print(f"From 0.3 s of motion: {error}.")
+    sy.weigh(model, samples.rows(slice(0, 60))).export("ur")
+except sy.SteelyardError as error:
+    print(f"From 0.5 s of motion: {error}.")
 
 # The whole arm, as real bodies, for a simulator.
 arm_for_export(model).write("arm.xml", "mjcf")
 
 # A page: the answer first, then why to believe it. It is one file and needs no network.
-quality = {"loaded run": check_quality(recording, limits=robot.limits)}
+quality = {"loaded run": sy.check_quality(recording, limits=robot.limits)}
 write_page(payload_page(model, payload, samples).with_quality(quality), Path("payload.html"))
 print("Written:")
 for path in sorted(Path().glob("*.*")):

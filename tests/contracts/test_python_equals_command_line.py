@@ -1,6 +1,7 @@
 """One way from files to answers: Python and the command line give the same numbers, to the last digit."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,3 +161,14 @@ def test_another_preparation_is_a_doubt(case):
     assert "cutoff_hz 8.0 instead of 20.0" in str(other.verdict)
     done = steelyard("weigh", "model.json", "loaded.parquet", "--cutoff", "8", cwd=case)
     assert "Note: the samples were not prepared as those of the model" in done.stdout
+
+
+@pytest.mark.parametrize("share", [None, 0.0, 0.01])
+def test_what_the_robot_says_about_its_gains_is_believed(tmp_path, share):
+    (tmp_path / "arm.toml").write_text(ARM)
+    robot = sy.load_robot(str(tmp_path / "arm.toml"))
+    gain = np.asarray(robot.drive.gain)
+    record(tmp_path / "empty.npz", robot, 1, currents=True)
+    robot = robot.with_drive(replace(robot.drive, gain_std=None if share is None else share * gain))
+    model = sy.identify(robot, tmp_path / "empty.npz", friction="linear")
+    np.testing.assert_allclose(model.robot.drive.gain_std, (0.02 if share is None else share) * gain)

@@ -123,10 +123,8 @@ def identification(
     if not fitted:
         raise InvalidSamples("there are no runs to identify from")
     recordings = [run.recording for run in fitted if run.recording is not None]
-    drives, words = _gains(arm, recordings, gains)
-    if drives is not None:
-        arm = arm.with_drive(replace(arm.drive, gain=drives.value, gain_std=drives.working_std))
-    drive = None if drives is None else arm.drive
+    drive, words = _drive(arm, recordings, gains)
+    arm = arm if drive is None else arm.with_drive(drive)
     how = preparation(arm, recordings) if callable(preparation) else preparation or Preparation()
     fitted, predicted = (tuple(run.prepared(how, drive) for run in runs) for runs in (fitted, predicted))
     model = identify_from_samples(arm, [run.ready for run in fitted], friction=friction, progress=progress)
@@ -162,21 +160,21 @@ def best_cutoff(how: Preparation) -> Callable[[RobotModel, Sequence[Recording]],
     return choose
 
 
-def _gains(
+def _drive(
     robot: RobotModel, recordings: Sequence[Recording], wanted: Gains
-) -> tuple[DriveGains | None, str]:
-    """The gains to use, and where they come from in words; None where torques were measured."""
+) -> tuple[DriveModel | None, str]:
+    """The drives with the gains to use, None where torques were measured; and where gains come from."""
     for recording in recordings:
         if recording.n != robot.n:
             raise InvalidSamples(f"{robot.name} has {robot.n} joints, a recording has {recording.n}")
     if isinstance(wanted, KnownMass):
         found = _from_mass(robot, recordings, wanted)
-        return found, f"gains from a known mass: {_in_words(found)}; {found.status}"
+        return _driven(robot, found), f"gains from a known mass: {_in_words(found)}; {found.status}"
     if not isinstance(wanted, str):
         numbers = np.array(wanted, dtype=float)
         if numbers.shape != (robot.n,):
             raise InvalidSamples(f"there are {numbers.size} gains, {robot.name} has {robot.n} joints")
-        return DriveGains.given(numbers), "gains as given"
+        return _driven(robot, DriveGains.given(numbers)), "gains as given"
     if wanted not in ("auto", "robot", "targets"):
         raise InvalidSamples(f"gains are 'auto', 'robot', 'targets', numbers or a known mass, got '{wanted}'")
     if wanted == "auto" and all(recording.tau is not None for recording in recordings):
@@ -185,10 +183,15 @@ def _gains(
     if wanted == "robot" or (wanted == "auto" and drive.gain is not None):
         if drive.gain is None:
             raise InvalidSamples(f"{robot.name} has no drive gains: take those of targets, or give numbers")
-        std = 0.0 if drive.gain_std is None else drive.gain_std
-        return DriveGains.given(drive.gain, std=std), "gains of the robot file"
+        known = drive.gain_std is not None
+        return drive if known else _driven(robot, DriveGains.given(drive.gain)), "gains of the robot file"
     found = _from_targets(recordings)
-    return found, f"gains from the controller's targets: {_in_words(found)}"
+    return _driven(robot, found), f"gains from the controller's targets: {_in_words(found)}"
+
+
+def _driven(robot: RobotModel, gains: DriveGains) -> DriveModel:
+    """The drives of an arm with these gains, and with what they are worth while it works."""
+    return replace(robot.drive, gain=gains.value, gain_std=gains.working_std)
 
 
 def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
