@@ -40,7 +40,7 @@ def figures() -> Iterator[Figure]:
     runs = []
     for seed, (robot, model, payload, truth) in enumerate(arms):
         options = GuidedOptions(seed=seed)
-        runs.append(compare_guiding(robot, model, payload, payload_true=truth, options=options))
+        runs.append(compare_guiding(model, payload, robot=robot, payload_true=truth, options=options))
     yield from _left(runs)
     there = [replace(run, frame="base").variance_reduction for run in runs]
     yield Figure(
@@ -48,7 +48,7 @@ def figures() -> Iterator[Figure]:
     )
     robot, model, payload, truth = arms[0]
     for name, (words, change) in OTHERWISE.items():
-        comparison = compare_guiding(robot, model, payload, payload_true=truth, **change)
+        comparison = compare_guiding(model, payload, robot=robot, payload_true=truth, **change)
         left = 1 - comparison.variance_reduction.min()
         yield Figure(f"otherwise.{name}.variance", f"{words}: variance left, worst axis", 100 * left, "%")
     yield _step(model, payload)

@@ -7,6 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import steelyard as sy
 from steelyard.cli.collisions import command
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnreadableFile
 from steelyard.identification import identify
@@ -88,6 +89,23 @@ def test_json_says_the_same_and_the_other_observers_work(folder):
         assert facts["false_alarms_per_hour"] == 0.5
         assert any(3.0 < c["detected_s"] < 3.4 for c in facts["contacts"])
     assert facts["contacts"][0]["link"] is None
+
+
+def test_python_finds_the_same_contacts(folder):
+    files = [folder / name for name in ("model.json", "pushed.npz", "payload.json", "free.npz")]
+    found = sy.collisions(files[0], files[1], payload=files[2], learn=files[3])
+    names = ("model.json", "pushed.npz", "--payload", "payload.json", "--learn", "free.npz", "--json")
+    facts = json.loads(collisions(folder, *names).output)
+    found.save(folder / "contacts.json")
+    assert json.loads((folder / "contacts.json").read_text())["contacts"] == facts["contacts"]
+    assert facts["verdict"] == found.verdict.to_dict()
+    np.testing.assert_array_equal(found.to_dict()["typical_threshold"], facts["typical_threshold"])
+    assert "link or beyond hand" in str(found)
+    assert str(found).endswith(str(found.verdict))
+    assert "<td>hand</td>" in found._repr_html_()
+    assert repr(found).startswith("<Detections: 1 contact in 8.0 s")
+    with pytest.raises(InvalidSamples, match="contacts are searched in one recording, as measured; got 2"):
+        sy.collisions(files[0], [files[1], files[3]])
 
 
 def test_a_fixed_threshold_and_an_ignored_payload(folder):

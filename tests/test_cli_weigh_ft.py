@@ -8,6 +8,7 @@ import typer
 from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
 
+import steelyard as sy
 from steelyard.cli import contact, weigh_ft
 from steelyard.errors import SteelyardError
 from steelyard.inertia import InertialParameters
@@ -91,6 +92,9 @@ def test_both_stages_weigh_and_contact_uses_the_file(folder):
     assert data["force_mean"] < 0.5
     assert table.exists()
     assert (folder / "contact.png").exists()
+    found = sy.contact(output, folder / "move.parquet", robot="ur10")
+    assert found.force.mean() == data["force_mean"]
+    assert found.verdict.to_dict() == data["verdict"]
     done = run("contact", output, folder / "move.parquet", "--robot", "ur10", "--frame", "base")
     assert "force  mean" in done.output
 

@@ -8,10 +8,10 @@ import pytest
 from steelyard.control.collision import (
     ArmDynamics,
     Detector,
+    FrameForce,
     ObserverSample,
     Thresholds,
     detect,
-    force_at_frame,
     learn,
     make_observer,
     observe,
@@ -197,7 +197,7 @@ def test_a_quicker_motion_than_the_learned_one_is_told(robot, load, learned):
 
 def test_a_contact_gives_its_force(found, pushed, robot):
     i = int(np.searchsorted(found.residuals.t, 3.3))
-    answer = force_at_frame(robot, found.residuals.q[i], found.residuals.residual[i], frame="hand")
+    answer = FrameForce.of(robot, found.residuals.q[i], found.residuals.residual[i], frame="hand")
     np.testing.assert_allclose(answer.force_base, PUSHES[0].force_world, atol=12)
 
 
@@ -288,6 +288,6 @@ def test_wishes_that_make_no_sense_are_refused(learned, free, robot):
     with pytest.raises(InvalidSamples, match="3 thresholds for 1 residuals"):
         Detector(make_observer(robot, kind="energy"), learned.thresholds)
     with pytest.raises(InvalidSamples, match="external must be 3 finite numbers"):
-        force_at_frame(robot, np.zeros(3), np.zeros(2))
+        FrameForce.of(robot, np.zeros(3), np.zeros(2))
     with pytest.raises(InvalidSamples, match="kind must be 'force' or 'wrench'"):
-        force_at_frame(robot, np.zeros(3), np.ones(3), kind="push")
+        FrameForce.of(robot, np.zeros(3), np.ones(3), kind="push")

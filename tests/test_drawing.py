@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from report_pages import everything_page, identification
-from steelyard.drawing import Band, Curve, Panel, Plot, panel_figure, plot_html, save_picture
+from steelyard.drawing import Band, Curve, Panel, Plot, notebook_html, panel_figure, save_picture
 from steelyard.errors import InvalidSamples, UnreadableFile
 
 
@@ -137,8 +137,9 @@ def test_a_picture_that_cannot_be_written_leaves_nothing(tmp_path):
 
 def test_a_plot_in_a_notebook_is_small_and_needs_nothing_else():
     page = identification()
-    text = plot_html(page.picture[0])
+    text = notebook_html((), (), plot=page.picture[0])
     assert re.fullmatch(r'<img alt="[^"<>]*" style="[^"<>]*" src="data:image/png;base64,[\w+/=]+">', text)
     assert 10_000 < len(text) < 200_000
-    evil = plot_html(Plot('"><script>', [Panel("$broken_{ words$", "$x_{$", "", [])]))
+    evil = Plot('"><script>', [Panel("$broken_{ words$", "$x_{$", "", [])])
+    evil = notebook_html(("<script>",), [("<script>",)], words="<script>", plot=evil)
     assert "<script>" not in evil

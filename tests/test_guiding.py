@@ -12,9 +12,9 @@ from steelyard.control.guiding import (
     GuidingComparison,
     RectanglePath,
     TeachMode,
+    _simulable_arm,
     compare_guiding,
     guide,
-    simulable_arm,
 )
 from steelyard.errors import InfeasibleDesign, InvalidRobot, InvalidTrajectory, SimulationFailed, UnknownName
 from steelyard.identification import identify
@@ -43,7 +43,7 @@ def smooth(ur10):
 
 @pytest.fixture(scope="module")
 def comparison(ur10):
-    return compare_guiding(ur10, ur10, LOAD, payload_true=LOAD, path=SHORT, hand=STEADY, options=QUICK)
+    return compare_guiding(ur10, LOAD, path=SHORT, hand=STEADY, options=QUICK)
 
 
 def test_the_hand_bears_the_weight_that_nobody_else_does(comparison):
@@ -107,7 +107,7 @@ def test_friction_that_is_not_taken_off_is_felt(ur10, comparison):
 def test_an_unsteady_hand_varies_with_what_it_bears(ur10):
     """Noise in proportion to the force: a weight shakes all axes, also those that it does not act on."""
     path, options = RectanglePath(sides=[0.01, 0.01], speed=0.03), GuidedOptions(taking_hold_s=0.5)
-    found = compare_guiding(ur10, ur10, LOAD, payload_true=LOAD, path=path, options=options)
+    found = compare_guiding(ur10, LOAD, payload_true=LOAD, path=path, options=options)
     noise = [np.diff(run.force_world, axis=0).std(axis=0) for run in (found.without, found.compensated)]
     assert (noise[0] > 2 * noise[1]).all()
 
@@ -158,7 +158,7 @@ def test_an_identified_arm_can_be_dragged(ur10):
     q, v, a = series.at(np.arange(0, 8, 0.01))
     tau = ur10.torque(q, v, a) + 0.05 * np.random.default_rng(0).normal(size=q.shape)
     model = identify(ur10, Samples(q, v, a, tau, 100.0, ur10.joint_names, "measured"))
-    arm = simulable_arm(model)
+    arm = _simulable_arm(model)
     assert all(link.is_physical for link in arm.links)
     slow = (q[::50], 0.3 * v[::50], 0 * v[::50])
     np.testing.assert_allclose(arm.torque(*slow), Compensator(model).batch(*slow).total, atol=1.0)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from steelyard.control.compensation import Compensator as Compensator
     from steelyard.control.contact_force import contact_force as contact_force
+    from steelyard.control.guiding import compare_guiding as compare_guiding
     from steelyard.errors import SteelyardError as SteelyardError
     from steelyard.excitation import DesignLimits as DesignLimits
     from steelyard.excitation.design import design as design
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from steelyard.verdict import DoubtKind as DoubtKind
     from steelyard.verdict import Verdict as Verdict
     from steelyard.workflow import KnownMass as KnownMass
+    from steelyard.workflow import collisions as collisions
+    from steelyard.workflow import contact as contact
     from steelyard.workflow import identify as identify
     from steelyard.workflow import weigh as weigh
     from steelyard.workflow import weigh_online as weigh_online
@@ -75,6 +78,9 @@ _HOME = {
     "WrenchRecording": "wrist",
     "WristSensor": "wrist",
     "check_quality": "quality",
+    "collisions": "workflow",
+    "compare_guiding": "control.guiding",
+    "contact": "workflow",
     "contact_force": "control.contact_force",
     "design": "excitation",
     "gains_from_targets": "identification.gains",

@@ -274,6 +274,14 @@ class InertialParameters:
         T = checked_transform(T_new_old)
         return InertialParameters.from_pseudo_inertia(T @ self.pseudo_inertia @ T.T, frame)
 
+    def with_mass(self, mass: float) -> InertialParameters:
+        """The same body, lighter or heavier: all ten numbers in proportion.
+
+        Args:
+            mass: [kg]; the body has one, too
+        """
+        return InertialParameters.from_vector(self.vector * (mass / self.mass), self.frame)
+
     def renamed(self, frame: str) -> InertialParameters:
         """The same numbers in a frame of another name.
 

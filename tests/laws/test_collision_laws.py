@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from steelyard.control.collision import ArmDynamics, ObserverSample, force_at_frame, make_observer
+from steelyard.control.collision import ArmDynamics, FrameForce, ObserverSample, make_observer
 from steelyard.control.collision.dynamics import TorqueUncertainty
-from steelyard.control.collision.thresholds import Tail
+from steelyard.control.collision.thresholds import _Tail
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
@@ -195,11 +195,11 @@ def test_a_force_is_recovered_from_its_joint_torques_and_no_joint_beyond_feels_i
     force, torque = rng.normal(0, 30, (2, 3))
     at_link4 = robot.frame_jacobian(q, "link4")[:3].T @ force
     assert not at_link4[4:].any()
-    found = force_at_frame(robot, q, at_link4, frame="link4")
+    found = FrameForce.of(robot, q, at_link4, frame="link4")
     np.testing.assert_allclose(found.force_base, force, rtol=1e-8)
     np.testing.assert_allclose(found.unexplained, 0, atol=1e-8)
     external = robot.frame_jacobian(q).T @ np.concatenate([force, torque])
-    whole = force_at_frame(robot, q, external, kind="wrench", torque_std=0.5)
+    whole = FrameForce.of(robot, q, external, kind="wrench", torque_std=0.5)
     np.testing.assert_allclose([*whole.force_base, *whole.torque_base], [*force, *torque], rtol=1e-7)
     assert np.isfinite(whole.std).all()
     assert "determines the whole wrench" in whole.status
@@ -213,7 +213,7 @@ def test_a_stretched_arm_does_not_tell_the_force_along_itself():
     q = np.zeros(7)
     q[0] = 0.4
     force = np.array([3.0, -5.0, 20.0])
-    found = force_at_frame(robot, q, robot.frame_jacobian(q)[:3].T @ force)
+    found = FrameForce.of(robot, q, robot.frame_jacobian(q)[:3].T @ force)
     assert "does not determine force along" in found.status
     assert np.isinf(found.std[2])
     assert abs(found.force_base[2]) < 1e-6
@@ -235,7 +235,7 @@ def test_half_a_minute_of_filtered_noise_tells_the_level_that_is_crossed_once_an
     peaks = np.sort([z[cluster].max() for cluster in clusters])
     for wanted in (1.0, 30.0):
         true = peaks[-int(10 * wanted)]  # crossed so often in ten hours
-        ratio = [Tail.of(z, t, 0.13).level(wanted) / true for t, z in (signal(30) for _ in range(10))]
+        ratio = [_Tail.of(z, t, 0.13).level(wanted) / true for t, z in (signal(30) for _ in range(10))]
         assert min(ratio) > 0.85
         assert 0.95 < np.median(ratio) < 1.3
         assert max(ratio) < 1.5

@@ -43,13 +43,13 @@ def command(
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
     from steelyard.io.wrench import write_contact_force
     from steelyard.workflow import WristRig
-    from steelyard.workflow.wrist import contact_in
+    from steelyard.workflow import contact as contact_of
     from steelyard.wrist import WrenchPayload
 
     load, rig = WrenchPayload.load(payload), WristRig.of(robot, sensor)
     source = wrist_source(recording, rig, column, joints, wrench_convention)
     how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used
-    contact = contact_in(load, source, rig, cutoff_hz=cutoff, **how)
+    contact = contact_of(load, source, robot=rig.robot, sensor=rig.about, cutoff_hz=cutoff, **how)
     if output is not None:
         write_contact_force(contact, output)
         picture = picture or output.with_suffix(".png")
@@ -62,7 +62,13 @@ def command(
     files = {"output": output, "picture": picture, "report": report}
     if as_json:
         print_json(_facts(contact, files))
-        return
+    else:
+        _show(contact, recording, files)
+    if not contact.verdict.ok:
+        raise typer.Exit(1)
+
+
+def _show(contact: ContactForce, recording: Path, files: dict[str, Path | None]) -> None:
     print(f"{recording}: {len(contact.t)} samples; {contact.status}")
     print(f"force  {_words(contact.force, 'N')}")
     print(f"torque {_words(contact.torque, 'Nm')}")
@@ -97,5 +103,6 @@ def _facts(contact: ContactForce, files: dict[str, Path | None]) -> dict[str, An
         "temperature_trend": contact.temperature_trend,
         "temperature_trend_std": contact.temperature_trend_std,
         "status": contact.status,
+        "verdict": contact.verdict.to_dict(),
         **{name: None if path is None else str(path) for name, path in files.items()},
     }

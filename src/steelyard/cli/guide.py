@@ -61,15 +61,16 @@ def command(
     """
     from steelyard.control.guiding import RectanglePath, TeachMode, compare_guiding
     from steelyard.payload import Payload
+    from steelyard.robot import RobotModel
     from steelyard.simulation.guided import GuidedOptions, Hand
 
-    robot, model = _arm(arm, lock, flange)
+    model = _arm(arm, lock, flange)
+    robot = model if isinstance(model, RobotModel) else model.robot
     known = Payload.load(payload)
     truth = _truth(known, payload_true, mass_true)
     path = RectanglePath(_numbers(centre, 3, "--centre"), _numbers(sides, 2, "--sides"), speed)
     with progress(f"MuJoCo: a hand drags {robot.name}, twice {path.duration_s:.0f} s", quiet=as_json) as done:
         comparison = compare_guiding(
-            robot,
             model,
             known,
             payload_true=truth,
@@ -92,28 +93,22 @@ def command(
         _speak(comparison, known, truth, picture)
         if report is not None:
             print(f"report: {report}")
-    if not _helps(comparison):
+    if not comparison.verdict.ok:
         raise typer.Exit(1)
 
 
-def _arm(
-    name: str, lock: list[str] | None, flange: str | None
-) -> tuple[RobotModel, DynamicModel | RobotModel]:
-    """The arm that is dragged, and the arm as the controller knows it."""
+def _arm(name: str, lock: list[str] | None, flange: str | None) -> DynamicModel | RobotModel:
+    """The arm as the controller knows it."""
     if not name.endswith(".json"):
-        robot = load_arm(name, lock, flange)
-        return robot, robot
+        return load_arm(name, lock, flange)
     if lock or flange:
         raise InvalidRobot("--lock and --flange are for a robot; an identified arm has its own")
-    from steelyard.control.guiding import simulable_arm
     from steelyard.identification import DynamicModel
 
-    model = DynamicModel.load(name)
-    return simulable_arm(model), model
+    return DynamicModel.load(name)
 
 
 def _truth(known: Payload, path: Path | None, mass: float | None) -> InertialParameters:
-    from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
 
     if path is not None and mass is not None:
@@ -124,7 +119,7 @@ def _truth(known: Payload, path: Path | None, mass: float | None) -> InertialPar
         return known.body
     if not mass > 0 or not known.body.mass > 0:
         raise InvalidInertia(f"--mass-true must be positive, and so the payload's mass; got {mass:g} kg")
-    return InertialParameters.from_vector(known.body.vector * (mass / known.body.mass), known.body.frame)
+    return known.body.with_mass(mass)
 
 
 def _numbers(words: str, count: int, option: str) -> Any:
@@ -135,11 +130,6 @@ def _numbers(words: str, count: int, option: str) -> Any:
     if len(values) != count:
         raise InvalidRobot(f"{option} is {count} numbers with commas between them, got '{words}'")
     return values
-
-
-def _helps(comparison: GuidingComparison) -> bool:
-    """Whether the hand has less to do, all axes together."""
-    return bool((comparison.compensated.force_world**2).sum() < (comparison.without.force_world**2).sum())
 
 
 def _speak(
@@ -153,10 +143,8 @@ def _speak(
             for axis, m0, m1, dm, v0, v1, dv in comparison.rows
         ],
     )
-    print(f"\n{comparison.status[0].upper()}{comparison.status[1:]}.")
+    print(f"\n{comparison.verdict}")
     print(f"The arm carries {truth.mass:.3f} kg; the controller compensates {known.body.mass:.3f} kg.")
-    if not _helps(comparison):
-        print("Compensation does not help here: the payload that the controller knows is wrong.")
     if picture is not None:
         print(f"picture: {picture}")
 
@@ -176,7 +164,8 @@ def _facts(
         "variance": "of F about its mean [N^2]",
         "mass_known": known.body.mass,
         "mass_true": truth.mass,
-        "helps": _helps(comparison),
+        "helps": comparison.verdict.ok,
+        "verdict": comparison.verdict.to_dict(),
         "status": comparison.status,
         "picture": None if picture is None else str(picture),
     }

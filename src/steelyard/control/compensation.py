@@ -44,50 +44,30 @@ _HARDLY = 1e-3  # of gravity [N/kg]: a joint that slides level but for rounding
 
 @dataclass(frozen=True, eq=False)
 class FeedForward:
-    """The torque that the drives shall apply, and its parts, (n,) or (N, n) each [Nm or N].
+    """The torque that the drives shall apply, or a part of it, (n,) or (N, n) each [Nm or N].
 
     Attributes:
         gravity: holds links and payload
         inertia: moves links, payload and rotors, Coriolis and centrifugal torques with it
         friction: what friction takes
         offset: constant torque of each drive; part of gravity where no motion separates it from a weight
+        std: standard deviation of the sum, from the payload's covariance; NaN where the payload has none,
+            infinite where a number that counts was not excited; None where it was not asked for
     """
 
     gravity: Array
     inertia: Array
     friction: Array
     offset: Array
+    std: Array | None = None
 
     def __post_init__(self) -> None:
-        freeze(self, "gravity", "inertia", "friction", "offset")
+        freeze(self, "gravity", "inertia", "friction", "offset", "std")
 
     @property
     def total(self) -> Array:
         """The sum of all parts, (n,) or (N, n) [Nm or N]."""
         return np.asarray(self.gravity + self.inertia + self.friction + self.offset)
-
-
-@dataclass(frozen=True, eq=False)
-class PayloadTorque:
-    """The torque that a payload adds, (N, n) each [Nm or N].
-
-    Attributes:
-        gravity: more torque to hold it
-        inertia: more torque to move it
-        friction: more friction because gears carry more; 0 where friction does not know of load
-        std: standard deviation of the sum, from the payload's covariance; NaN where the payload has none,
-            infinite where a number that counts was not excited
-    """
-
-    gravity: Array
-    inertia: Array
-    friction: Array
-    std: Array
-
-    @property
-    def total(self) -> Array:
-        """The sum of all parts, (N, n) [Nm or N]."""
-        return np.asarray(self.gravity + self.inertia + self.friction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +161,7 @@ class Compensator:
         tau = self._rigid.gravity(checked)
         return tau[0] if np.ndim(q) == 1 else tau
 
-    def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> PayloadTorque:
+    def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FeedForward:
         """What the payload adds to the torque of each joint, with its standard deviation.
 
         Args:
@@ -198,7 +178,7 @@ class Compensator:
             friction, slope = self._load_friction(motion, W)
             G = W + slope
         sigma = self.payload.covariance if isinstance(self.payload, Payload) else None
-        return PayloadTorque(held, moved, friction, _std(G, sigma))
+        return FeedForward(held, moved, friction, still, _std(G, sigma))
 
     def _parts(self, state: Array | None, motion: Array) -> tuple[Array, tuple[Array, ...]]:
         """The next state, and the parts of a few samples, (k, n) each."""

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import checked_transform
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.payload import WrenchPayload
 from steelyard.wrist.regressor import wrench_slope
 from steelyard.wrist.samples import WrenchSamples
@@ -55,7 +56,7 @@ class ContactForce:
         temperature_trend: how the zero moves with temperature, (6,) [N/K, Nm/K], in the sensor frame; NaN
             where temperature was not measured or hardly changed between rests
         temperature_trend_std: its standard deviation, (6,)
-        status: how good it is, a sentence
+        verdict: what was taken off, and what speaks against it
     """
 
     t: Array
@@ -70,7 +71,12 @@ class ContactForce:
     trend_std: Array
     temperature_trend: Array
     temperature_trend_std: Array
-    status: str
+    verdict: Verdict
+
+    @property
+    def status(self) -> str:
+        """The verdict as a sentence without a full stop."""
+        return self.verdict.sentence
 
     @property
     def std(self) -> Array:
@@ -200,7 +206,7 @@ def contact_force(
         trend,
         trend_std,
         *by_warmth,
-        _status(payload, keeper, zeroed, trend, trend_std),
+        _verdict(payload, keeper, zeroed, trend, trend_std),
     )
     if frame == "sensor":
         return plain
@@ -274,22 +280,22 @@ def _trend(
     return value[1], np.sqrt(scatter / (A[:, 1] ** 2).sum())
 
 
-def _status(
+def _verdict(
     payload: WrenchPayload, keeper: ZeroKeeper, zeroed: Sequence[float], trend: Array, trend_std: Array
-) -> str:
-    words = []
+) -> Verdict:
+    found, doubts = "", []
     if not payload.knows_inertia:
-        words.append("the inertia of the load is not known: fast motion looks like contact")
-    if keeper.mode != "none":
-        times = "once" if len(zeroed) == 1 else f"{len(zeroed)} times"
-        words.append(
-            f"the zero was found again {times}"
-            if zeroed
-            else "no zero was found again: the sensor was never at rest without contact"
-        )
-    moving = np.abs(trend) > 4.5 * trend_std
-    if moving.any():
+        words = "the inertia of the load is not known: fast motion looks like contact"
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
+    if zeroed:
+        found = f"the zero was found again {'once' if len(zeroed) == 1 else f'{len(zeroed)} times'}"
+    elif keeper.mode != "none":
+        words = "no zero was found again: the sensor was never at rest without contact"
+        doubts.append(Doubt(DoubtKind.NO_ZERO, words, blocks=False))
+    if (np.abs(trend) > 4.5 * trend_std).any():
         axis = int(np.abs(np.nan_to_num(trend / trend_std)).argmax())
         name = ("fx", "fy", "fz", "tx", "ty", "tz")[axis]
-        words.append(f"the zero drift moves, {name} by {3600 * trend[axis]:.3g} an hour")
-    return "; ".join(words) or "load and zero drift were taken off"
+        words = f"the zero drift moves, {name} by {3600 * trend[axis]:.3g} an hour"
+        doubts.append(Doubt(DoubtKind.DRIFT_MOVES, words, blocks=False))
+    plain = "" if doubts else "load and zero drift were taken off"
+    return Verdict(found or plain, tuple(doubts))

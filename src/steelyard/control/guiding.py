@@ -41,6 +41,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.simulation.guided import GuidedOptions, GuidedRun, Hand, drag
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 ForceFrame = Literal["flange", "base"]
 
@@ -221,12 +222,22 @@ class GuidingComparison:
         return tuple((axis, *map(float, row)) for axis, *row in zip("xyz", *mean, *variance, strict=True))
 
     @property
-    def status(self) -> str:
-        """What compensation is worth here, a sentence."""
+    def verdict(self) -> Verdict:
+        """What compensation is worth here; a doubt where the hand has more to do, all axes together."""
         worse = [axis for axis, change in zip("xyz", self.mean_reduction, strict=True) if change < 0]
-        sizes = [np.linalg.norm(run.force_world, axis=1).mean() for run in (self.without, self.compensated)]
-        words = f"the hand pulls with {sizes[1]:.1f} N instead of {sizes[0]:.1f} N on average"
-        return f"{words}; the mean grows in {', '.join(worse)}" if worse else words
+        forces = self.without.force_world, self.compensated.force_world
+        without, compensated = (np.linalg.norm(force, axis=1).mean() for force in forces)
+        words = f"the hand pulls with {compensated:.1f} N instead of {without:.1f} N on average"
+        found = Verdict(f"{words}; the mean grows in {', '.join(worse)}" if worse else words)
+        if (forces[1] ** 2).sum() < (forces[0] ** 2).sum():
+            return found
+        against = "compensation does not help here: the payload that the controller knows is wrong"
+        return found.doubted(Doubt(DoubtKind.CONTRADICTS_GIVEN, against))
+
+    @property
+    def status(self) -> str:
+        """The verdict as a sentence without a full stop."""
+        return self.verdict.sentence
 
 
 def guide(
@@ -265,11 +276,11 @@ def guide(
 
 
 def compare_guiding(
-    robot: RobotModel,
     model: DynamicModel | RobotModel,
     payload: Payload | InertialParameters,
     *,
-    payload_true: InertialParameters,
+    robot: RobotModel | None = None,
+    payload_true: InertialParameters | None = None,
     path: RectanglePath | None = None,
     hand: Hand | None = None,
     teach: TeachMode | None = None,
@@ -278,24 +289,27 @@ def compare_guiding(
     """The same path, hand and noise twice: the payload is compensated, and it is not.
 
     Args:
-        robot: the arm as it really is, with its drives
         model: the arm as the controller knows it
         payload: as the controller knows it in the second run, in the flange frame
-        payload_true: what it really carries, in the flange frame
+        robot: the arm as it really is, with its drives; by default as the controller knows it, of an
+            identified arm the real bodies that explain its data best
+        payload_true: what it really carries, in the flange frame; what the controller knows by default
         path: of the hand; `RectanglePath()` by default
         hand: that drags; `Hand()` by default
         teach: what the drives do; `TeachMode()` by default
         options: steps, noise, progress; `GuidedOptions()` by default
     """
     options = options or GuidedOptions()
+    arm = robot or (model if isinstance(model, RobotModel) else _simulable_arm(model))
+    carried = payload_true or (payload.body if isinstance(payload, Payload) else payload)
     runs = []
     for k, known in enumerate((None, payload)):
         part = replace(options, progress=_part(options.progress, 0.5 * k, 0.5))
         runs.append(
             guide(
-                robot,
+                arm,
                 model,
-                payload_true=payload_true,
+                payload_true=carried,
                 payload_known=known,
                 path=path,
                 hand=hand,
@@ -306,14 +320,8 @@ def compare_guiding(
     return GuidingComparison(runs[0], runs[1])
 
 
-def simulable_arm(model: DynamicModel) -> RobotModel:
-    """An arm of real bodies that moves as an identified one does, to be dragged in its place.
-
-    Torques determine base parameters only; the links are the real bodies that explain the data best.
-
-    Args:
-        model: the identified arm
-    """
+def _simulable_arm(model: DynamicModel) -> RobotModel:
+    """An arm of real bodies that moves as an identified one does, to be dragged in its place."""
     R = model.factor.weighted(solve_weighted(model.factor).weights)
     found = feasible_parameters(model.robot, model.basis, R)
     drive = found.robot.drive.with_law(model.law, found.extra)

@@ -1,7 +1,7 @@
 """Plots as data, drawn for a page, into a picture file, or inline in a notebook."""
 
 from steelyard.drawing.interactive import panel_figure
-from steelyard.drawing.picture import plot_html, save_picture
+from steelyard.drawing.picture import notebook_html, save_picture
 from steelyard.drawing.plot import Band, Curve, Panel, Plot
 
-__all__ = ["Band", "Curve", "Panel", "Plot", "panel_figure", "plot_html", "save_picture"]
+__all__ = ["Band", "Curve", "Panel", "Plot", "notebook_html", "panel_figure", "save_picture"]

@@ -53,15 +53,33 @@ def save_picture(plots: Sequence[Plot], path: Path, *, title: str = "", words: S
             raise UnreadableFile(f"{path}: the picture cannot be written: {error.strerror}") from error
 
 
-def plot_html(plot: Plot) -> str:
-    """A plot as a small image inside HTML, for notebooks; it needs no other file.
+def notebook_html(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: str = "", plot: Plot | None = None
+) -> str:
+    """A result in a notebook: a table, words, and a small image that needs no other file.
 
     Args:
-        plot: to draw
+        headers: of the columns
+        rows: the cells
+        words: under the table
+        plot: under the words; left out where Matplotlib is not installed
     """
+    head = _row(headers, "th") if any(headers) else ""
+    table = f"<table>{head}{''.join(_row(row, 'td') for row in rows)}</table>" if rows else ""
+    return f"{table}{f'<p>{html.escape(words)}</p>' if words else ''}{'' if plot is None else _image(plot)}"
+
+
+def _row(cells: Sequence[str], kind: str) -> str:
+    return f"<tr>{''.join(f'<{kind}>{html.escape(cell)}</{kind}>' for cell in cells)}</tr>"
+
+
+def _image(plot: Plot) -> str:
     out = io.BytesIO()
-    with _matplotlib():
-        _figure([plot], _WIDTH_INLINE, "", ()).savefig(out, format="png", dpi=_DPI_INLINE)
+    try:
+        with _matplotlib():
+            _figure([plot], _WIDTH_INLINE, "", ()).savefig(out, format="png", dpi=_DPI_INLINE)
+    except MissingExtra:
+        return ""
     data = base64.b64encode(out.getvalue()).decode("ascii")
     words = html.escape(plot.caption)
     return f'<img alt="{words}" style="max-width:100%" src="data:image/png;base64,{data}">'

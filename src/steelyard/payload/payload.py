@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -12,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from steelyard import saved
 from steelyard.arrays import Array, freeze
-from steelyard.drawing import plot_html
-from steelyard.errors import InvalidSamples, MissingExtra
+from steelyard.drawing import notebook_html
+from steelyard.errors import InvalidSamples
 from steelyard.export import ErrorLimits, Load, export_load
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload.views import body_plot
@@ -48,6 +47,13 @@ class Quantity(NamedTuple):
     def half_width(self) -> float:
         """Half the width of the 95 % interval, in the unit."""
         return HALF_WIDTH * self.std
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """Name, value, half-width and unit, for a table."""
+        if not np.isfinite(self.std):
+            return self.name, "unknown", "", self.unit
+        return self.name, f"{self.value:.4f}", f"{self.half_width:.4f}", self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,24 +170,11 @@ class Payload:
         return f"<{type(self).__name__}: {self}>"
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><td>{escape(x.name)}</td><td>{x.value:.4f}</td><td>{x.half_width:.4f}</td>"
-            f"<td>{escape(x.unit)}</td></tr>"
-            if np.isfinite(x.std)
-            else f"<tr><td>{escape(x.name)}</td><td>unknown</td><td></td><td>{escape(x.unit)}</td></tr>"
-            for x in self.quantities
-        )
-        head = "<tr><th></th><th>weighed</th><th>&plusmn; (95 %)</th><th>unit</th></tr>"
-        return f"<table>{head}{cells}</table><p>{escape(str(self.verdict))}</p>{self._picture()}"
-
-    def _picture(self) -> str:
-        """Three views for a notebook; none where there is no mass to draw, or no Matplotlib."""
-        if not self.body.mass > 0:
-            return ""
-        try:
-            return plot_html(body_plot(self.body, self.covariance, origin=self.body.frame))
-        except MissingExtra:
-            return ""
+        headers = ("", "weighed", "\u00b1 (95 %)", "unit")
+        cells = [x.cells for x in self.quantities]
+        drawn = self.body.mass > 0
+        plot = body_plot(self.body, self.covariance, origin=self.body.frame) if drawn else None
+        return notebook_html(headers, cells, words=str(self.verdict), plot=plot)
 
     # --- for programs and files ----------------------------------------------------------------------------
 

@@ -75,17 +75,9 @@ def collisions_page(detections: Detections, *, title: str, settings: Mapping[str
         title: of the page
         settings: of the run
     """
-    unit = detections.residuals.unit
-    rows: list[tuple[str | float | None, ...]] = [
-        (
-            *(f"{k}", f"{c.start_s:.2f}", f"{c.end_s:.2f}", c.joint),
-            *("along" if c.direction > 0 else "against", f"{c.peak:.1f}", f"{c.ratio:.1f}", c.link),
-        )
-        for k, c in enumerate(detections.contacts, start=1)
-    ]
-    times = ("", "from [s]", "to [s]", "joint", "its axis")
-    head = (*times, f"peak [{unit}]", "times its limit", "link or beyond")
-    contacts = Section("Contacts", (), [Table("Each contact, where it shows most.", head, rows)])
+    head, cells = detections.table
+    rows: list[tuple[str | float | None, ...]] = [(f"{k}", *row) for k, row in enumerate(cells, start=1)]
+    contacts = Section("Contacts", (), [Table("Each contact, where it shows most.", ("", *head), rows)])
     words = (
         "The residual is the external torque that the observer sees. Friction at rest or at a reversal may be"
         " anything up to its limit: the shaded band. Only what lies beyond band and threshold counts."

@@ -217,11 +217,12 @@ def wrist_weighing(
     return WristWeighing(at_rest.payload(rig.turned(yaw)), at_rest, None)
 
 
-def contact_in(
-    payload: WrenchPayload,
+def contact(
+    payload: WrenchPayload | str | Path,
     source: WristSource,
-    rig: WristRig,
     *,
+    robot: RobotModel | str | None = None,
+    sensor: SensorDescription | str | Path | None = None,
     frame: Literal["sensor", "base"] = "sensor",
     rezero: Literal["none", "start", "rest"] = "none",
     cutoff_hz: float = DEFAULT_CUTOFF_HZ,
@@ -229,14 +230,17 @@ def contact_in(
     """The external force in a recording, load and zero drift taken off.
 
     Args:
-        payload: that hangs on the sensor
+        payload: that hangs on the sensor, or its file
         source: a file or a recording with a wrench
-        rig: the arm and the sensor
+        robot: the arm, or its name or file, for recordings with joints
+        sensor: what the sensor is, or the TOML file of it
         frame: of the answer
         rezero: whether and where the zero is found again
         cutoff_hz: of the filter on motion and wrench, [Hz]
     """
-    turned, nominal = payload.T_flange_sensor, rig.about.sensor.T_flange_sensor
+    load = payload if isinstance(payload, WrenchPayload) else WrenchPayload.load(payload)
+    rig = WristRig.of(robot, sensor)
+    turned, nominal = load.T_flange_sensor, rig.about.sensor.T_flange_sensor
     rotation = turned[:3, :3] @ nominal[:3, :3].T
     yaw = float(np.arctan2(rotation[1, 0], rotation[0, 0]))
     samples = rig.samples(source, yaw=yaw, cutoff_hz=cutoff_hz, decimate=False)
@@ -245,7 +249,7 @@ def contact_in(
         table = rig.table(source)
         if table.temperature is not None:
             temperature = np.interp(samples.t, table.t, table.temperature)
-    return contact_force(payload, samples, frame=frame, rezero=rezero, temperature=temperature)
+    return contact_force(load, samples, frame=frame, rezero=rezero, temperature=temperature)
 
 
 def _at_rest(rig: WristRig, source: WristSource, *, level: bool) -> StaticWeight:

@@ -94,9 +94,9 @@ def reproduce_xu2024_guiding(
     known = 2 * _SHARE_OF_RUNS
     robot, model, payload, truth = xu2024_guided_arm(seed=seed, progress=_part(progress, 0.0, known))
     comparison = compare_guiding(
-        robot,
         model,
         payload,
+        robot=robot,
         payload_true=truth,
         path=path,
         hand=hand,

@@ -1,7 +1,7 @@
 """Collision detection: external torque from an observer, thresholds, contacts, and their force."""
 
 from steelyard.control.collision.detection import Contact, Detections, Detector, detect, learn
-from steelyard.control.collision.dynamics import ArmDynamics, FrameForce, force_at_frame
+from steelyard.control.collision.dynamics import ArmDynamics, FrameForce
 from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState, make_observer
 from steelyard.control.collision.residuals import Residuals, observe
 from steelyard.control.collision.thresholds import Thresholds
@@ -18,7 +18,6 @@ __all__ = [
     "Residuals",
     "Thresholds",
     "detect",
-    "force_at_frame",
     "learn",
     "make_observer",
     "observe",

@@ -14,15 +14,18 @@ that the other half showed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard import saved
 from steelyard.arrays import Array, Mask
 from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
 from steelyard.control.collision.residuals import Residuals, observe
 from steelyard.control.collision.thresholds import Thresholds
+from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
@@ -61,7 +64,7 @@ class Contact:
     link: str | None
 
 
-class DetectorState(NamedTuple):
+class _DetectorState(NamedTuple):
     """Where a detector stands; a value.
 
     Attributes:
@@ -111,7 +114,7 @@ class Detector:
                 " they were made for another observer"
             )
 
-    def init(self, sample: ObserverSample) -> DetectorState:
+    def init(self, sample: ObserverSample) -> _DetectorState:
         """The state at the first sample: free.
 
         Args:
@@ -120,7 +123,7 @@ class Detector:
         seen = self.observer.init(sample)
         return self._free(seen, self._threshold(seen, sample))
 
-    def step(self, state: DetectorState, sample: ObserverSample) -> DetectorState:
+    def step(self, state: _DetectorState, sample: ObserverSample) -> _DetectorState:
         """The next state.
 
         Args:
@@ -130,11 +133,11 @@ class Detector:
         seen = self.observer.step(state.observer, sample)
         return self._judged(state, seen, self._threshold(seen, sample))
 
-    def _free(self, seen: ObserverState, threshold: Array) -> DetectorState:
+    def _free(self, seen: ObserverState, threshold: Array) -> _DetectorState:
         never = np.full(len(self.observer.names), np.nan)
-        return DetectorState(seen, threshold, never, -np.inf, None, None)
+        return _DetectorState(seen, threshold, never, -np.inf, None, None)
 
-    def _judged(self, state: DetectorState, seen: ObserverState, threshold: Array) -> DetectorState:
+    def _judged(self, state: _DetectorState, seen: ObserverState, threshold: Array) -> _DetectorState:
         """The next state from what the observer has seen, with the threshold there, (m,)."""
         ratio = seen.beyond_friction / threshold
         size = np.abs(ratio)
@@ -146,7 +149,7 @@ class Detector:
             contact, ended = None, contact
         if contact is not None or sure.any():
             contact = self._grown(contact, seen, ratio, since, sure, last)
-        return DetectorState(seen, threshold, since, last, contact, ended)
+        return _DetectorState(seen, threshold, since, last, contact, ended)
 
     def _threshold(self, seen: ObserverState, sample: ObserverSample) -> Array:
         motion = np.array([sample.q, seen.v, seen.a], dtype=float)[None]
@@ -230,13 +233,60 @@ class Detections:
         contacts: in the order of time
         residuals: row by row
         threshold: row by row, (N, m)
+        detector: that found them
         verdict: how many, of which thresholds, and what speaks against them
     """
 
     contacts: tuple[Contact, ...]
     residuals: Residuals
     threshold: Array
+    detector: Detector
     verdict: Verdict
+
+    @property
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Headers and rows for people, a row for each contact."""
+        unit = self.residuals.unit
+        times = ("from [s]", "to [s]", "joint", "its axis")
+        rows: list[tuple[str, ...]] = [
+            (
+                *(f"{c.start_s:.2f}", f"{c.end_s:.2f}", c.joint, "along" if c.direction > 0 else "against"),
+                *(f"{c.peak:.1f}", f"{c.ratio:.1f}", c.link or "-"),
+            )
+            for c in self.contacts
+        ]
+        return (*times, f"peak [{unit}]", "times its limit", "link or beyond"), rows
+
+    def __str__(self) -> str:
+        headers, rows = self.table
+        lines = [", ".join(f"{name} {cell}" for name, cell in zip(headers, row, strict=True)) for row in rows]
+        return "\n".join([*lines, str(self.verdict)])
+
+    def __repr__(self) -> str:
+        return f"<Detections: {self.status}>"
+
+    def _repr_html_(self) -> str:
+        return notebook_html(*self.table, words=str(self.verdict))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contacts and how they were found, as texts, numbers and arrays."""
+        learned = self.detector.thresholds.learned
+        return {
+            "contacts": [asdict(contact) for contact in self.contacts],
+            "residuals": list(self.residuals.names),
+            "unit": self.residuals.unit,
+            "typical_threshold": np.median(self.threshold, axis=0),
+            "largest_residual": np.abs(self.residuals.residual).max(axis=0),
+            "friction_change": None if learned is None else learned.friction_change,
+            "false_alarms_per_hour": None if learned is None else learned.false_alarms_per_hour,
+            "doubts": list(self.doubts),
+            "verdict": self.verdict.to_dict(),
+            "status": self.status,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Writes the contacts to a JSON file; residuals are found again from the recording."""
+        saved.save(self.to_dict(), "contacts", path)
 
     @property
     def status(self) -> str:
@@ -271,7 +321,7 @@ def detect(detector: Detector, recording: Recording, *, drive: DriveModel | None
     count = f"{len(contacts)} contact{'' if len(contacts) == 1 else 's'}"
     summary = f"{count} in {residuals.t[-1]:.1f} s; thresholds {detector.thresholds.status}"
     verdict = Verdict(summary, tuple(_doubts(detector, contacts, residuals)))
-    return Detections(tuple(contacts), residuals, threshold, verdict)
+    return Detections(tuple(contacts), residuals, threshold, detector, verdict)
 
 
 def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residuals) -> Iterator[Doubt]:

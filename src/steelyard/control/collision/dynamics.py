@@ -248,42 +248,45 @@ class FrameForce:
     unexplained: Array
     status: str
 
+    @classmethod
+    def of(
+        cls,
+        robot: RobotModel,
+        q: ArrayLike,
+        external: ArrayLike,
+        *,
+        frame: str | None = None,
+        kind: Literal["force", "wrench"] = "force",
+        torque_std: ArrayLike = 1.0,
+    ) -> FrameForce:
+        """The contact at a frame that explains external joint torques.
 
-def force_at_frame(
-    robot: RobotModel,
-    q: ArrayLike,
-    external: ArrayLike,
-    *,
-    frame: str | None = None,
-    kind: Literal["force", "wrench"] = "force",
-    torque_std: ArrayLike = 1.0,
-) -> FrameForce:
-    """The contact at a frame that explains external joint torques.
-
-    Args:
-        robot: the arm
-        q: joint positions, (n,) [rad or m]
-        external: torque at the joints, positive along the axes, (n,) [Nm or N]
-        frame: where it acts; the flange by default
-        kind: 'force' for a force through the frame's origin, 'wrench' for force and torque
-        torque_std: standard deviation of the external torques, () or (n,) [Nm or N]
-    """
-    torque = np.asarray(external, dtype=float)
-    std = np.broadcast_to(np.asarray(torque_std, dtype=float), (robot.n,))
-    if torque.shape != (robot.n,) or not np.isfinite(torque).all() or not (std > 0).all():
-        raise InvalidSamples(
-            f"external must be {robot.n} finite numbers and torque_std positive, got {torque} and {std}"
+        Args:
+            robot: the arm
+            q: joint positions, (n,) [rad or m]
+            external: torque at the joints, positive along the axes, (n,) [Nm or N]
+            frame: where it acts; the flange by default
+            kind: 'force' for a force through the frame's origin, 'wrench' for force and torque
+            torque_std: standard deviation of the external torques, () or (n,) [Nm or N]
+        """
+        torque = np.asarray(external, dtype=float)
+        std = np.broadcast_to(np.asarray(torque_std, dtype=float), (robot.n,))
+        if torque.shape != (robot.n,) or not np.isfinite(torque).all() or not (std > 0).all():
+            raise InvalidSamples(
+                f"external must be {robot.n} finite numbers and torque_std positive, got {torque} and {std}"
+            )
+        if kind not in ("force", "wrench"):
+            raise InvalidSamples(f"kind must be 'force' or 'wrench', got '{kind}'")
+        unknowns = 3 if kind == "force" else 6
+        A = robot.frame_jacobian(q, frame)[:unknowns].T
+        value, deviation, hidden = _smallest_solution(
+            A / std[:, None], torque / std, _SMALLEST_ARM / std.max()
         )
-    if kind not in ("force", "wrench"):
-        raise InvalidSamples(f"kind must be 'force' or 'wrench', got '{kind}'")
-    unknowns = 3 if kind == "force" else 6
-    A = robot.frame_jacobian(q, frame)[:unknowns].T
-    value, deviation, hidden = _smallest_solution(A / std[:, None], torque / std, _SMALLEST_ARM / std.max())
-    full, full_std = np.zeros(6), np.zeros(6)
-    full[:unknowns], full_std[:unknowns] = value, deviation
-    name = frame or robot.flange
-    unexplained = np.asarray(torque - A @ value)
-    return FrameForce(name, full[:3], full[3:], full_std, unexplained, _status(name, kind, hidden))
+        full, full_std = np.zeros(6), np.zeros(6)
+        full[:unknowns], full_std[:unknowns] = value, deviation
+        name = frame or robot.flange
+        unexplained = np.asarray(torque - A @ value)
+        return cls(name, full[:3], full[3:], full_std, unexplained, _status(name, kind, hidden))
 
 
 def _smallest_solution(A: Array, b: Array, smallest: float) -> tuple[Array, Array, Array]:

@@ -49,7 +49,7 @@ _CAREFUL = 2.0  # deviations that count as one where there are no other peaks to
 
 
 @dataclass(frozen=True)
-class Tail:
+class _Tail:
     """The tail of the peaks of one signal, in standard deviations.
 
     Attributes:
@@ -71,7 +71,7 @@ class Tail:
     gap_s: float
 
     @classmethod
-    def of(cls, z: Array, t: Array, gap_s: float) -> Tail:
+    def of(cls, z: Array, t: Array, gap_s: float) -> _Tail:
         """The tail of a signal; that of Gaussian noise of standard deviation 1 where it has too few peaks.
 
         Args:
@@ -136,7 +136,7 @@ class _FreeMotion:
     duration_s: float
     false_alarms_per_hour: float
     uncertainty: TorqueUncertainty
-    tails: tuple[Tail, ...]
+    tails: tuple[_Tail, ...]
     largest_v: Array
     largest_a: Array
     friction_change: Array
@@ -266,14 +266,14 @@ def _log_likelihood(peaks: Array, u: float, k: float) -> float:
 
 def _tails(
     observer: Observer, uncertainty: TorqueUncertainty, free: Residuals, beyond: Array
-) -> tuple[Tail, ...]:
+) -> tuple[_Tail, ...]:
     """The tails of residuals beyond friction over their deviations; refuses a motion that is not free."""
     motion = np.stack([free.q, free.v, free.a], axis=1)
     memory = observer.arm.friction.init(free.q[0], free.v[0])
     std = uncertainty.std(motion, memory, observer.torque_weights(free.v))
     settled = free.settled
     z, t = np.abs(beyond[:, None] / std)[settled].reshape(settled.sum(), -1), free.t[settled]
-    tails = tuple(Tail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
+    tails = tuple(_Tail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
     for j, tail in enumerate(tails):
         if foreign := tail.foreign_peak(z[:, j], t):
             raise InvalidRecording(
