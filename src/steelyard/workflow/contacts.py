@@ -64,7 +64,5 @@ def _recording(model: DynamicModel, data: Data) -> tuple[Recording, DriveModel |
     """The one recording in data, and the drives that make torques of its currents."""
     runs = runs_of(data, model.robot)
     if len(runs) != 1 or runs[0].recording is None:
-        raise InvalidSamples(
-            f"contacts are searched in one recording at a time, as measured; got {len(runs)}"
-        )
+        raise InvalidSamples(f"contacts are searched in one recording, as measured; got {len(runs)}")
     return runs[0].recording, drive_for(model, runs[0])
