@@ -168,7 +168,7 @@ def real() -> Iterator[Figure]:
     gains = gains_from_targets(list(raw.values()))
     how = Preparation(cutoff_hz=10.0)
     robot = load_robot("ur10e")
-    robot = robot.with_drive(replace(robot.drive, gain=gains.value, gain_std=gains.working_std))
+    robot = robot.with_drive(gains.in_drive(robot.drive))
     empty = {name: prepare(recording, how, drive=robot.drive) for name, recording in raw.items()}
     every = identify(robot, list(empty.values()), friction="presliding-load")
     alone = {name: identify(robot, samples, friction="presliding-load") for name, samples in empty.items()}

@@ -7,14 +7,17 @@ import pytest
 from scipy.signal import lfilter
 
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
+from steelyard.identification import identify
 from steelyard.identification.gains import DriveGains, gains_from_known_mass, gains_from_targets, known_mass
 from steelyard.identification.gains.correlation import widening
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
-from steelyard.robot import load_robot
-from steelyard.signals import Preparation
+from steelyard.robot import DriveModel, load_robot
+from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
+from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.verdict import DoubtKind, Verdict
 
 GAIN = np.array([13.1, 12.2, 9.7, 10.9, 10.2, 11.3])
 ROTOR = np.array([0.9, 1.1, 0.5, 0.2, 0.3, 0.15])
@@ -90,9 +93,9 @@ def test_given_gains_say_so():
     np.testing.assert_array_equal(gains.value, [12.0, -3.0])
     np.testing.assert_array_equal(gains.std, [0, 0])
     assert (gains.how, len(gains), gains.known.all()) == ("given", 2, True)
-    assert gains.status == "gains as given, taken as exact"
+    assert gains.verdict.sentence == "gains as given, worth what a maker's numbers are"
     stated = DriveGains.given([10.0, 11.0], std=0.5)
-    assert stated.status == "gains as given, with the uncertainty that was stated"
+    assert stated.verdict.sentence == "gains as given, with the uncertainty that was stated"
     np.testing.assert_allclose(stated.interval(0.95), [[9.02, 10.98], [10.02, 11.98]], atol=1e-4)
     with pytest.raises(ValueError, match="read-only"):
         gains.value[0] = 1.0
@@ -106,14 +109,14 @@ def test_given_gains_that_are_none_are_refused(values):
 
 def test_contradictions_are_refused():
     with pytest.raises(InvalidRobot, match=r"one for each joint, got \(2,\), \(1,\) and 2"):
-        DriveGains([1.0, 2.0], [0.1], "given", "", ("", ""))
+        DriveGains([1.0, 2.0], [0.1], "given", Verdict(), ("", ""))
     with pytest.raises(
         InvalidRobot, match="gains come from 'given', 'targets', 'known mass', not from 'air'"
     ):
-        DriveGains([1.0], [0.1], "air", "", ("",))
+        DriveGains([1.0], [0.1], "air", Verdict(), ("",))
     for value, std in ((np.nan, 0.1), (1.0, np.inf), (1.0, -0.1)):
         with pytest.raises(InvalidRobot, match="infinite exactly where the gain is unknown"):
-            DriveGains([value], [std], "given", "", ("",))
+            DriveGains([value], [std], "given", Verdict(), ("",))
 
 
 @pytest.mark.parametrize(("rho", "kappa"), [(0.0, 1.0), (0.6, 4.0), (0.9, 19.0), (-0.5, 1.0)])
@@ -133,7 +136,8 @@ def test_the_controllers_gains_are_seen_through_friction_and_rotors(robot, comma
     assert (np.abs(gains.value - GAIN) < 4 * gains.std).all()
     assert (gains.std < 0.02 * GAIN).all()
     assert gains.how == "targets"
-    assert gains.status.startswith("all gains from the controller's targets; least certain: joint")
+    assert gains.verdict.ok
+    assert gains.verdict.sentence.startswith("all gains from the controller's targets; least certain: joint")
     assert len(gains.notes) == 6
     assert "Nm/A from 1 slopes" in gains.notes[0]
 
@@ -167,7 +171,9 @@ def test_a_moment_that_hardly_varies_gives_no_number(robot):
     assert np.isinf(gains.std).all()
     assert np.isnan(gains.interval()).all()
     assert not gains.known.any()
-    assert gains.status.startswith(
+    (doubt,) = gains.verdict.blocking
+    assert doubt.kind is DoubtKind.GAINS
+    assert doubt.words.startswith(
         "nothing is known about joint1, joint2, joint3, joint4, joint5, joint6: their"
     )
     assert gains.notes[0] == "unknown: its target moment varies too little to tell"
@@ -267,7 +273,7 @@ def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
     assert (np.abs(gains.value - robot.drive.gain) < 3 * gains.std).all()
     np.testing.assert_allclose(gains.value[:4], robot.drive.gain[:4], rtol=0.03)
     assert gains.how == "known mass"
-    assert gains.status.startswith("gains from a payload of 3.5256 kg, known to 0.2")
+    assert gains.verdict.sentence.startswith("gains from a payload of 3.5256 kg, known to 0.2")
     assert gains.notes[1].endswith("Nm/A; 0% of the information is the guess's")
 
 
@@ -310,7 +316,9 @@ def test_a_feather_leaves_the_scale_to_the_guess_and_says_so(robot):
         spread=0.1,
         preparation=COMMANDED,
     )
-    assert "the payload hardly shows in shoulder_pan_joint" in gains.status
+    assert gains.verdict.ok
+    assert gains.verdict.has(DoubtKind.GAINS)
+    assert "the payload hardly shows in shoulder_pan_joint" in gains.verdict.doubts[0].words
     assert (gains.std > 0.02 * gains.value).all()
     shares = [int(note.split("; ")[1].split("%")[0]) for note in gains.notes]
     np.testing.assert_allclose(shares, 100 * (gains.std / gains.value / 0.1) ** 2, atol=0.51)
@@ -331,7 +339,8 @@ def test_gains_that_do_not_come_to_rest_are_unknown(robot, monkeypatch):
     gains = gains_from_known_mass(
         robot, [currents(robot)], [currents(robot, LOAD)], LOAD.mass, guess=robot.drive.gain
     )
-    assert gains.status.startswith(
+    assert not gains.verdict.ok
+    assert gains.verdict.sentence.startswith(
         "do not use this: gains and base parameters did not come to rest in 1 rounds"
     )
     assert np.isnan(gains.value).all()
@@ -356,7 +365,58 @@ def test_what_a_known_mass_needs(robot):
         gains_from_known_mass(coupled, [run], [run], 1.0, guess=gain)
 
 
+# --- what gains are worth -----------------------------------------------------------------------------------
+
+
 def test_a_gain_at_work_is_worth_less_than_its_fit():
-    exact, stated = DriveGains.given([10.0, -12.0]), DriveGains.given([10.0, -12.0], std=0.3)
-    np.testing.assert_allclose(exact.working_std, [0.2, 0.24])
-    np.testing.assert_allclose(stated.working_std, np.hypot([0.2, 0.24], 0.3))
+    drive = DriveModel.ideal(2)
+    maker, stated = (DriveGains.given([10.0, -12.0], std=std).in_drive(drive) for std in (0.0, 0.3))
+    np.testing.assert_allclose(maker.gain_std, [0.1, 0.12])
+    np.testing.assert_allclose(maker.gain_common, 0.02 * np.ones((2, 1)))
+    np.testing.assert_allclose(maker.gain_errors, [[0.01, 0, 0.02], [0, 0.01, 0.02]])
+    np.testing.assert_allclose(stated.gain_std, 0.3)
+    np.testing.assert_allclose(stated.gain_errors, np.diag([0.03, 0.025]))
+    found = DriveGains([10.0, 12.0], [0.05, 0.13], "targets", Verdict(), ("", ""), 0.005 * np.ones((2, 1)))
+    known = found.in_drive(drive)
+    np.testing.assert_allclose(known.gain_std, [0.1, np.sqrt(0.13**2 - 0.06**2 + 0.12**2)])
+    np.testing.assert_allclose(known.gain_common, 0.005)
+
+
+def test_drives_know_what_makers_numbers_are_worth_unless_they_say():
+    drive = replace(DriveModel.ideal(3), gain=[10.0, -5.0, 8.0])
+    assert drive.gain_errors.shape == (3, 0)
+    maker = drive.with_tolerances()
+    np.testing.assert_allclose(np.sqrt((maker.gain_errors**2).sum(axis=1)), np.hypot(0.01, 0.02))
+    assert maker.gain_drift == 0.003
+    exact = replace(drive, gain_std=0.0).with_tolerances()
+    assert not exact.gain_errors.any()
+    assert exact.gain_drift == 0.0
+    said = replace(drive, gain_std=0.1, gain_common=[[0.01, 0.0]] * 3, gain_drift=0.01).with_tolerances()
+    np.testing.assert_allclose(said.gain_errors, np.hstack([np.diag([0.01, 0.02, 0.0125]), said.gain_common]))
+    assert said.gain_drift == 0.01
+    some = said.of_joints(np.array([True, False, True]))
+    np.testing.assert_allclose(some.gain_common, [[0.01, 0.0]] * 2)
+    assert DriveModel.ideal(2).with_tolerances().gain_drift is None
+    with pytest.raises(InvalidRobot, match="gain_common is a number, or 3 numbers for each cause"):
+        replace(drive, gain_common=[0.1, 0.1, 0.1])
+    with pytest.raises(InvalidRobot, match=r"drive value 'gain_common' must be \(3, 1\)"):
+        replace(drive, gain_common=[[0.1], [0.1]])
+    with pytest.raises(InvalidRobot, match="gain_drift must not be negative"):
+        replace(drive, gain_drift=-0.1)
+
+
+def test_a_common_error_of_all_gains_is_covered(robot, rng):
+    inside = []
+    for seed in range(30):
+        wrong = np.exp(rng.normal(0, 0.02)) * robot.drive.gain
+        runs = [
+            prepare(
+                currents(robot, load, seed=2 * seed + k, duration_s=5.0),
+                COMMANDED,
+                drive=replace(robot.drive, gain=wrong),
+            )
+            for k, load in enumerate((None, LOAD))
+        ]
+        payload = weigh(identify(robot, runs[0]), runs[1])
+        inside.append(abs(payload.unconstrained.mass - LOAD.mass) < 1.96 * payload.std[0])
+    assert np.mean(inside) > 0.9

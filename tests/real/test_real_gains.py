@@ -49,7 +49,7 @@ def test_a_sweep_of_one_joint_tells_those_that_it_shakes(name, from_targets):
     gains = from_targets[name]
     np.testing.assert_array_equal(gains.known, [True] * 5 + [False])
     np.testing.assert_allclose(gains.value[:5], TRIAL[:5], rtol=0.03)
-    assert gains.status.startswith("nothing is known about joint6: ")
+    assert gains.verdict.blocking[0].words.startswith("nothing is known about joint6: ")
 
 
 def test_recordings_agree_within_what_they_claim(from_targets):
@@ -81,5 +81,5 @@ def test_a_weighed_payload_agrees_with_the_controller(offset, from_targets):
     )
     far = np.abs(np.log(gains.value / reference.value)) / (gains.std / gains.value)
     assert (far < 4).all()
-    assert "payload of 2.805 kg" in gains.status
+    assert "payload of 2.805 kg" in gains.verdict.sentence
     assert gains.known[1:].all()

@@ -15,7 +15,6 @@ from steelyard.identification.problem import RowMaker, require_same_joints, samp
 from steelyard.identification.validation import FrictionChoice, choose_friction
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot.drive import GAIN_TOLERANCE
 from steelyard.robot.friction import FrictionLaw, friction_law
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -78,9 +77,9 @@ def _with_gains_of(robot: RobotModel, parts: Sequence[Samples]) -> RobotModel:
             "some torques were made of currents with other gains than the others; use one kind"
         )
     drive = robot.drive
-    same = drive.gain is not None and np.allclose(drive.gain, gains[0])
-    std = drive.gain_std if same and drive.gain_std is not None else GAIN_TOLERANCE * np.abs(gains[0])
-    return robot.with_drive(replace(drive, gain=gains[0], gain_std=std))
+    if drive.gain is None or not np.allclose(drive.gain, gains[0]):
+        drive = replace(drive, gain=gains[0], gain_std=None, gain_common=None)
+    return robot.with_drive(drive.with_tolerances())
 
 
 def _require_quick_sampling(samples: Samples) -> None:

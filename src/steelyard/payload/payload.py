@@ -67,8 +67,8 @@ class Payload:
         noise: standard deviation of the residuals: of the torque of each joint, (n,) [Nm or N]
         verdict: whether it may be used, and what speaks against it
         method: of weighing
-        gain_error: how one standard deviation of each drive's gain moves the ten numbers, (10, n), which is
-            in the covariance too; None where torques were measured
+        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten numbers,
+            (10, causes), which is in the covariance too; None where torques were measured
     """
 
     body: InertialParameters
@@ -141,8 +141,12 @@ class Payload:
                 " express both in one frame first"
             )
         mine, others = self.gain_error, tool.gain_error
-        covariance, gain_error = self.covariance + tool.covariance, mine if others is None else others
-        if mine is not None and others is not None:  # a gain that is wrong is wrong for both
+        covariance = self.covariance + tool.covariance
+        if mine is None or others is None:
+            gain_error = others if mine is None else mine
+        elif mine.shape != others.shape:  # gains that are known otherwise
+            gain_error = np.hstack([mine, others])
+        else:  # a gain that is wrong is wrong for both
             gain_error = mine + others
             covariance = covariance + mine @ others.T + others @ mine.T
         summaries = f"the part: {self.verdict.summary}; the tool: {tool.verdict.summary}"

@@ -23,8 +23,15 @@ from steelyard.robot.transmission import JointFriction, Transmission
 DRIVE_NAMES = ("Ia", "Fc", "Fv", "B")
 """The linear drive parameters of a joint, in the order of the regressor's columns."""
 
-GAIN_TOLERANCE = 0.02
-"""What a maker's gain is worth, relative: magnets and windings differ, and weaken as they warm up."""
+GAIN_TOLERANCE = 0.01
+"""What a maker's gain is worth in each drive for itself, relative: windings and current sensors differ."""
+
+COMMON_GAIN_TOLERANCE = 0.02
+"""What makers' gains are worth all together, relative: one batch of magnets, one way to measure them."""
+
+GAIN_DRIFT = 0.003
+"""How gains change between the empty and the loaded run, relative: magnets weaken by 0.1 % for each kelvin,
+and runs of one session are a few kelvin apart. A cold and a warm arm are ten apart (0.01)."""
 
 _PER_JOINT = (
     "rotor_inertia",
@@ -64,8 +71,11 @@ class DriveModel:
         stribeck_speed: vs, (n,) [rad/s]
         sign_width: width of the smoothed sign, [rad/s]; 0 is the exact sign
         gain: torque of the drive for each ampere, gear included, (n,) [Nm/A]; None when unknown
-        gain_std: standard deviation of the gains, (n,) [Nm/A]; zero where they are exact, as in simulation.
-            None says nothing: `identify` then takes `GAIN_TOLERANCE` of them where it is given currents
+        gain_std: standard deviation of each gain for itself, (n,) [Nm/A]; zero where it is exact, as in
+            simulation. None says nothing, see `with_tolerances`
+        gain_common: errors that drives share: how one standard deviation of each cause moves the logarithms
+            of the gains, (n, c); a number is one cause that moves all alike
+        gain_drift: standard deviation of the change of all gains between empty and loaded runs, relative
         coupling: C of motor positions = C joint positions, (n, n); None when each motor turns one joint
     """
 
@@ -80,6 +90,8 @@ class DriveModel:
     sign_width: float = 0.0
     gain: Array | None = None
     gain_std: Array | None = None
+    gain_common: Array | None = None
+    gain_drift: float | None = None
     coupling: Array | None = None
     _friction: JointFriction = field(init=False, repr=False)
 
@@ -95,6 +107,10 @@ class DriveModel:
             object.__setattr__(self, "gain_std", _per_joint(self.gain_std, n, "gain_std"))
             if self.gain is None or (self.gain_std < 0).any():
                 raise InvalidRobot("gain_std belongs to gains, and is not negative")
+        if self.gain_common is not None:
+            object.__setattr__(self, "gain_common", _shared(self.gain_common, n))
+        if self.gain_drift is not None and not 0 <= self.gain_drift < np.inf:
+            raise InvalidRobot(f"gain_drift must not be negative, got {self.gain_drift}")
         if self.coupling is not None:
             C = _checked(self.coupling, (n, n), "coupling")
             if not np.diag(C).all() or np.linalg.matrix_rank(C) < n:
@@ -121,9 +137,36 @@ class DriveModel:
             raise InvalidRobot("coupled drives cannot be taken apart")
         gain = None if self.gain is None else self.gain[which]
         gain_std = None if self.gain_std is None else self.gain_std[which]
-        return replace(
-            self, gain=gain, gain_std=gain_std, **{name: getattr(self, name)[which] for name in _PER_JOINT}
-        )
+        common = None if self.gain_common is None else self.gain_common[which]
+        rest = {name: getattr(self, name)[which] for name in _PER_JOINT}
+        return replace(self, gain=gain, gain_std=gain_std, gain_common=common, **rest)
+
+    def with_tolerances(self) -> DriveModel:
+        """The same drives; of gains that nothing is said about, they know what a maker's numbers are worth.
+
+        Where only `gain_std` is given, it is all there is; zeros are exact gains, which do not drift.
+        """
+        if self.gain is None:
+            return self
+        std, common, drift = self.gain_std, self.gain_common, self.gain_drift
+        if common is None:
+            common = _shared(COMMON_GAIN_TOLERANCE, len(self)) if std is None else np.zeros((len(self), 0))
+        if std is None:
+            std = GAIN_TOLERANCE * np.abs(self.gain)
+        if drift is None:
+            drift = GAIN_DRIFT if std.any() or common.any() else 0.0
+        return replace(self, gain_std=std, gain_common=common, gain_drift=drift)
+
+    @property
+    def gain_errors(self) -> Array:
+        """How one standard deviation of each cause moves the logarithms of the gains, (n, causes).
+
+        Each drive for itself, then what drives share; no causes where gains are exact or nothing is said.
+        """
+        own = np.zeros((len(self), 0))
+        if self.gain is not None and self.gain_std is not None and self.gain_std.any():
+            own = np.diag(self.gain_std / np.abs(self.gain))
+        return own if self.gain_common is None else np.hstack([own, self.gain_common])
 
     def __len__(self) -> int:
         return len(self.rotor_inertia)
@@ -253,6 +296,15 @@ class DriveModel:
 
 def _per_joint(values: ArrayLike, n: int, name: str) -> Array:
     return _checked(np.full(n, values) if np.ndim(values) == 0 else values, (n,), name)
+
+
+def _shared(values: ArrayLike, n: int) -> Array:
+    array = np.array(values, dtype=float)
+    if array.ndim == 0:
+        array = np.full((n, 1), array)
+    if array.ndim != 2:
+        raise InvalidRobot(f"gain_common is a number, or {n} numbers for each cause, got {array}")
+    return _checked(array, (n, array.shape[1]), "gain_common")
 
 
 def _checked(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:

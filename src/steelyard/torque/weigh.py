@@ -4,9 +4,10 @@ A payload phi changes the base parameters by J phi, J the payload Jacobian (gaz2
 torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. The methods differ in what they
 compare (`steelyard.torque.methods`); here their answers become payloads.
 
-Where motor currents were measured, the gains of the drives are known to a relative standard deviation s_j
-only. A gain that is wrong is wrong in the empty and in the loaded runs, so each method says how its answer
-moves with the logarithm of each gain, d_j, and sum_j s_j^2 d_j d_j' is added to the covariance.
+Where motor currents were measured, the gains of the drives are not exactly known: cause c, one drive's own or
+shared by all, moves the logarithm of gain j by s_jc. A gain that is wrong is wrong in the empty and in the
+loaded runs, so each method says how its answer moves with the logarithm of each gain, D = [d_1 ... d_n], and
+D S (D S)' is added to the covariance.
 
 Loaded runs that move the empty arm by more than its own uncertainty (friction was another one that day) tell
 that the model is not quite right: the covariance is widened by the square of that contradiction (Birge).
@@ -115,11 +116,9 @@ def _checked(
 
 
 def _gain_error(model: DynamicModel, answer: Answer) -> Array | None:
-    """How one standard deviation of each gain moves the ten numbers, (10, n)."""
-    drive = model.robot.drive
-    if drive.gain is None or drive.gain_std is None or not drive.gain_std.any():
-        return None
-    return np.asarray(answer.per_gain * np.abs(drive.gain_std / drive.gain))
+    """How one standard deviation of each cause of wrong gains moves the ten numbers, (10, causes)."""
+    errors = model.robot.drive.gain_errors
+    return np.asarray(answer.per_gain @ errors) if errors.any() else None
 
 
 def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> Doubt | None:

@@ -53,12 +53,14 @@ class Identification:
         fitted: runs that it was fitted to
         predicted: runs that it was not fitted to, to judge it by
         gains_from: where the torques for each ampere come from, in words
+        gains: as found, or given as numbers; None where torques were measured, or the robot has them
     """
 
     model: DynamicModel
     fitted: tuple[Run, ...]
     predicted: tuple[Run, ...]
     gains_from: str
+    gains: DriveGains | None = None
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -123,14 +125,16 @@ def identification(
     if not fitted:
         raise InvalidSamples("there are no runs to identify from")
     recordings = [run.recording for run in fitted if run.recording is not None]
-    drive, words = _drive(arm, recordings, gains)
-    arm = arm if drive is None else arm.with_drive(drive)
+    drive, found, words = _gains(arm, recordings, gains)
+    if drive is not None:
+        arm = arm.with_drive(drive)
     how = preparation(arm, recordings) if callable(preparation) else preparation or Preparation()
     fitted, predicted = (tuple(run.prepared(how, drive) for run in runs) for runs in (fitted, predicted))
     model = identify_from_samples(arm, [run.ready for run in fitted], friction=friction, progress=progress)
-    verdict = model.verdict.doubted(*doubts_of((*fitted, *predicted)), *_seen(fitted, predicted))
+    doubts = (*doubts_of((*fitted, *predicted)), *_seen(fitted, predicted))
+    verdict = model.verdict.doubted(*doubts, *(() if found is None else found.verdict.doubts))
     model = replace(model, estimate=replace(model.estimate, verdict=verdict))
-    return Identification(model, fitted, predicted, words)
+    return Identification(model, fitted, predicted, words, found)
 
 
 def _seen(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
@@ -160,38 +164,37 @@ def best_cutoff(how: Preparation) -> Callable[[RobotModel, Sequence[Recording]],
     return choose
 
 
-def _drive(
+def _gains(
     robot: RobotModel, recordings: Sequence[Recording], wanted: Gains
-) -> tuple[DriveModel | None, str]:
-    """The drives with the gains to use, None where torques were measured; and where gains come from."""
+) -> tuple[DriveModel | None, DriveGains | None, str]:
+    """The drives with their gains, the gains as found, and where they come from in words.
+
+    The first is None where torques were measured, the second where the robot has the gains.
+    """
     for recording in recordings:
         if recording.n != robot.n:
             raise InvalidSamples(f"{robot.name} has {robot.n} joints, a recording has {recording.n}")
     if isinstance(wanted, KnownMass):
         found = _from_mass(robot, recordings, wanted)
-        return _driven(robot, found), f"gains from a known mass: {_in_words(found)}; {found.status}"
+        words = f"gains from a known mass: {_in_words(found)}; {found.verdict.sentence}"
+        return found.in_drive(robot.drive), found, words
     if not isinstance(wanted, str):
         numbers = np.array(wanted, dtype=float)
         if numbers.shape != (robot.n,):
             raise InvalidSamples(f"there are {numbers.size} gains, {robot.name} has {robot.n} joints")
-        return _driven(robot, DriveGains.given(numbers)), "gains as given"
+        found = DriveGains.given(numbers)
+        return found.in_drive(robot.drive), found, "gains as given"
     if wanted not in ("auto", "robot", "targets"):
         raise InvalidSamples(f"gains are 'auto', 'robot', 'targets', numbers or a known mass, got '{wanted}'")
     if wanted == "auto" and all(recording.tau is not None for recording in recordings):
-        return None, "torques were measured"
+        return None, None, "torques were measured"
     drive = robot.drive
     if wanted == "robot" or (wanted == "auto" and drive.gain is not None):
         if drive.gain is None:
             raise InvalidSamples(f"{robot.name} has no drive gains: take those of targets, or give numbers")
-        known = drive.gain_std is not None
-        return drive if known else _driven(robot, DriveGains.given(drive.gain)), "gains of the robot file"
+        return drive.with_tolerances(), None, "gains of the robot file"
     found = _from_targets(recordings)
-    return _driven(robot, found), f"gains from the controller's targets: {_in_words(found)}"
-
-
-def _driven(robot: RobotModel, gains: DriveGains) -> DriveModel:
-    """The drives of an arm with these gains, and with what they are worth while it works."""
-    return replace(robot.drive, gain=gains.value, gain_std=gains.working_std)
+    return found.in_drive(drive), found, f"gains from the controller's targets: {_in_words(found)}"
 
 
 def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
@@ -203,7 +206,7 @@ def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
         )
     found = gains_from_targets(recordings)
     if not found.known.all():
-        raise InvalidSamples(f"gains from targets: {found.status}")
+        raise InvalidSamples(f"gains from targets: {found.verdict.sentence}")
     return found
 
 

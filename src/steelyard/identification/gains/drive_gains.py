@@ -1,24 +1,27 @@
-"""Torque for each ampere: a value that says how it is known and how well."""
+"""Torque for each ampere: a value that says how it is known and how well.
+
+The logarithms of the gains are off by causes that are independent of each other, each with a standard
+deviation of one: a drive's own (its winding, its current sensor), and some that drives share (the batch of
+magnets, the maker's way to measure, the controller's masses that a scale was found by).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask, freeze
 from steelyard.errors import InvalidRobot
+from steelyard.robot import DriveModel
 from steelyard.robot.drive import GAIN_TOLERANCE
+from steelyard.verdict import Verdict
 
 Origin = Literal["given", "targets", "known mass"]
-
-_TOLERANCE = {"given": GAIN_TOLERANCE, "targets": GAIN_TOLERANCE, "known mass": 0.01}
-"""What a gain is worth beyond its own error, relative: a motor differs from its maker's number by magnets and
-winding; and all of them weaken as they warm up, by about 0.1 % a kelvin, where ten kelvin are usual."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,37 +29,38 @@ class DriveGains:
     """Torque of each drive for each ampere, gear included, with how it is known and how well.
 
     Attributes:
-        value: (n,) [Nm/A]; NaN where the data do not tell
-        std: standard deviation, (n,) [Nm/A]; infinite where the data do not tell
+        value: (n,) [Nm/A]; NaN where the data do not determine it
+        std: standard deviation, as far as the data tell, (n,) [Nm/A]; infinite where they do not
         how: 'given', from the controller's 'targets', or from a 'known mass'
-        status: how good they are, a sentence
+        verdict: how good they are
         notes: a sentence for each joint
+        common: what drives share of `std`: how one standard deviation of each cause moves the logarithms of
+            the gains, (n, causes); None where the data do not tell
     """
 
     value: Array
     std: Array
     how: Origin
-    status: str
+    verdict: Verdict
     notes: Sequence[str]
+    common: Array | None = None
 
     def __post_init__(self) -> None:
-        value, std = np.array(self.value, dtype=float), np.array(self.std, dtype=float)
-        if value.ndim != 1 or std.shape != value.shape or len(self.notes) != len(value):
+        freeze(self, "value", "std", "common")
+        n = len(self.value) if self.value.ndim == 1 else -1
+        if self.std.shape != (n,) or len(self.notes) != n:
             raise InvalidRobot(
                 "gains, standard deviations and notes must be one for each joint,"
-                f" got {value.shape}, {std.shape} and {len(self.notes)}"
+                f" got {self.value.shape}, {self.std.shape} and {len(self.notes)}"
             )
         if self.how not in get_args(Origin):
             known = ", ".join(map(repr, get_args(Origin)))
             raise InvalidRobot(f"gains come from {known}, not from '{self.how}'")
-        if not np.array_equal(np.isnan(value), np.isinf(std)) or not (std >= 0).all():
+        if not np.array_equal(np.isnan(self.value), np.isinf(self.std)) or not (self.std >= 0).all():
             raise InvalidRobot(
                 "a standard deviation must not be negative, and is infinite exactly where the gain is unknown"
-                f" (NaN); got {std} for {value}"
+                f" (NaN); got {self.std} for {self.value}"
             )
-        for name, array in (("value", value), ("std", std)):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
         object.__setattr__(self, "notes", tuple(self.notes))
 
     @classmethod
@@ -65,32 +69,46 @@ class DriveGains:
 
         Args:
             values: (n,) [Nm/A]; negative for a motor that counts its current the other way
-            std: their standard deviations, () or (n,) [Nm/A]; taken as exact by default
+            std: of each for itself, () or (n,) [Nm/A]; by default they are worth what a maker's numbers are
         """
         value, spread = np.array(values, dtype=float), np.asarray(std, dtype=float)
         if value.ndim != 1 or not value.size or not np.isfinite(value).all() or not value.all():
             raise InvalidRobot(f"gains must be one finite number other than 0 for each joint, got {value}")
-        words = "with the uncertainty that was stated" if spread.any() else "taken as exact"
+        stated = bool(spread.any())
+        words = "with the uncertainty that was stated" if stated else "worth what a maker's numbers are"
         return cls(
             value,
             np.full(len(value), spread) if spread.ndim == 0 else spread,
             "given",
-            f"gains as given, {words}",
+            Verdict(f"gains as given, {words}"),
             ("as given",) * len(value),
+            np.zeros((len(value), 0)) if stated else None,
         )
 
     def __len__(self) -> int:
         return len(self.value)
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Mask:
         """Which joints have a known gain, (n,)."""
         return np.isfinite(self.std)
 
-    @property
-    def working_std(self) -> Array:
-        """Standard deviation while the arm works, (n,) [Nm/A]: motors differ, and weaken as they warm up."""
-        return np.asarray(np.hypot(self.std, _TOLERANCE[self.how] * np.abs(self.value)))
+    def in_drive(self, drive: DriveModel) -> DriveModel:
+        """Drives with these gains, and with all that may be wrong with them.
+
+        To what the data tell comes what motors differ by, one from another; and all of them together, where
+        the data do not tell.
+
+        Args:
+            drive: of n joints, with other gains or none
+        """
+        value, std, common = np.abs(self.value), self.std, self.common
+        if common is not None:
+            std = np.sqrt(np.maximum(std**2 - value**2 * (common**2).sum(axis=1), 0.0))
+        if self.how == "targets" or common is None:
+            std = np.hypot(std, GAIN_TOLERANCE * value)
+        known = replace(drive, gain=self.value, gain_std=None, gain_common=common).with_tolerances()
+        return replace(known, gain_std=std)
 
     def interval(self, level: float = 0.95) -> Array:
         """Lower and upper end of the interval of each gain, (n, 2) [Nm/A]; NaN where unknown.

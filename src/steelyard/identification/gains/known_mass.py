@@ -42,6 +42,7 @@ from steelyard.identification.problem import kinds, require_same_joints
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.signals import Preparation, prepare
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _FRICTION = ("Fc", "Fv", "B")
 _ROUNDS = 100
@@ -223,17 +224,18 @@ def _judged(start: Array, answer: _Answer, problem: _Problem, *, names: Sequence
     value = start * np.exp(answer.k)
     if not answer.settled:
         unknown = ("unknown: the iteration did not come to rest",) * len(value)
-        words = f"do not use this: gains and base parameters did not come to rest in {_ROUNDS} rounds"
-        return DriveGains(value * np.nan, answer.k_std, "known mass", words, unknown)
+        words = f"gains and base parameters did not come to rest in {_ROUNDS} rounds"
+        verdict = Verdict(doubts=(Doubt(DoubtKind.GAINS, words),))
+        return DriveGains(value * np.nan, answer.k_std, "known mass", verdict, unknown)
     prior = np.minimum((answer.k_std / problem.spread) ** 2, 1.0)
     notes = tuple(
         f"{gain:.4g} +- {gain * std:.2g} Nm/A; {share:.0%} of the information is the guess's"
         for gain, std, share in zip(value, answer.k_std, prior, strict=True)
     )
     best, worst = 100 * answer.k_std.min(), 100 * answer.k_std.max()
-    words = f"gains from a payload of {problem.mass:g} kg, known to {best:.2g} to {worst:.2g} %"
+    verdict = Verdict(f"gains from a payload of {problem.mass:g} kg, known to {best:.2g} to {worst:.2g} %")
     if (leaning := prior > _MUCH).any():
-        words += (
-            f"; the payload hardly shows in {', '.join(np.array(names)[leaning])}: they lean on the guess"
-        )
-    return DriveGains(value, value * answer.k_std, "known mass", words, notes)
+        which = ", ".join(np.array(names)[leaning])
+        words = f"the payload hardly shows in {which}: they lean on the guess"
+        verdict = verdict.doubted(Doubt(DoubtKind.GAINS, words, blocks=False))
+    return DriveGains(value, value * answer.k_std, "known mass", verdict, notes)

@@ -47,6 +47,7 @@ from steelyard.identification.gains.correlation import widening
 from steelyard.identification.gains.drive_gains import DriveGains
 from steelyard.recording import Recording
 from steelyard.signals import central_differences, low_pass, resample
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _SLOW = 0.03  # compensation of friction turns round at slower speeds, [rad/s]
 _CELLS = 12  # pieces of the friction law in each direction, at most
@@ -177,7 +178,7 @@ def gains_from_targets(recordings: Recording | Iterable[Recording]) -> DriveGain
                 slopes[j] += found
     answers = [_combined(found) for found in slopes]
     value, std = np.array([answer[:2] for answer in answers]).T
-    return DriveGains(value, std, "targets", _status(value, std, names), [words for _, _, words in answers])
+    return DriveGains(value, std, "targets", _verdict(value, std, names), [words for _, _, words in answers])
 
 
 def _targets_of(part: Recording) -> tuple[Array, Array]:
@@ -324,13 +325,15 @@ def _combined(slopes: Sequence[_Slope]) -> tuple[float, float, str]:
     return 1 / mean, std / mean**2, words
 
 
-def _status(value: Array, std: Array, names: Sequence[str]) -> str:
+def _verdict(value: Array, std: Array, names: Sequence[str]) -> Verdict:
     unknown = [name for name, one in zip(names, std, strict=True) if np.isinf(one)]
     if unknown:
-        return (
+        words = (
             f"nothing is known about {', '.join(unknown)}: their target moment varies too little;"
             " add recordings in which they move or carry a changing load"
         )
+        return Verdict(doubts=(Doubt(DoubtKind.GAINS, words),))
     relative = std / np.abs(value)
     j = int(relative.argmax())
-    return f"all gains from the controller's targets; least certain: {names[j]}, to {100 * relative[j]:.2g} %"
+    least = f"least certain: {names[j]}, to {100 * relative[j]:.2g} %"
+    return Verdict(f"all gains from the controller's targets; {least}")

@@ -39,7 +39,8 @@ class OnlineAnswer(NamedTuple):
         S: factor of the covariance of all unknowns, S S', (m, m)
         weights: of the joints' rows, (n,)
         contradiction: how far the samples have moved the arm, RMS in its standard deviations
-        gain_error: how one standard deviation of each gain moves the payload, (10, n); None without gains
+        gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10, causes);
+            None where gains are exact
     """
 
     x: Array

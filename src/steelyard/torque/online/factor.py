@@ -20,10 +20,10 @@ empty arm tells), so they move with the logarithm of gain j by
 
     d_j = A^-1 (H_j'tau_j + Z'Z x_j)             x_j: how the empty arm's own parameters move with it,
 
-and sum_j s_j^2 d_j d_j' is added to the covariance, s_j the relative standard deviation of the gain. Loaded
-samples that move the arm by more than its own uncertainty tell that the model is not quite right, say because
-friction was another one that day: the covariance is widened by the mean square of that move where it exceeds
-1 (Birge), as `weigh` does it.
+and D S (D S)' is added to the covariance, with D = [d_1 ... d_n] and s_jc how far cause c moves gain j.
+Loaded samples that move the arm by more than its own uncertainty tell that the model is not quite right, say
+because friction was another one that day: the covariance is widened by the mean square of that move where it
+exceeds 1 (Birge), as `weigh` does it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ class SystematicErrors:
 
     Attributes:
         arm: rows [Z z] of what the empty runs tell about the arm, (r, m + 1)
-        gain: relative standard deviation of each gain, (n,); zero where torques were measured
+        gain: how one standard deviation of each cause moves the logarithms of the gains, (n, causes); zero
+            where torques were measured
         pull: Z'Z x_j of each gain, (n, m)
     """
 
@@ -165,15 +166,15 @@ class SystematicErrors:
             rows: its row maker
             prior: factor of what it tells, (m + 1, m + 1)
         """
-        n, drive = model.robot.n, model.robot.drive
+        n, gain = model.robot.n, model.robot.drive.gain_errors
         arm = prior[10 + rows.friction : -1]
-        if drive.gain is None or drive.gain_std is None or not drive.gain_std.any():
-            return cls(arm, np.zeros(n), np.zeros((n, rows.m)))
+        if not gain.any():
+            return cls(arm, gain, np.zeros((n, rows.m)))
         moved = np.zeros((rows.m, n))
         moved[10:] = empty_response(model)[rows.theta_order]
         moved[: 10 + rows.friction] = 0.0
         Z = arm[:, :-1]
-        return cls(arm, np.abs(drive.gain_std / drive.gain), (Z.T @ (Z @ moved)).T)
+        return cls(arm, gain, (Z.T @ (Z @ moved)).T)
 
     def contradiction(self, x: Array) -> float:
         """How far unknowns are from what the empty arm tells, RMS in standard deviations.
@@ -184,7 +185,7 @@ class SystematicErrors:
         return float(np.sqrt(np.mean((self.arm[:, :-1] @ x - self.arm[:, -1]) ** 2)))
 
     def of_gains(self, S: Array, pull: Array) -> Array | None:
-        """How one standard deviation of each gain moves the payload, (10, n); None where gains are exact.
+        """How one standard deviation of each cause moves the payload, (10, causes); None for exact gains.
 
         Args:
             S: factor of the covariance of all unknowns, S S', (m, m)
@@ -192,4 +193,4 @@ class SystematicErrors:
         """
         if not self.gain.any():
             return None
-        return np.asarray(S[:10] @ (S.T @ (pull + self.pull).T) * self.gain)
+        return np.asarray(S[:10] @ (S.T @ (pull + self.pull).T) @ self.gain)
