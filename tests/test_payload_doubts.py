@@ -119,7 +119,8 @@ def test_torques_of_currents_and_measured_torques_are_not_mixed(tmp_path):
     gain = np.asarray(robot.drive.gain)
     made = replace(run(robot, 0, 0.5), gain=gain)
     model = identify(robot, made)
-    np.testing.assert_allclose(model.robot.drive.gain_std, 0.02 * gain)
+    np.testing.assert_allclose(model.robot.drive.gain_std, 0.01 * gain)
+    np.testing.assert_allclose(model.robot.drive.gain_common, 0.02)
     model.save(tmp_path / "model.json")
     loaded = run(robot.with_payload(LOAD), 1, 0.5, 2)
     for again in (model, DynamicModel.load(tmp_path / "model.json")):
