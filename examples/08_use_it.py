@@ -7,7 +7,6 @@ error of the arm, or like somebody who pushes all the time.
 import numpy as np
 
 import steelyard as sy
-from steelyard.control.collision import detect, learn, make_observer
 from steelyard.simulation import Push, SimulationOptions
 
 robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
@@ -40,8 +39,7 @@ print(
 # Collisions: learn from a motion without contact what is normal today, then watch.
 push = Push(3.0, 0.3, robot.flange, np.array([0.0, 0.0, -40.0]))
 watched = sy.simulate(robot, other, payload=part, seed=3, pushes=[push], options=options).recording
-detector = learn(make_observer(model, payload), loaded.recording, false_alarms_per_hour=1.0)
-found = detect(detector, watched)
+found = sy.collisions(model, watched, payload=payload, learn=loaded.recording)
 print("Somebody pushes the tool with 40 N from 3.0 to 3.3 s. Found:")
 for contact in found.contacts:
     print(f"    {contact.start_s:.3f} s, by {contact.joint}, which points to link '{contact.link}' or beyond")
