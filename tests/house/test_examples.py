@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LESSONS = {
     "01": (
-        r"mass +2\.[45]\d+ \+- 0\.0\d+ kg, +truth 2\.5",
+        r"mass +2\.[45]\d+ \+- 0\.1\d+ kg, +truth 2\.5",
         r"true mass lies inside the 95 % interval",
         r"exact: mass 2\.5\d+ \+- 0\.00\d+ kg",
         r"ok is False\.\n    \w+: ",
@@ -28,7 +28,7 @@ LESSONS = {
         r"degrees: q reaches 167",
     ),
     "04": (r"power .*<- chosen", r"Exponents \[0\.[56]\d* 0\.[56]\d*\] \(true: 0\.6\)"),
-    "05": (r"direct +3\.[45]\d+ ", r"pooled +3\.[45]\d+ ", r"gains known to 2 % +0\.0\d+ kg"),
+    "05": (r"direct +3\.[45]\d+ ", r"pooled +3\.[45]\d+ ", r"gains known to 2 % +0\.1\d+ kg"),
     "06": (
         r"it was -?0\.0\d kg",
         r"known to 1 %",
