@@ -10,7 +10,10 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload.physical import nearest_physical
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
+from steelyard.signals import replay
 from steelyard.torque import weigh
+from steelyard.torque.online import OnlineEstimator
+from steelyard.torque.prior import contradiction
 from steelyard.verdict import DoubtKind
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -54,10 +57,49 @@ def test_com_std_is_what_the_spread_of_the_numbers_gives():
 
 
 def test_too_little_motion_is_said():
+    robot = load_robot("ur10")
+    still = samples(robot.with_payload(LOAD), 1, 0.01)
+    q = np.tile(still.q[0], (len(still), 1))
+    q[:, 0] = still.q[:, 0]
+    v, a = still.v * (np.arange(6) == 0), still.a * (np.arange(6) == 0)
+    tau = robot.with_payload(LOAD).torque(q, v, a) + 0.01 * np.random.default_rng(2).normal(size=q.shape)
+    seen = np.tile(np.arange(6) == 0, (len(q), 1))
+    loaded = replace(still, q=q, v=v, a=a, tau=tau, usable=seen)
+    found = weigh(identify(robot, samples(robot, 0, 0.01)), loaded)
+    assert "the motion says nothing about" in found.status
+    assert not found.verdict.ok
+    assert np.isinf(found.std).any()
+
+
+def test_what_no_motion_of_an_arm_shows_is_not_held_against_the_rest():
     robot = load_robot("planar2r")
-    found = weigh(identify(robot, samples(robot, 0, 0.01)), samples(robot.with_payload(LOAD), 1, 0.01))
-    assert "says nothing about mz, Ixx, Ixy, Iyy, Ixz, Iyz" in found.status
-    assert np.isinf(found.std[3])
+    model, loaded = identify(robot, samples(robot, 0, 0.01)), samples(robot.with_payload(LOAD), 1, 0.01)
+    estimator = OnlineEstimator(model, "measured")
+    state = estimator.init()
+    for sample in replay(loaded):
+        state = estimator.step(state, sample)
+    for found in (weigh(model, loaded), estimator.estimate(state)):
+        assert found.verdict.ok
+        assert found.verdict.has(DoubtKind.NOT_EXCITED)
+        assert "no motion of this arm shows mz, Ixx, Ixy, Iyy, Ixz, Iyz, by its build" in found.status
+        assert np.isinf(found.std).tolist() == 3 * [False] + 6 * [True] + [False]
+        assert found.mass == pytest.approx(LOAD.mass, rel=1e-3)
+
+
+def test_the_contradiction_is_about_one_when_nothing_is_wrong(rng):
+    """A prior that knows its own noise, and rows of correlated noise whose weights do not know of it."""
+    Y, Z, x0 = rng.normal(size=(60, 6)).cumsum(axis=0), rng.normal(size=(4, 6)), rng.normal(size=6)
+    apart = np.abs(np.subtract.outer(np.arange(60), np.arange(60)))
+    gamma = 0.9**apart
+    A = Y.T @ Y + Z.T @ Z
+    inverse = np.linalg.inv(A)
+    covariance = inverse @ (Y.T @ gamma @ Y + Z.T @ Z) @ inverse
+    half, squares = np.linalg.cholesky(gamma), []
+    for _ in range(2000):
+        z = Z @ x0 + rng.normal(size=4)
+        x = inverse @ (Y.T @ (Y @ x0 + half @ rng.normal(size=60)) + Z.T @ z)
+        squares.append(contradiction(np.column_stack([Z, z]), x, inverse, [covariance]) ** 2)
+    assert np.mean(squares) == pytest.approx(1.0, abs=0.06)
 
 
 def test_an_implausible_answer_is_said():

@@ -24,8 +24,9 @@ from steelyard.torque.online import (
 from steelyard.torque.online.advice import best_motion
 from steelyard.torque.online.change import Creep
 from steelyard.torque.online.factor import inverse_factor, restarted, solved
-from steelyard.torque.online.noise import Spread, slow_noise
+from steelyard.torque.online.noise import Spread
 from steelyard.torque.online.state import Counts
+from steelyard.torque.prior import slow_noise
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 

@@ -4,9 +4,12 @@ An estimate of ten numbers comes with its covariance. Where all of them are know
 real body (see `physical`) if that lies within the estimate's uncertainty: for ten numbers, d^2 is above
 4.28^2 with a probability of 5 %. Beyond, or where some are unknown, the answer is the plain estimate.
 
-Loaded data that move the empty arm by more than its own uncertainty say that the model is not quite right
-(friction was another one that day). The contradiction, RMS in standard deviations of the empty arm, is
-already in the covariance (Birge); beyond 3 the model does not belong to the data.
+What no motion of an arm shows, by its build (a SCARA feels neither Ixx nor Iyy), is no reason against the
+other numbers, which are all that was asked.
+
+Loaded data that move the empty arm by more than noise does say that the model is not quite right (friction
+was another one that day). This contradiction, about 1 when all is well, is already in the covariance (Birge);
+beyond 3 the model does not belong to the data.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from steelyard.payload.physical import nearest_physical
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
-_CONTRADICTED = 3.0  # standard deviations of the empty arm
+_CONTRADICTED = 3.0  # times what noise makes
 _STRANGE = 5.0  # times the empty arm's residuals
 _STRANGE_SHARE = 0.01  # of the torque
 _CHECK = "is the model that of this arm, and did nothing touch it?"
@@ -38,8 +41,9 @@ class Evidence:
         covariance: of its ten numbers, (10, 10); infinite where unknown
         unknown: which of the ten the data do not determine, (10,)
         expected: why some are unknown by the nature of the method, which then is no bad news; empty otherwise
+        unfelt: which of the ten no motion of this arm shows, by its build, (10,); none by default
         fixed: names of the numbers that were given
-        contradiction: how far loaded data move the empty arm, RMS in its standard deviations
+        contradiction: how far loaded data move the empty arm, RMS over the RMS that noise alone makes
         doubts: what else speaks against the estimate
         beyond_empty_arm: whether it is what the arm carries beyond a model, and not all that a sensor feels
         look_for_body: whether to look for the nearest real body, which takes much longer than a sample
@@ -49,6 +53,7 @@ class Evidence:
     covariance: Array
     unknown: Mask
     expected: str = ""
+    unfelt: Mask | None = None
     fixed: tuple[str, ...] = ()
     contradiction: float = 0.0
     doubts: Sequence[Doubt] = ()
@@ -64,7 +69,8 @@ def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
     """
     about_mass = None if evidence.unknown[0] else _about_mass(evidence)
     body, summary, about_body = _body(evidence, look=evidence.look_for_body and about_mass is None)
-    doubts = (about_mass, about_body, _about_contradiction(evidence.contradiction), *evidence.doubts)
+    about_model = _about_contradiction(evidence.contradiction)
+    doubts = (about_mass, *_unknown(evidence), about_body, about_model, *evidence.doubts)
     return body, Verdict(summary).doubted(*(doubt for doubt in doubts if doubt is not None))
 
 
@@ -102,15 +108,30 @@ def doubted_model(verdict: Verdict) -> Doubt | None:
     return Doubt(DoubtKind.MODEL_DOUBTED, f"the model of the empty arm is doubted: {'; '.join(words)}")
 
 
-def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, Doubt | None]:
-    """The body to answer with, what was found, and a doubt about it."""
-    plain, unknown = evidence.plain, evidence.unknown
-    if unknown.any():
-        names = ", ".join(np.array(("the mass", *PARAMETER_NAMES[1:]))[unknown])
+def _unknown(evidence: Evidence) -> list[Doubt]:
+    """Doubts about numbers that are unknown: those that no motion of the arm shows do no harm."""
+    unfelt = np.zeros(10, bool) if evidence.unfelt is None or evidence.expected else evidence.unfelt
+    doubts = []
+    if names := _names(evidence.unknown & ~unfelt):
+        words = f"the motion says nothing about {names}"
         if evidence.expected:
             words = f"nothing is known about {names}: {evidence.expected}"
-            return plain, "", Doubt(DoubtKind.NOT_EXCITED, words, blocks=False)
-        return plain, "", Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {names}")
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=not evidence.expected))
+    if names := _names(evidence.unknown & unfelt):
+        words = f"no motion of this arm shows {names}, by its build"
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
+    return doubts
+
+
+def _names(which: Mask) -> str:
+    return ", ".join(np.array(("the mass", *PARAMETER_NAMES[1:]))[which])
+
+
+def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, Doubt | None]:
+    """The body to answer with, what was found, and a doubt about it."""
+    plain = evidence.plain
+    if evidence.unknown.any():
+        return plain, "", None
     found = "all ten parameters were excited"
     if evidence.fixed:
         found = f"with {', '.join(evidence.fixed)} as given all others were excited"
@@ -146,7 +167,5 @@ def _about_mass(evidence: Evidence) -> Doubt | None:
 def _about_contradiction(contradiction: float) -> Doubt | None:
     if contradiction <= _CONTRADICTED:
         return None
-    words = (
-        f"the loaded torques contradict the empty arm by {contradiction:.0f} standard deviations: {_CHECK}"
-    )
+    words = f"the loaded torques contradict the empty arm, {contradiction:.0f} times beyond noise: {_CHECK}"
     return Doubt(DoubtKind.CONTRADICTS_MODEL, words)

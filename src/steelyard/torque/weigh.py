@@ -9,8 +9,8 @@ shared by all, moves the logarithm of gain j by s_jc. A gain that is wrong is wr
 loaded runs, so each method says how its answer moves with the logarithm of each gain, D = [d_1 ... d_n], and
 D S (D S)' is added to the covariance.
 
-Loaded runs that move the empty arm by more than its own uncertainty (friction was another one that day) tell
-that the model is not quite right: the covariance is widened by the square of that contradiction (Birge).
+Loaded runs that move the empty arm by more than noise does (friction was another one that day) say that the
+model is not quite right: the covariance is widened by the square of that contradiction (Birge).
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ def weigh(
             covariance,
             answer.unknown,
             expected=answer.expected,
+            unfelt=problem.unfelt,
             fixed=tuple(fixed or ()),
             contradiction=answer.contradiction,
             doubts=_doubts(problem, answer, method, fixed or {}),

@@ -13,8 +13,8 @@ from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
-from steelyard.torque.methods.direct import empty_response
-from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of, gain_response
+from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of
+from steelyard.torque.prior import empty_response, gain_response
 
 _ROUNDING = 1e-10
 
@@ -45,12 +45,12 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
         factor = factor_of(rows)
         solution = solve_weighted(factor)
         theta = solution.value
-    spread, _ = correlated_covariance(rows, solution)
+    of_loaded, _ = correlated_covariance(rows, solution)
     told = np.isfinite(np.diag(model.estimate.covariance)) & ~solution.unknown
     kept = np.flatnonzero(problem.jacobian.any(axis=1) & told)
     if not kept.size:
         raise InvalidSamples("these runs tell no parameter of the loaded arm: move more joints, for longer")
-    S = (spread + model.estimate.covariance)[np.ix_(kept, kept)]
+    S = (of_loaded + model.estimate.covariance)[np.ix_(kept, kept)]
     solve, unknown = payload_of_difference(problem.jacobian[kept], S if weighted else None, problem.fixed)
     epsilon = np.append((theta - model.estimate.value)[kept], problem.fixed[:, -1])
     widths = np.zeros((len(epsilon), len(epsilon)))

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.identification import DynamicModel
+from steelyard.identification import RegressionFactor
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import Solution, solve_weighted
-from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of, gain_response
+from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of
+from steelyard.torque.prior import contradiction, gain_response, slow_noise, through_prior
 
 
 def direct(problem: WeighingProblem) -> Answer:
@@ -40,42 +41,25 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
         factor = factor_of(rows)
         solution = solve_weighted(factor, prior, mixing)
         theta = mixing @ solution.value
-    spread, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
+    covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
     n = model.robot.n
     arm = prior[: len(prior) - len(measured)]
     response = gain_response(factor, solution, mixing, n) + through_prior(model, solution, arm)
     beside = measured.reshape(-1, n, measured.shape[1])
     response += solution.inverse @ np.einsum("kjm,kj->mj", beside[:, :, :-1], beside[:, :, -1])
+    expected = _of_empty_noise(problem, factor, solution, prior)
+    moved = contradiction(arm, solution.value, solution.inverse, (covariance, expected))
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
     return Answer(
-        solution.value[-10:],
-        spread[-10:, -10:],
-        solution.unknown[-10:],
-        noise,
-        float(np.sqrt(np.mean((arm[:, :-1] @ solution.value - arm[:, -1]) ** 2))),
-        response[-10:],
+        solution.value[-10:], covariance[-10:, -10:], solution.unknown[-10:], noise, moved, response[-10:]
     )
 
 
-def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
-    """How a solution changes because the gains change what the empty runs told, (m, n).
-
-    Args:
-        model: of the empty arm
-        solution: of m unknowns, the parameters of the model first
-        prior: rows [Z z] of what the empty runs told, (r, m + 1)
-    """
-    moved = np.zeros((prior.shape[1] - 1, model.robot.n))
-    moved[: len(model.estimate.value)] = empty_response(model)
-    Z = prior[:, :-1]
-    return np.asarray(solution.inverse @ (Z.T @ (Z @ moved)))
-
-
-def empty_response(model: DynamicModel) -> Array:
-    """How the parameters of the empty arm change with the logarithm of each drive's gain, (p, n).
-
-    Args:
-        model: of the empty arm
-    """
-    solution = solve_weighted(model.factor)
-    return gain_response(model.factor, solution, np.eye(model.factor.p), model.robot.n)
+def _of_empty_noise(
+    problem: WeighingProblem, factor: RegressionFactor, solution: Solution, prior: Array
+) -> Array:
+    """The covariance of a solution if loaded torques are as noisy as those of the empty arm, (m, m)."""
+    noise = np.resize(slow_noise(problem.model), len(factor.rows))
+    R = (factor.R[:, :, :-1] * (solution.weights**2 * noise)[:, None, None]).reshape(-1, factor.p)
+    rows = np.vstack([R @ problem.mixing, prior[:, :-1]]) @ solution.inverse
+    return np.asarray(rows.T @ rows)

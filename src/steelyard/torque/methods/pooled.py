@@ -17,7 +17,8 @@ from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.recording import Samples
-from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem, factor_of, gain_response
+from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of
+from steelyard.torque.prior import FRICTION, gain_response
 
 
 def pooled(problem: WeighingProblem) -> Answer:
@@ -43,10 +44,10 @@ def pooled(problem: WeighingProblem) -> Answer:
         factor = factor_of(rows)
         solution = solve_weighted(factor, prior)
         theta = [of_empty @ solution.value, of_loaded @ solution.value]
-    spread, _ = correlated_covariance(rows, solution, prior=prior)
+    covariance, _ = correlated_covariance(rows, solution, prior=prior)
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n)[len(problem.empty) :] ** 2, axis=0))
     response = gain_response(factor, solution, np.eye(factor.p), n)[-10:]
-    return Answer(solution.value[-10:], spread[-10:, -10:], solution.unknown[-10:], noise, 0.0, response)
+    return Answer(solution.value[-10:], covariance[-10:, -10:], solution.unknown[-10:], noise, 0.0, response)
 
 
 def _rows(problem: WeighingProblem, runs: Sequence[Samples], theta: Array, mixing: Array) -> list[Rows]:

@@ -10,20 +10,17 @@ import numpy as np
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel, RegressionFactor
-from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
+from steelyard.torque.prior import FRICTION, arm_rows
 from steelyard.verdict import Doubt
-
-FRICTION = ("Fc", "Fv", "B", "Fs")
-"""What changes from day to day and with the load, so the empty arm does not tell it."""
 
 LOAD_ROUNDS = 4
 CERTAIN = 1e5
 """One over the standard deviation of a number that is given, [1/SI]."""
 
-_NOTHING = 1e-12
+_WEAK, _INVOLVED = 1e-6, 1e-3
 _SHORT = {"mass": "m"}
 _COM = ("cx", "cy", "cz")
 _DIAGONAL = ("Ixx", "Iyy", "Izz")
@@ -58,21 +55,27 @@ class WeighingProblem:
         return np.column_stack([np.eye(len(self.model.estimate.value)), self.jacobian])
 
     @property
+    def unfelt(self) -> Mask:
+        """Which of the ten numbers no motion of this arm shows, by its build, and none is given, (10,)."""
+        firm = ~np.isin(kinds(self.model.estimate.names), FRICTION)
+        return undetermined(np.vstack([self.jacobian[firm], self.fixed[:, :-1]]))
+
+    @property
     def rounds(self) -> int:
         """How often to solve: friction that grows with the load needs the load."""
         return LOAD_ROUNDS if self.model.law.load else 1
 
     def prior(self, but: Sequence[str] = FRICTION) -> Array:
-        """Rows [Z z] of what the empty runs tell, and of what is fixed, (r, p + 11).
+        """Rows [Z z] of what the empty runs say, and of what is fixed, (r, p + 11).
 
         Args:
-            but: kinds of parameters that they do not tell
+            but: kinds of parameters that they say nothing of
         """
-        told = _arm_rows(self.model, but)
-        rows = np.zeros((len(told) + len(self.fixed), told.shape[1] + 10))
-        rows[: len(told), : told.shape[1] - 1] = told[:, :-1]
-        rows[: len(told), -1] = told[:, -1]
-        rows[len(told) :, told.shape[1] - 1 :] = self.fixed
+        arm = arm_rows(self.model, but)
+        rows = np.zeros((len(arm) + len(self.fixed), arm.shape[1] + 10))
+        rows[: len(arm), : arm.shape[1] - 1] = arm[:, :-1]
+        rows[: len(arm), -1] = arm[:, -1]
+        rows[len(arm) :, arm.shape[1] - 1 :] = self.fixed
         return rows
 
 
@@ -83,12 +86,12 @@ class Answer:
     Attributes:
         value: the ten numbers, (10,)
         covariance: of them, (10, 10); infinite on the diagonal where unknown
-        unknown: which of them the data do not tell, (10,)
+        unknown: which of them the data do not determine, (10,)
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
-        contradiction: how far the loaded runs move the empty arm, RMS in its standard deviations; about 1
-            or less when all is well, 0 where a method does not ask
+        contradiction: how far the loaded runs move the empty arm, RMS over the RMS that noise alone makes;
+            about 1 when all is well, 0 where a method does not ask
         per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
-        expected: why numbers are unknown by the nature of the method; empty where it can tell all ten
+        expected: why numbers are unknown by the nature of the method; empty where it can determine all ten
         doubts: what speaks against the answer
         remark: what else is to know about how it was found, in words
     """
@@ -104,29 +107,17 @@ class Answer:
     remark: str = ""
 
 
-def _arm_rows(model: DynamicModel, but: Sequence[str]) -> Array:
-    """Rows [Z z] of unit noise of what the empty runs tell of all parameters but some kinds, (r, p + 1).
+def undetermined(rows: Array) -> Mask:
+    """Which columns of a set of equations have no certain value, (k,).
 
-    Z'Z is the inverse of the covariance. Where the runs do not tell some of the parameters, they may still
-    tell combinations: then the rows are those of the triangular factor, less what the others take, widened
-    as much as correlation in time has widened the parameters that are told.
+    Args:
+        rows: of the equations, (r, k)
     """
-    estimate, p = model.estimate, len(model.estimate.value)
-    kept = np.flatnonzero(~np.isin(kinds(estimate.names), but))
-    rows = np.zeros((len(kept), p + 1))
-    if np.isfinite(np.diag(estimate.covariance)[kept]).all():
-        whitening = np.linalg.inv(np.linalg.cholesky(estimate.covariance[np.ix_(kept, kept)]))
-        rows[:, kept], rows[:, -1] = whitening, whitening @ estimate.value[kept]
-        return rows
-    solution = solve_weighted(model.factor)
-    known = np.isfinite(np.diag(estimate.covariance)) & (np.diag(solution.inverse) > 0)
-    widening = np.median(estimate.std[known] / np.sqrt(np.diag(solution.inverse)[known]))
-    others = np.setdiff1d(np.arange(p), kept)
-    order = np.concatenate([others, kept, [p]])
-    triangle = np.asarray(np.linalg.qr(model.factor.weighted(solution.weights)[:, order])[1])
-    rows[:, kept] = triangle[len(others) : p, len(others) : p] / widening
-    rows[:, -1] = triangle[len(others) : p, p] / widening
-    return np.asarray(rows[np.abs(rows[:, :-1]).max(axis=1) > _NOTHING * np.abs(rows).max()])
+    length = np.linalg.norm(rows, axis=0)
+    _, s, Vt = np.linalg.svd(rows / np.where(length > 0, length, 1.0))
+    weak = np.ones(rows.shape[1], bool)
+    weak[: len(s)] = s < _WEAK * s[0]
+    return np.asarray((np.abs(Vt[weak]) > _INVOLVED).any(axis=0) | (length == 0))
 
 
 def factor_of(rows: Sequence[Rows]) -> RegressionFactor:
@@ -138,21 +129,6 @@ def factor_of(rows: Sequence[Rows]) -> RegressionFactor:
     n, p = rows[0].Y.shape[1:]
     empty = RegressionFactor.empty(n, p)
     return RegressionFactor.stacked([empty.add(part.Y, part.tau, part.usable) for part in rows])
-
-
-def gain_response(factor: RegressionFactor, solution: Solution, mixing: Array, n: int) -> Array:
-    """How a solution changes with the logarithm of each joint's gain, which scales its torques, (m, n).
-
-    Args:
-        factor: of the rows that it was solved from, in p columns, n groups for each run
-        solution: of m unknowns
-        mixing: the p combinations of the m unknowns, (p, m)
-        n: number of joints
-    """
-    out = np.zeros((len(solution.value), n))
-    for g, (R, weight) in enumerate(zip(factor.R, solution.weights, strict=True)):
-        out[:, g % n] += weight**2 * (mixing.T @ (R[:, :-1].T @ R[:, -1]))
-    return np.asarray(solution.inverse @ out)
 
 
 def fixed_rows(fixed: Mapping[str, float]) -> Array:

@@ -21,8 +21,9 @@ from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
-from steelyard.torque.methods.direct import through_prior, with_prior
-from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem
+from steelyard.torque.methods.direct import with_prior
+from steelyard.torque.methods.problem import Answer, WeighingProblem, undetermined
+from steelyard.torque.prior import FRICTION, through_prior
 from steelyard.verdict import Doubt, DoubtKind
 
 _REST = 0.005  # slower is at rest, [rad/s]
@@ -50,7 +51,8 @@ def static(problem: WeighingProblem) -> Answer:
     value[:4], covariance[:4, :4] = solution.value[-4:], solution.inverse[-4:, -4:]
     arm = prior[: -n * k]
     per_gain[:4] = (through_prior(model, solution, arm) + _posture_response(solution, prior, n, k))[-4:]
-    unknown = np.append(_untold(postures[:, p : p + 4], problem.fixed), np.ones(6, bool))
+    felt = np.vstack([postures[:, p : p + 4], problem.fixed[:, :4]])
+    unknown = np.append(undetermined(felt), np.ones(6, bool))
     covariance[unknown, unknown] = np.inf
     contradiction = float(np.sqrt((rest**2).sum() / max(n * k - 4, 1)))
     noise = width * np.sqrt(np.mean(rest**2, axis=0))
@@ -124,16 +126,6 @@ def _posture_response(solution: Solution, prior: Array, n: int, k: int) -> Array
     return np.asarray(solution.inverse @ np.einsum("kjm,kj->mj", rows[:, :, :-1], rows[:, :, -1]))
 
 
-def _untold(effect: Array, fixed: Array) -> NDArray[np.bool_]:
-    """Which of the four numbers the postures do not tell, (4,)."""
-    rows = np.vstack([effect, fixed[:, :4]])
-    length = np.linalg.norm(rows, axis=0)
-    _, s, Vt = np.linalg.svd(rows / np.where(length > 0, length, 1.0))
-    weak = np.ones(4, bool)
-    weak[: len(s)] = s < 1e-6 * s[0]
-    return np.asarray((np.abs(Vt[weak]) > 1e-3).any(axis=0) | (length == 0))
-
-
 def _enough(k: int) -> str:
     return f"{k} postures at rest determine mass and centre of mass only"
 
@@ -144,7 +136,8 @@ def _some_unknown(
     """Why mass or centre of mass are unknown: this arm cannot feel them at rest, or postures are too few."""
     robot = problem.model.robot
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(50, robot.n))
-    never = _untold(robot.payload_regressor(q, 0 * q, 0 * q)[:, :, :4].reshape(-1, 4), problem.fixed)
+    held = robot.payload_regressor(q, 0 * q, 0 * q)[:, :, :4].reshape(-1, 4)
+    never = undetermined(np.vstack([held, problem.fixed[:, :4]]))
     if not (unknown[:4] & ~never).any():
         names = ", ".join(np.array(PARAMETER_NAMES[:4])[never])
         return f"{_enough(k)}, and this arm cannot feel {names} at rest", ()

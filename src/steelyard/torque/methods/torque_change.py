@@ -29,7 +29,8 @@ from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.recording import Samples
 from steelyard.signals import resample
-from steelyard.torque.methods.problem import FRICTION, Answer, WeighingProblem, factor_of, gain_response
+from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of
+from steelyard.torque.prior import FRICTION, gain_response
 
 _SAME = 0.02  # [rad], RMS: two runs of one motion agree to 1e-4, other motions differ by 0.1 and more
 _COMMON_SHARE = 0.5  # of the shorter run: two rests in one posture are no common motion
@@ -144,12 +145,12 @@ def _from_change(problem: WeighingProblem, mixing: Array, measured: list[Array] 
     rows = [problem.model.rows(part) for part in problem.loaded]
     factor = factor_of(rows)
     solution = solve_weighted(factor, prior, mixing)
-    spread, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
+    covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
     scaled = factor
     if measured is not None:
         scaled = factor_of([Rows(r.Y, tau, r.usable) for r, tau in zip(rows, measured, strict=True)])
     response = gain_response(scaled, solution, mixing, n)
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
     return Answer(
-        solution.value[-10:], spread[-10:, -10:], solution.unknown[-10:], noise, 0.0, response[-10:]
+        solution.value[-10:], covariance[-10:, -10:], solution.unknown[-10:], noise, 0.0, response[-10:]
     )

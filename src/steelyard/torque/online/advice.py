@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload import HALF_WIDTH
 from steelyard.torque.online.rows import OnlineRows
@@ -35,17 +34,19 @@ class OnlineAnswer(NamedTuple):
     Attributes:
         x: all unknowns, (m,)
         covariance: of the payload, (10, 10); infinite where unknown
-        unknown: which of the ten the motion does not tell, (10,)
+        unknown: which of the ten the motion does not determine, (10,)
+        unfelt: which of the ten no motion of this arm shows, by its build, (10,)
         S: factor of the covariance of all unknowns, S S', (m, m)
         weights: of the joints' rows, (n,)
-        contradiction: how far the samples have moved the arm, RMS in its standard deviations
+        contradiction: how far the samples have moved the arm, RMS over the RMS that noise alone makes
         gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10, causes);
             None where gains are exact
     """
 
     x: Array
     covariance: Array
-    unknown: NDArray[np.bool_]
+    unknown: Mask
+    unfelt: Mask
     S: Array
     weights: Array
     contradiction: float
@@ -59,7 +60,8 @@ class OnlineAnswer(NamedTuple):
     @property
     def least_known(self) -> int:
         """Which of the ten is known least, for a part of 0.1 m."""
-        return int((np.sqrt(np.diag(self.covariance)) / _SIZE).argmax())
+        std = np.where(self.unfelt, 0.0, np.sqrt(np.diag(self.covariance)))
+        return int((std / _SIZE).argmax())
 
 
 def best_motion(answer: OnlineAnswer, rows: OnlineRows, q: Array, which: int = 0) -> tuple[int, float]:

@@ -21,13 +21,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.signals import OnlineSample
+from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.torque.online.advice import OnlineAnswer, progress_words
 from steelyard.torque.online.change import Creep, change_statistic, friction_change
 from steelyard.torque.online.factor import (
@@ -40,7 +41,7 @@ from steelyard.torque.online.factor import (
     restarted,
     solved,
 )
-from steelyard.torque.online.noise import Spread, slow_noise
+from steelyard.torque.online.noise import Spread
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.state import (
     Counts,
@@ -52,6 +53,7 @@ from steelyard.torque.online.state import (
     fault_of,
     lonely_spikes,
 )
+from steelyard.torque.prior import contradiction, slow_noise
 from steelyard.verdict import Doubt, DoubtKind
 
 _MOST_EPISODES = 1000
@@ -85,6 +87,7 @@ class OnlineEstimator:
     _friction_change: Array = field(init=False, repr=False)
     _creep: Creep = field(init=False, repr=False)
     _empty: Array = field(init=False, repr=False)
+    _unfelt: Mask = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kinematics != self.model.kinematics:
@@ -103,6 +106,8 @@ class OnlineEstimator:
         object.__setattr__(self, "_prior", prior_factor(self.model, rows))
         object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
         object.__setattr__(self, "_empty", solved(self._prior))
+        unfelt = WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt
+        object.__setattr__(self, "_unfelt", unfelt)
         change = friction_change(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
         creep = Creep.of(self.model, rows, self._weights, self.options.lowest_speed)
@@ -172,6 +177,7 @@ class OnlineEstimator:
                 plain,
                 answer.covariance,
                 answer.unknown,
+                unfelt=answer.unfelt,
                 contradiction=answer.contradiction,
                 doubts=self._doubts(state, answer),
                 look_for_body=physical,
@@ -363,21 +369,21 @@ class OnlineEstimator:
 
     def _answer(self, state: OnlineState) -> OnlineAnswer:
         S, x = inverse_factor(state.R), solved(state.R)
-        near = state.information.shape[1]
-        C = S[:10] @ S.T
-        unknown = np.diag(C) > (_UNKNOWN * NOTHING_STD) ** 2
-        excess = np.tensordot(state.spread.inflation - 1.0, state.information, axes=1)
-        contradiction = self._systematic.contradiction(x)
-        covariance = C[:, :10] + C[:, :near] @ excess @ C[:, :near].T
-        most = state.spread.inflation.max() * np.diag(C) / np.diag(covariance)
-        narrower = np.sqrt(np.minimum(most, 1.0))
-        covariance *= np.outer(narrower, narrower) * max(1.0, contradiction) ** 2
+        near, inflation = state.information.shape[1], state.spread.inflation
+        inverse = S @ S.T
+        excess = np.tensordot(inflation - 1.0, state.information, axes=1)
+        wider = inverse + inverse[:, :near] @ excess @ inverse[:near]
+        narrower = np.sqrt(np.minimum(inflation.max() * np.diag(inverse) / np.diag(wider), 1.0))
+        wider *= np.outer(narrower, narrower)
+        moved = contradiction(self._systematic.arm, x, inverse, (inverse, wider))
+        covariance = wider[:10, :10] * max(1.0, moved) ** 2
         gain_error = self._systematic.of_gains(S, state.pull)
         if gain_error is not None:
             covariance += gain_error @ gain_error.T
+        unknown = np.diag(inverse)[:10] > (_UNKNOWN * NOTHING_STD) ** 2
         covariance[unknown, unknown] = np.inf
         covariance = (covariance + covariance.T) / 2
-        return OnlineAnswer(x, covariance, unknown, S, self._weights, contradiction, gain_error)
+        return OnlineAnswer(x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error)
 
 
 def _no_reach(n: int) -> Array:

@@ -21,9 +21,6 @@ empty arm tells), so they move with the logarithm of gain j by
     d_j = A^-1 (H_j'tau_j + Z'Z x_j)             x_j: how the empty arm's own parameters move with it,
 
 and D S (D S)' is added to the covariance, with D = [d_1 ... d_n] and s_jc how far cause c moves gain j.
-Loaded samples that move the arm by more than its own uncertainty tell that the model is not quite right, say
-because friction was another one that day: the covariance is widened by the mean square of that move where it
-exceeds 1 (Birge), as `weigh` does it.
 """
 
 from __future__ import annotations
@@ -36,12 +33,10 @@ from scipy.linalg import lapack
 from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.robot.basis import triangle_with
-from steelyard.torque.methods.direct import empty_response
-from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.torque.online.rows import OnlineRows
+from steelyard.torque.prior import arm_rows, empty_response
 
 NOTHING_STD = 1e4
-_EXACT_STD = 1e-6  # of a parameter that was set, not estimated
 _BLOCK = 8  # columns that LAPACK treats together
 
 
@@ -52,32 +47,15 @@ def prior_factor(model: DynamicModel, rows: OnlineRows) -> Array:
         model: of the empty arm
         rows: its row maker
     """
-    value = model.estimate.value[rows.theta_order]
-    covariance = model.estimate.covariance[np.ix_(rows.theta_order, rows.theta_order)]
-    told = np.arange(len(value)) >= rows.friction
-    told &= np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)
-    if np.isinf(np.diag(covariance)[rows.friction :]).any():
-        known = _with_combinations(model, rows)
-    else:
-        whitening = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(told, told)]))
-        known = np.zeros((len(whitening), rows.m + 1))
-        known[:, 10 + np.flatnonzero(told)] = whitening
-        known[:, -1] = whitening @ value[told]
-    std = np.full(rows.m, NOTHING_STD)
-    std[10:][np.diag(covariance) == 0] = _EXACT_STD
-    weak = np.zeros((rows.m, rows.m + 1))
-    np.fill_diagonal(weak, 1.0 / std)
-    weak[10:, -1] = value / std[10:]
-    stacked = np.vstack([weak[~np.concatenate([np.zeros(10, bool), told])], known])
+    variance = np.diag(model.estimate.covariance)[rows.theta_order]
+    weak = np.eye(rows.m, rows.m + 1) / NOTHING_STD
+    weak[10:, -1] = model.estimate.value[rows.theta_order] / NOTHING_STD
+    known = np.concatenate([np.zeros(10 + rows.friction, bool), np.isfinite(variance[rows.friction :])])
+    arm = arm_rows(model)
+    said = np.zeros((len(arm), rows.m + 1))
+    said[:, 10:-1], said[:, -1] = arm[:, rows.theta_order], arm[:, -1]
+    stacked = np.vstack([weak[~known], said])
     return np.asfortranarray(triangle_with(np.zeros((rows.m + 1, rows.m + 1)), stacked))
-
-
-def _with_combinations(model: DynamicModel, rows: OnlineRows) -> Array:
-    """Rows of what the empty runs tell where they do not tell each parameter alone, (r, m + 1)."""
-    prior = WeighingProblem(model, (), np.zeros((0, 11))).prior()
-    known = np.zeros((len(prior), rows.m + 1))
-    known[:, 10:-1], known[:, -1] = prior[:, rows.theta_order], prior[:, -1]
-    return known
 
 
 def factor_with(R: Array, rows: Array) -> Array:
@@ -175,14 +153,6 @@ class SystematicErrors:
         moved[: 10 + rows.friction] = 0.0
         Z = arm[:, :-1]
         return cls(arm, gain, (Z.T @ (Z @ moved)).T)
-
-    def contradiction(self, x: Array) -> float:
-        """How far unknowns are from what the empty arm tells, RMS in standard deviations.
-
-        Args:
-            x: the unknowns, (m,)
-        """
-        return float(np.sqrt(np.mean((self.arm[:, :-1] @ x - self.arm[:, -1]) ** 2)))
 
     def of_gains(self, S: Array, pull: Array) -> Array | None:
         """How one standard deviation of each cause moves the payload, (10, causes); None for exact gains.

@@ -22,11 +22,9 @@ from steelyard.identification.problem import kinds
 from steelyard.robot import RobotModel
 from steelyard.robot.friction import carried_torque
 from steelyard.robot.transmission import Transmission
+from steelyard.torque.prior import FRICTION
 
 _KNOWN_SHARE_STD = 0.02
-
-FRICTION = ("Fc", "Fv", "B", "Fs")
-"""What changes from day to day and with the load: estimated anew."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,185 @@
+"""What the empty arm says of a loaded one: a prior, how noisy torques are, and whether both fit together.
+
+The prior is rows [Z z] of unit noise, Z x = z, for the unknowns x. Loaded rows of weights w_g (a joint of a
+run each) and the prior give
+
+    x = A^-1 (sum_g w_g^2 Y_g'tau_g + Z'z),      A = sum_g w_g^2 Y_g'Y_g + Z'Z.
+
+**Contradiction.** The loaded runs move what the prior says by r = Z x - z. With nothing wrong, z is off by
+unit noise and the torques by noise that gives u = sum_g w_g^2 Y_g'e_g the covariance M_u, so
+
+    r = Z A^-1 u - (1 - P) e_z,   P = Z A^-1 Z'      =>      E r r' = Z C Z' + 1 - 2 P,
+
+C = A^-1 (M_u + Z'Z) A^-1 the covariance of x. It is not 1: a prior moves less where loaded rows say little,
+and more where their noise is correlated in time and their weights do not know. The contradiction is |r| over
+the root of the trace of this, about 1 when all is well. M_u is taken from the residuals of the loaded runs,
+but no larger than the noise of the empty arm makes it: residuals of a wrong model would excuse themselves.
+
+**Noise.** Correlated noise of variance s^2 acts on columns as slow as the motion like white noise of variance
+kappa s^2, kappa the inflation of the model (its spectrum at zero frequency over the mean). Two things make
+the plain product too small when runs are short:
+
+- The fit of the empty arm swallowed part of the noise, kappa for each parameter that it has fitted, so the
+  residuals of joint j show kappa p_j rows less than there are, where p_j = tr(A^-1 A_j) of A = sum_j A_j:
+
+      s^2 = sum of squares / (N_j - kappa p_j)              (for white noise the usual N - p)
+
+- kappa comes from the nine lowest frequencies of each run, chi-square with 17 degrees of freedom, less those
+  that the fit has used up there: about half of its parameters, as the scatter of kappa in simulated runs
+  shows. An estimate that is weighted by variances with nu degrees of freedom is wider than it says by
+  nu / (nu - 4) (Cochran 1937: joints that happen to look quiet count for too much). White noise is known
+  from all frequencies, so only the share (kappa - 1) / kappa of the variance is that uncertain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from steelyard.arrays import Array, Indices
+from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification.least_squares import Solution, solve_weighted
+from steelyard.identification.problem import kinds
+
+FRICTION = ("Fc", "Fv", "B", "Fs")
+"""What changes from day to day and with the load, so that the empty arm does not determine it."""
+
+_NOTHING = 1e-12
+_EXACT_STD = 1e-6  # of a parameter that was set, not estimated
+_FEWEST_DIRECTIONS = 1.0  # of the arm: where loaded runs test less than one, they contradict nothing
+_FREEDOM = 17.0  # of the smoothed spectrum at zero frequency: (P_0 + 2 P_1 + ... + 2 P_8) / 17
+_LOW_SHARE = 0.5
+_FEWEST_FREEDOM = 8.0
+_FEWEST_LEFT = 0.25  # of the rows: when more than the rest is swallowed, the formula has no meaning
+
+
+def arm_rows(model: DynamicModel, but: Sequence[str] = FRICTION) -> Array:
+    """Rows [Z z] of unit noise of what the empty runs say of all parameters but some kinds, (r, p + 1).
+
+    Z'Z is the inverse of the covariance. Where the runs do not determine some of the parameters, they may
+    still determine combinations: then the rows are those of the triangular factor, less what the others take,
+    widened as much as correlation in time has widened the parameters that are determined.
+
+    Args:
+        model: of the empty arm
+        but: kinds of parameters to say nothing of
+    """
+    estimate, p = model.estimate, len(model.estimate.value)
+    kept = np.flatnonzero(~np.isin(kinds(estimate.names), but))
+    if not np.isfinite(np.diag(estimate.covariance)[kept]).all():
+        return _combinations(model, kept)
+    exact = np.diag(estimate.covariance)[kept] == 0  # set, not estimated
+    whitening = np.diag(np.full(len(kept), 1.0 / _EXACT_STD))
+    free = estimate.covariance[np.ix_(kept[~exact], kept[~exact])]
+    whitening[np.ix_(~exact, ~exact)] = np.linalg.inv(np.linalg.cholesky(free))
+    rows = np.zeros((len(kept), p + 1))
+    rows[:, kept], rows[:, -1] = whitening, whitening @ estimate.value[kept]
+    return rows
+
+
+def _combinations(model: DynamicModel, kept: Indices) -> Array:
+    """The rows of `arm_rows` where the empty runs determine combinations of parameters only."""
+    estimate, p = model.estimate, len(model.estimate.value)
+    solution = solve_weighted(model.factor)
+    known = np.isfinite(np.diag(estimate.covariance)) & (np.diag(solution.inverse) > 0)
+    widening = np.median(estimate.std[known] / np.sqrt(np.diag(solution.inverse)[known]))
+    others = np.setdiff1d(np.arange(p), kept)
+    order = np.concatenate([others, kept, [p]])
+    triangle = np.asarray(np.linalg.qr(model.factor.weighted(solution.weights)[:, order])[1])
+    rows = np.zeros((len(kept), p + 1))
+    rows[:, kept] = triangle[len(others) : p, len(others) : p] / widening
+    rows[:, -1] = triangle[len(others) : p, p] / widening
+    return np.asarray(rows[np.abs(rows[:, :-1]).max(axis=1) > _NOTHING * np.abs(rows).max()])
+
+
+def contradiction(prior: Array, value: Array, inverse: Array, covariances: Sequence[Array]) -> float:
+    """How far a solution moves what was known before, RMS over the RMS that noise alone makes.
+
+    Args:
+        prior: rows [Z z] of what was known, (r, m + 1)
+        value: the solution x, (m,)
+        inverse: A^-1, (m, m)
+        covariances: of the solution with the noise that there may be, (m, m) each, infinite where unknown;
+            the one with the smallest effect counts
+    """
+    Z = prior[:, :-1]
+    moved = Z @ value - prior[:, -1]
+    expected = len(Z) - 2.0 * _trace(Z, inverse) + min(_trace(Z, C) for C in covariances)
+    return float(np.sqrt(moved @ moved / max(expected, _FEWEST_DIRECTIONS)))
+
+
+def _trace(Z: Array, C: Array) -> float:
+    """The trace of Z C Z' over what is known."""
+    known = np.isfinite(np.diag(C))
+    return float(np.sum(Z[:, known] @ C[np.ix_(known, known)] * Z[:, known]))
+
+
+def slow_noise(model: DynamicModel) -> Array:
+    """Standard deviation of white noise that would blur slow columns as much as a joint's real one, (n,).
+
+    Args:
+        model: of the empty arm
+    """
+    n, estimate = model.robot.n, model.estimate
+    kappa = np.maximum(estimate.inflation, 1.0)
+    fitted, rows = _fitted(model)
+    runs = max(len(model.factor.rows) // n, 1)
+    freedom = np.maximum(_FREEDOM * runs - _LOW_SHARE * fitted, _FEWEST_FREEDOM)
+    freedom *= (kappa / np.maximum(kappa - 1.0, 1e-9)) ** 2
+    assumed = rows * (1.0 - model.factor.p / max(rows.sum(), 1.0))
+    left = np.maximum(rows - kappa * fitted, np.maximum(_FEWEST_LEFT * rows, 1.0))
+    restored = np.maximum(assumed / left, 1.0)
+    return np.asarray(estimate.noise * np.sqrt(kappa * restored * freedom / (freedom - 4.0)))
+
+
+def _fitted(model: DynamicModel) -> tuple[Array, Array]:
+    """How many parameters each joint's rows have fitted, p_j, (n,), and how many rows there were, (n,)."""
+    factor, n = model.factor, model.robot.n
+    weights = np.resize(1.0 / np.maximum(model.estimate.noise, 1e-10), len(factor.rows))
+    Z = factor.R[:, :, :-1] * weights[:, None, None]
+    A = np.einsum("gip,giq->pq", Z, Z)
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
+    inverse = np.linalg.pinv(A * np.outer(scale, scale), rcond=1e-12, hermitian=True)
+    inverse *= np.outer(scale, scale)
+    fitted = np.einsum("gip,pq,giq->g", Z, inverse, Z, optimize=True)
+    return fitted.reshape(-1, n).sum(axis=0), factor.rows.reshape(-1, n).sum(axis=0).astype(float)
+
+
+def gain_response(factor: RegressionFactor, solution: Solution, mixing: Array, n: int) -> Array:
+    """How a solution changes with the logarithm of each joint's gain, which scales its torques, (m, n).
+
+    Args:
+        factor: of the rows that it was solved from, in p columns, n groups for each run
+        solution: of m unknowns
+        mixing: the p combinations of the m unknowns, (p, m)
+        n: number of joints
+    """
+    out = np.zeros((len(solution.value), n))
+    for g, (R, weight) in enumerate(zip(factor.R, solution.weights, strict=True)):
+        out[:, g % n] += weight**2 * (mixing.T @ (R[:, :-1].T @ R[:, -1]))
+    return np.asarray(solution.inverse @ out)
+
+
+def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
+    """How a solution changes because the gains change what the empty runs say, (m, n).
+
+    Args:
+        model: of the empty arm
+        solution: of m unknowns, the parameters of the model first
+        prior: rows [Z z] of what the empty runs say, (r, m + 1)
+    """
+    moved = np.zeros((prior.shape[1] - 1, model.robot.n))
+    moved[: len(model.estimate.value)] = empty_response(model)
+    Z = prior[:, :-1]
+    return np.asarray(solution.inverse @ (Z.T @ (Z @ moved)))
+
+
+def empty_response(model: DynamicModel) -> Array:
+    """How the parameters of the empty arm change with the logarithm of each drive's gain, (p, n).
+
+    Args:
+        model: of the empty arm
+    """
+    solution = solve_weighted(model.factor)
+    return gain_response(model.factor, solution, np.eye(model.factor.p), model.robot.n)
