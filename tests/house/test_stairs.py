@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "steelyard"
 FLOORS = {
     "errors": 0,
     "arrays": 0,
+    "computing": 0,
     "inertia": 1,
     "recording": 1,
     "saved": 1,

@@ -63,6 +63,10 @@ def _steelyard(
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())
+        return
+    from steelyard.computing import one_blas_thread
+
+    ctx.with_resource(one_blas_thread())
 
 
 @cache

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import typer
@@ -102,22 +103,53 @@ def in_a_folder(path: Path | None) -> Path | None:
     return path
 
 
+class _Done(Protocol):
+    """Called with the share of the work that is done, and with what goes on, in words."""
+
+    def __call__(self, share: float, words: str = "") -> None:
+        """Shows it."""
+
+
 @contextmanager
-def progress(what: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """A bar on stderr while work goes on; gives a function to call with the share that is done.
+def progress(what: str, *, quiet: bool) -> Iterator[_Done]:
+    """A bar on stderr while work goes on, plain lines where stderr is no terminal.
 
     Args:
         what: the work, in words
-        quiet: show nothing; nor is anything shown where stderr is no terminal
+        quiet: show nothing
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet or not sys.stderr.isatty()) as bar:
+    if quiet or not sys.stderr.isatty():
+        yield _silent if quiet else _plain_lines(what)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+
+        def done(share: float, words: str = "") -> None:
+            bar.update(task, completed=share, description=f"{what}: {words}" if words else what)
+
+        yield done
         bar.update(task, completed=1.0)
+
+
+def _silent(share: float, words: str = "") -> None: ...
+
+
+def _plain_lines(what: str) -> _Done:
+    """A line on stderr whenever the words change."""
+    began, before = time.monotonic(), ""
+
+    def done(share: float, words: str = "") -> None:
+        nonlocal before
+        if words and words != before:
+            left = (time.monotonic() - began) * (1 / share - 1) if share > 0 else 0.0
+            print(f"{what}: {words}" + (f", about {left:.0f} s left" if left >= 1 else ""), file=sys.stderr)
+        before = words
+
+    return done
 
 
 def complain(message: str, *, as_json: bool) -> None:

@@ -14,14 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.util import find_spec
 
 import numpy as np
 
 from steelyard.arrays import Array, Indices
+from steelyard.computing import one_blas_thread
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.gradients import MotionSlacks
 from steelyard.excitation.limits import DesignLimits
@@ -233,7 +232,7 @@ class Search:
         """The best of each start, in order: exact value and free numbers u, (size,), or inf and None."""
         self._compile()
         seeds = np.random.SeedSequence(self.settings.seed).spawn(self.settings.starts)
-        with _one_blas_thread(), ThreadPoolExecutor(self.settings.workers) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(self.settings.workers) as pool:
             futures = [pool.submit(self._lowered, s, k == 0) for k, s in enumerate(seeds)]
             self._watch(futures)
             found = [future.result() for future in futures]
@@ -348,11 +347,3 @@ def _random_start(
             return np.asarray(u)
         u = 0.8 * u
     raise InfeasibleDesign("the centre posture is so close to a limit that no motion around it keeps inside")
-
-
-def _one_blas_thread() -> AbstractContextManager[object]:
-    """Keeps BLAS to one thread in each of ours: its own threads make small matrices 40 times slower."""
-    if find_spec("threadpoolctl") is None:
-        return nullcontext()
-    limited: AbstractContextManager[object] = import_module("threadpoolctl").threadpool_limits(1)
-    return limited

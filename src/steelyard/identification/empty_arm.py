@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from steelyard.computing import Progress
 from steelyard.errors import InvalidSamples
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.fit import Estimator, Fit, fit
@@ -18,6 +19,7 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw, friction_law
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
+_CHOOSING = 0.9  # of the time, where the law is chosen
 _FAST = 0.2  # of the rate: central differences are off by a quarter there
 _MOST_FAST_POWER = 0.05
 _RESTING = 0.01  # [rad/s]
@@ -33,7 +35,7 @@ def identify(
     *,
     friction: str | FrictionLaw | None = None,
     estimator: Estimator = "weighted",
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> DynamicModel:
     """The arm as its motion and torques show it: base parameters of links, rotors and friction.
 
@@ -43,16 +45,26 @@ def identify(
         friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to start from;
             or None for the exponents and the width of the sign of `robot.drive` as they are
         estimator: 'weighted', 'ordinary' or 'huber'
-        progress: called with the share that is done
+        progress: called with the share that is done and words
     """
     parts = _checked(robot, samples)
     robot = _with_gains_of(robot, parts)
-    choice = choose_friction(robot, parts, progress=progress) if friction == "auto" else None
+    choice = None
+    if friction == "auto":
+        choice = choose_friction(robot, parts, progress=_part(progress, 0.0, _CHOOSING))
+        progress = _part(progress, _CHOOSING, 1.0)
     name = friction if choice is None else choice.law
     law = friction_law(name, robot.n) if isinstance(name, str) else name or _law_of(robot)
     maker = RowMaker(robot, ParameterBasis.of(robot))
     found = fit(maker, parts, law, estimator=estimator, progress=progress)
     return _model(robot, maker, parts, found, choice)
+
+
+def _part(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """Progress of a part of the work, as that of the whole."""
+    if progress is None:
+        return None
+    return lambda share, words: progress(start + (end - start) * share, words)
 
 
 def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequence[Samples]:

@@ -232,13 +232,18 @@ def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
     """The feasible x of least cost, without the trace of the nominal arm where the constraints allow."""
     start, step = fit.start_and_step(coordinates.nominal)
     known = _clarabel().SolverStatus
+    found: list[tuple[bool, float, Array]] = []
     for size in _SIZES:
         solution = _shortest(coordinates, rows, start, size * step, impossible=1e-6 * _IMPOSSIBLE)
+        if solution.status in (known.Solved, known.AlmostSolved):
+            d = size * np.array(solution.x)
+            x = np.asarray(start + step @ d)
+            found.append((not _feasible(coordinates, rows, x), float(np.linalg.norm(d)), x))
         if solution.status == known.Solved:
             break
-    if solution.status not in (known.Solved, known.AlmostSolved):
+    if not found:
         raise SolverFailed(f"Clarabel found no feasible parameters, its status is {solution.status}")
-    x = np.asarray(start + size * step @ np.array(solution.x))
+    x = min(found, key=lambda one: one[:2])[2]
     fitted = fit.fitted(x)
     if _feasible(coordinates, rows, fitted):
         return fitted

@@ -14,18 +14,20 @@ Huber's robust estimate repeats the fit with rows weighted by min(1, c sigma / |
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Array
+from steelyard.computing import Progress
 from steelyard.errors import InvalidSamples
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.least_squares import Solution, solve_weighted
+from steelyard.identification.least_squares import Solution, solve_grams, solve_weighted
 from steelyard.identification.problem import RowMaker, Rows
 from steelyard.recording import Samples
 from steelyard.robot.friction import FrictionLaw
@@ -70,7 +72,7 @@ def fit(
     law: FrictionLaw,
     *,
     estimator: Estimator = "weighted",
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Fit:
     """Fits the unknowns to samples.
 
@@ -79,76 +81,64 @@ def fit(
         parts: sets of samples, each in the order of time
         law: of friction, with shapes to start from
         estimator: 'weighted', 'ordinary' or 'huber'
-        progress: called with the share that is done
+        progress: called with the share that is done and words
     """
     if estimator not in ("weighted", "ordinary", "huber"):
         raise InvalidSamples(f"estimator must be 'weighted', 'ordinary' or 'huber', got '{estimator}'")
-    pass_ = _Pass(maker, parts, estimator)
-    ends = [pass_.settled(start, progress) for start in law.starts]
-    found, solution, factor = min(ends, key=lambda end: float(end[2].rows @ np.log(end[1].noise + 1e-12)))
-    return pass_.finish(found, solution, factor, len(maker.names(law)))
+    task = _Task(maker, parts, estimator)
+    return task.finish(task.best(law.starts, progress))
 
 
-@dataclass(frozen=True)
-class _Pass:
-    """One pass over all samples."""
+def settle(
+    maker: RowMaker, parts: Sequence[Samples], starts: Sequence[FrictionLaw]
+) -> tuple[FrictionLaw, Array]:
+    """The law with the shapes that fit best and its linear unknowns, (p,), without their covariance.
+
+    Args:
+        maker: of rows
+        parts: sets of samples, each in the order of time
+        starts: one law with the shapes to start from
+    """
+    end = _Task(maker, parts, "weighted").best(starts, None)
+    return end.law, end.solution.value[: len(maker.names(end.law))]
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """Where an iteration ended: the law, the solution, and the one before, from which its rows were made."""
+
+    law: FrictionLaw
+    solution: Solution
+    before: Solution | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Samples to fit."""
 
     maker: RowMaker
     parts: Sequence[Samples]
     estimator: Estimator
 
-    def rows(self, part: Samples, law: FrictionLaw, theta: Array | None) -> Rows:
-        """Rows with the columns of the shapes behind those of theta, once theta is known."""
-        rows = self.maker.rows(part, law, theta)
-        if theta is None or not law.free_shapes:
-            return rows
-        D = self.maker.shape_columns(part, law, theta)
-        return Rows(np.concatenate([rows.Y, D], axis=2), rows.tau, rows.usable)
+    def best(self, starts: Sequence[FrictionLaw], progress: Progress | None) -> _End:
+        """The likeliest of the ends of all starts."""
+        ends = [self._settled(start, progress) for start in starts]
+        return min(ends, key=lambda end: float(self._counts @ np.log(end.solution.noise + 1e-12)))
 
-    def factor(self, law: FrictionLaw, theta: Array | None, noise: Array | None) -> RegressionFactor:
-        """The factor of all rows."""
-        factors = []
-        for k, part in enumerate(self.parts):
-            rows = self.rows(part, law, theta)
-            Y, tau = rows.Y, rows.tau
-            if self.estimator == "huber" and theta is not None and noise is not None:
-                w = _huber_weights(tau - Y[:, :, : len(theta)] @ theta, noise[k])
-                Y, tau = Y * w[:, :, None], tau * w
-            empty = RegressionFactor.empty(part.n, Y.shape[2])
-            factors.append(empty.add(Y, tau, rows.usable))
-        return RegressionFactor.stacked(factors)
-
-    def solve(self, factor: RegressionFactor, p: int) -> Solution:
-        """The solution, with a weak prior on the step of the shapes."""
-        return solve_weighted(factor, _prior(factor.p, p), equal_weights=self.estimator == "ordinary")
-
-    def settled(
-        self, law: FrictionLaw, progress: Callable[[float], None] | None
-    ) -> tuple[FrictionLaw, Solution, RegressionFactor]:
-        """The law whose shapes no longer move, its solution and the factor that this was found from."""
-        p = len(self.maker.names(law))
-        factor = self.factor(law, None, None)
-        solution = self.solve(factor, p)
-        repeats = bool(law.free_shapes) or law.load or self.estimator == "huber"
-        for i in range(_ROUNDS if repeats else 0):
-            before = solution
-            factor = self.factor(law, before.value[:p], before.noise.reshape(len(self.parts), -1))
-            solution = self.solve(factor, p)
-            step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(law.log_shapes.shape)
-            moved = law.with_log_shapes(law.log_shapes + step)
-            still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _SETTLED
-            if progress is not None:
-                progress((i + 1) / _ROUNDS)
-            if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
-                break
-            law = moved
-        return law, solution, factor
-
-    def finish(self, law: FrictionLaw, solution: Solution, factor: RegressionFactor, p: int) -> Fit:
-        """The fit with its covariance."""
+    def finish(self, end: _End) -> Fit:
+        """The fit with its covariance, from triangular factors."""
+        law, p = end.law, len(self.maker.names(end.law))
+        parts = [self._rows(k, law, end.before) for k in range(len(self.parts))]
+        factor = RegressionFactor.stacked(
+            [
+                RegressionFactor.empty(rows.Y.shape[1], rows.Y.shape[2]).add(rows.Y, rows.tau, rows.usable)
+                for rows in parts
+            ]
+        )
+        prior = _prior(factor.p, p)
+        solution = solve_weighted(factor, prior, equal_weights=self.estimator == "ordinary")
         theta = solution.value[:p]
-        rows = [self.rows(part, law, theta) for part in self.parts]
-        prior = _prior(len(solution.value), p)
+        rows = [self.maker.rows(part, law, theta, shapes=True) for part in self.parts]
         spread, inflation = correlated_covariance(rows, solution, prior=prior)
         return Fit(
             law,
@@ -160,6 +150,61 @@ class _Pass:
             solution.unknown[:p],
             factor if factor.p == p else factor.columns(np.arange(p)),
         )
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        """How many rows each joint of each part has, (parts * n,)."""
+        return np.concatenate([part.mask.sum(axis=0) for part in self.parts])
+
+    def _settled(self, law: FrictionLaw, progress: Progress | None) -> _End:
+        """The law whose shapes no longer move, and its solution."""
+        p = len(self.maker.names(law))
+        before, solution = None, self._solve(law, None)
+        repeats = bool(law.free_shapes) or law.load or self.estimator == "huber"
+        for i in range(_ROUNDS if repeats else 0):
+            before = solution
+            solution = self._solve(law, before)
+            step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(law.log_shapes.shape)
+            moved = law.with_log_shapes(law.log_shapes + step)
+            still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _SETTLED
+            if progress is not None:
+                progress((i + 1) / _ROUNDS, f"fitting {law.name}")
+            if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
+                break
+            law = moved
+        return _End(law, solution, before)
+
+    def _solve(self, law: FrictionLaw, before: Solution | None) -> Solution:
+        """The solution from inner products, with a weak prior on the step of the shapes."""
+        p = len(self.maker.names(law))
+        theta = None if before is None else before.value[:p]
+        if self.estimator == "huber" and before is not None:
+            weighted = [self._rows(k, law, before) for k in range(len(self.parts))]
+            grams = np.concatenate([_grams(rows) for rows in weighted])
+        else:
+            grams = np.concatenate([self.maker.grams(part, law, theta) for part in self.parts])
+        weights = None if before is None else before.weights
+        prior = _prior(grams.shape[1] - 1, p)
+        equal = self.estimator == "ordinary"
+        return solve_grams(grams, self._counts, prior, weights=weights, equal_weights=equal)
+
+    def _rows(self, k: int, law: FrictionLaw, before: Solution | None) -> Rows:
+        """The rows of a part, with the columns of the shapes once theta is known."""
+        part = self.parts[k]
+        theta = None if before is None else before.value[: len(self.maker.names(law))]
+        rows = self.maker.rows(part, law, theta, shapes=theta is not None)
+        if self.estimator != "huber" or before is None or theta is None:
+            return rows
+        noise = before.noise.reshape(len(self.parts), -1)[k]
+        w = _huber_weights(rows.tau - rows.Y[:, :, : len(theta)] @ theta, noise)
+        return Rows(rows.Y * w[:, :, None], rows.tau * w, rows.usable)
+
+
+def _grams(rows: Rows) -> Array:
+    """The inner products of each joint's rows, (n, m + 1, m + 1)."""
+    columns = np.concatenate([rows.Y, rows.tau[:, :, None]], axis=2) * rows.usable[:, :, None]
+    columns = columns.transpose(1, 0, 2)
+    return np.asarray(columns.transpose(0, 2, 1) @ columns)
 
 
 def _prior(m: int, p: int) -> Array:

@@ -1,8 +1,11 @@
-"""Weighted least squares from triangular factors.
+"""Weighted least squares from triangular factors or Gram matrices.
 
 Each joint of each recording, a group g, has noise of its own, so its rows are weighted by 1 / sigma_g, and
 sigma_g follows from the residuals: solved in turns until both agree. With A = sum_g Y_g'Y_g / sigma_g^2 the
 estimate is A^-1 sum_g Y_g'tau_g / sigma_g^2. (Ordinary least squares weighs all rows alike.)
+
+The turns are taken with Gram matrices [Y_g tau_g]'[Y_g tau_g], which is quick; the solution is then found
+from the factors, which is accurate and shows what the data do not determine.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from steelyard.arrays import Array
 from steelyard.identification.factor import RegressionFactor
@@ -18,6 +22,9 @@ from steelyard.identification.factor import RegressionFactor
 _ROUNDS = 50
 _RELATIVE_RANK = 1e-8
 _SMALLEST_NOISE = 1e-10  # [Nm]
+_SETTLED = 1e-12
+_LEAST_SHARE = 1e-14  # of the sum of squares that inner products can resolve
+_LEAST_PIVOT = 1e-6  # of their triangular factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,21 +66,81 @@ def solve_weighted(
     p = factor.p
     mixed = np.eye(p) if mixing is None else mixing
     known = np.zeros((0, mixed.shape[1] + 1)) if prior is None else prior
-    groups = len(factor.rows)
-    freedom = np.maximum(factor.rows - mixed.shape[1] * factor.rows / max(factor.rows.sum(), 1), 1.0)
-    weights = np.ones(groups)
+    grams = np.swapaxes(factor.R, 1, 2) @ factor.R
+    if mixing is not None:
+        wide = np.pad(mixed, (0, 1))
+        wide[-1, -1] = 1.0
+        grams = wide.T @ grams @ wide
+    weights = solve_grams(grams, factor.rows, known, equal_weights=equal_weights).weights
     for _ in range(_ROUNDS):
         R = factor.weighted(weights)
         rows = np.vstack([np.column_stack([R[:, :p] @ mixed, R[:, p]]), known])
-        solution = _solve(rows[:, :-1], rows[:, -1])
-        noise = np.sqrt(factor.squared_residuals(mixed @ solution[0]) / freedom)
-        before, weights = weights, 1.0 / np.maximum(noise, _SMALLEST_NOISE)
-        if equal_weights:
-            weights = np.full(groups, 1.0 / max(float(np.sqrt(np.mean(noise**2))), _SMALLEST_NOISE))
-        if np.abs(before / weights - 1).max() < 1e-12:
+        value, inverse, unknown, condition = _solve(rows[:, :-1], rows[:, -1])
+        squares = factor.squared_residuals(mixed @ value)
+        noise, found = _noise(squares, factor.rows, len(value), equal_weights=equal_weights)
+        before, weights = weights, found
+        if np.abs(before / weights - 1).max() < _SETTLED:
             break
-    value, inverse, unknown, condition = solution
     return Solution(value, noise, before, inverse, unknown, condition)
+
+
+def solve_grams(
+    grams: Array,
+    rows: NDArray[np.int64],
+    prior: Array,
+    *,
+    weights: Array | None = None,
+    equal_weights: bool = False,
+) -> Solution:
+    """The weighted least-squares solution from inner products: quick, and good to about half of all digits.
+
+    Args:
+        grams: [Y tau]'[Y tau] of each group, (G, m + 1, m + 1)
+        rows: how many rows each group has, (G,)
+        prior: rows [Z z] of what is known before, Z theta = z + unit noise, (r, m + 1)
+        weights: to start from, (G,); all alike by default
+        equal_weights: weigh all rows alike, as ordinary least squares does
+    """
+    m = grams.shape[1] - 1
+    known = prior.T @ prior
+    least = _LEAST_SHARE * grams[:, m, m]
+    flat = grams.reshape(len(grams), -1)
+    weights = np.ones(len(grams)) if weights is None else weights
+    for _ in range(_ROUNDS):
+        A = (weights**2 @ flat).reshape(m + 1, m + 1) + known
+        half = _half_inverse(A[:m, :m])
+        value = half @ (half.T @ A[:m, m])
+        minus = np.append(value, -1.0)
+        squares = np.maximum((grams @ minus) @ minus, least)
+        noise, found = _noise(squares, rows, m, equal_weights=equal_weights)
+        before, weights = weights, found
+        if np.abs(before / weights - 1).max() < _SETTLED:
+            break
+    return Solution(value, noise, before, half @ half.T, np.zeros(m, dtype=bool), np.nan)
+
+
+def _noise(squares: Array, rows: NDArray[np.int64], m: int, *, equal_weights: bool) -> tuple[Array, Array]:
+    """The noise of each group from its sum of squared residuals, and the weights that follow, (G,) each."""
+    freedom = np.maximum(rows - m * rows / max(rows.sum(), 1), 1.0)
+    noise = np.sqrt(squares / freedom)
+    common = np.sqrt(np.mean(noise**2)) if equal_weights else noise
+    return noise, 1.0 / np.maximum(np.broadcast_to(common, noise.shape), _SMALLEST_NOISE)
+
+
+def _half_inverse(A: Array) -> Array:
+    """H with H H' = A^-1, found with a unit diagonal; directions without data are left out, (m, rank)."""
+    length = np.sqrt(np.diag(A))
+    scale = np.where(length > 0, length, 1.0)
+    unit = A / np.outer(scale, scale)
+    unit[length == 0, length == 0] = 1.0
+    L, failed = lapack.dpotrf(unit, lower=1)
+    if not failed and np.diag(L).min() > _LEAST_PIVOT:
+        half = np.tril(lapack.dtrtri(L, lower=1)[0]).T
+    else:
+        s, V = np.linalg.eigh(unit)
+        kept = s > _LEAST_PIVOT**2 * s[-1]
+        half = V[:, kept] / np.sqrt(s[kept])
+    return np.asarray(half * (length > 0)[:, None] / scale[:, None])
 
 
 def _solve(Z: Array, z: Array) -> tuple[Array, Array, NDArray[np.bool_], float]:

@@ -1,15 +1,18 @@
 """The regression of one or many sets of samples: rows of torque, linear in the unknowns, for a friction law.
 
-    tau = Y theta,   theta = [base parameters of links, rotors, Fc, Fv, B;  Fs, Fl of the friction law]
+    tau = Y theta + D d,   theta = [base parameters of links, rotors, Fc, Fv, B;  Fs, Fl of the friction law]
 
-The columns of links and rotors do not depend on the friction law, so they are computed once and kept (up to a
-limit, beyond which they are computed again in every pass); those of friction are written over them.
+with d a step of the logarithms of the law's shapes and D the derivative of the torque by them. Columns of
+links, rotors and offsets do not depend on the law: they are computed once and kept, without the zeros of
+links before a joint (up to a limit, beyond which they are computed again in every pass), and so are their
+inner products. Of the Gram matrices [Y D tau]'[Y D tau] a pass computes the few rows of friction only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +22,6 @@ from steelyard.errors import InvalidSamples
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw
-
-_SHAPE_STEP = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,21 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
+class _Fixed:
+    """The columns of one joint that no friction law changes.
+
+    Attributes:
+        places: which unknowns they belong to, (r,)
+        Y: the columns and the torque, (N, r + 1)
+        gram: their inner products over the rows that count, (r + 1, r + 1)
+    """
+
+    places: Indices
+    Y: Array
+    gram: Array
+
+
+@dataclass(frozen=True, eq=False)
 class RowMaker:
     """Makes the rows of a regression for any friction law.
 
@@ -50,8 +66,8 @@ class RowMaker:
 
     robot: RobotModel
     basis: ParameterBasis
-    most_kept_samples: int = 200_000
-    _kept: dict[int, tuple[Samples, Array]] = field(default_factory=dict, repr=False)
+    most_kept_samples: int = 400_000
+    _kept: dict[int, tuple[Samples, list[_Fixed]]] = field(default_factory=dict, repr=False)
 
     def names(self, law: FrictionLaw) -> tuple[str, ...]:
         """Names of the unknowns.
@@ -59,68 +75,107 @@ class RowMaker:
         Args:
             law: of friction
         """
-        return (*self.basis.short_names, *law.extra_names)
+        return (*self._base_names, *law.extra_names)
 
-    def rows(self, samples: Samples, law: FrictionLaw, theta: Array | None = None) -> Rows:
+    @cached_property
+    def _base_names(self) -> tuple[str, ...]:
+        return self.basis.short_names
+
+    def rows(
+        self, samples: Samples, law: FrictionLaw, theta: Array | None = None, *, shapes: bool = False
+    ) -> Rows:
         """The rows of a set of samples.
 
         Args:
             samples: in the order of time
             law: of friction
             theta: the unknowns so far, for the torque that gears carry, (p,); none carried when None
+            shapes: whether the columns D of the law's free shapes follow; they need theta
         """
-        drives, p = self.robot.drive.transmission, len(self.basis)
-        out = np.zeros((*samples.q.shape, p + len(law.extra_names)))
-        out[:, :, :p] = self._fixed_columns(samples)
-        columns = law.columns(*self._at_drives(samples, law, theta))
-        for values, where in zip(columns, self._places(law), strict=True):
-            drives.write(out, values, where)
+        values, places = self._friction(samples, law, theta, shapes=shapes)
+        out = np.zeros((*samples.q.shape, max(len(self.names(law)), places.max() + 1)))
+        for j, fixed in enumerate(self._fixed(samples)):
+            out[:, j, fixed.places] = fixed.Y[:, :-1]
+        for column, where in zip(values, places, strict=True):
+            self.robot.drive.transmission.write(out, column, where)
         return Rows(out, samples.tau, samples.mask)
 
-    def shape_columns(self, samples: Samples, law: FrictionLaw, theta: Array) -> Array:
-        """How the torque changes with the logarithm of each free shape, (N, n, shapes * n).
+    def grams(self, samples: Samples, law: FrictionLaw, theta: Array | None = None) -> Array:
+        """The inner products [Y D tau]'[Y D tau] of each joint's rows, D once theta is known, (n, m, m).
+
+        Args:
+            samples: in the order of time
+            law: of friction
+            theta: the unknowns so far, (p,)
+        """
+        values, places = self._friction(samples, law, theta, shapes=theta is not None)
+        m = max(len(self.names(law)), int(places.max()) + 1)
+        coupling = self.robot.drive.transmission.matrix
+        out = np.zeros((samples.n, m + 1, m + 1))
+        for j, fixed in enumerate(self._fixed(samples)):
+            drives = np.flatnonzero(coupling[:, j])
+            C = (values[:, :, drives] * coupling[drives, j]).transpose(0, 2, 1).reshape(-1, len(samples))
+            if not samples.mask[:, j].all():
+                C = C * samples.mask[:, j]
+            own, rest = places[:, drives].ravel(), np.append(fixed.places, m)
+            out[j][np.ix_(rest, rest)] = fixed.gram
+            out[j][np.ix_(own, rest)] = across = C @ fixed.Y
+            out[j][np.ix_(rest, own)] = across.T
+            out[j][np.ix_(own, own)] = C @ C.T
+        return out
+
+    def torque(self, samples: Samples, law: FrictionLaw, theta: Array) -> Array:
+        """The torque that the unknowns predict, (N, n) [Nm or N].
 
         Args:
             samples: in the order of time
             law: of friction
             theta: the unknowns, (p,)
         """
-        motion = self._at_drives(samples, law, theta)
-        drives, coefficients = self.robot.drive.transmission, theta[self._places(law)]
-        out = np.zeros((*samples.q.shape, law.log_shapes.size))
-        here = law.columns(*motion)
-        for k in range(len(law.free_shapes)):
-            moved = law.log_shapes.copy()
-            moved[k] += _SHAPE_STEP
-            change = law.with_log_shapes(moved).columns(*motion) - here
-            slope = np.einsum("tj,tkj->kj", coefficients, change) / _SHAPE_STEP
-            drives.write(out, slope, k * samples.n + np.arange(samples.n))
-        return out
+        values, places = self._friction(samples, law, theta, shapes=False)
+        friction = np.einsum("tj,tkj->kj", theta[places], values)
+        rest = [fixed.Y[:, :-1] @ theta[fixed.places] for fixed in self._fixed(samples)]
+        return np.column_stack(rest) + self.robot.drive.transmission.to_joints(friction)
 
-    def _fixed_columns(self, samples: Samples) -> Array:
+    def _fixed(self, samples: Samples) -> list[_Fixed]:
+        """The columns of links, rotors and offsets, joint by joint."""
         if id(samples) in self._kept:
             return self._kept[id(samples)][1]
         chunks = self.robot.regressor_chunks(samples.q, samples.v, samples.a)
         Y = np.concatenate([self.basis.reduce(chunk) for _, chunk in chunks])
+        changing = np.isin(kinds(self._base_names), ("Fc", "Fv"))
+        fixed = []
+        for j in range(samples.n):
+            places = np.flatnonzero(Y[:, j].any(axis=0) & ~changing)
+            columns = np.column_stack([Y[:, j, places], samples.tau[:, j]])
+            counted = columns if samples.mask[:, j].all() else columns[samples.mask[:, j]]
+            fixed.append(_Fixed(places, columns, counted.T @ counted))
         if sum(len(kept) for kept, _ in self._kept.values()) + len(Y) <= self.most_kept_samples:
-            self._kept[id(samples)] = (samples, Y)
-        return Y
+            self._kept[id(samples)] = (samples, fixed)
+        return fixed
 
-    def _at_drives(
-        self, samples: Samples, law: FrictionLaw, theta: Array | None
-    ) -> tuple[Array, Array, Array | None]:
-        """Position and speed of the drives, and the torque of the links that their gears carry, (N, n)."""
-        drives = self.robot.drive.transmission
-        load = None
+    def _friction(
+        self, samples: Samples, law: FrictionLaw, theta: Array | None, *, shapes: bool
+    ) -> tuple[Array, Indices]:
+        """The columns of friction and of its free shapes, (k, N, n), and whose unknowns they are, (k, n)."""
+        drives, kind = self.robot.drive.transmission, kinds(self.names(law))
+        places = np.array([np.flatnonzero(kind == term) for term in law.terms])
+        u, v, load = drives.to_drives(samples.q), drives.to_drives(samples.v), None
         if law.load and theta is not None:
-            link = np.flatnonzero(~np.isin(kinds(self.basis.short_names), ("Ia", "Fc", "Fv", "B")))
-            load = drives.load(self._fixed_columns(samples)[:, :, link] @ theta[link])
-        return drives.to_drives(samples.q), drives.to_drives(samples.v), load
+            load = drives.load(self._links(samples, theta))
+        columns = law.columns(u, v, load)
+        if not shapes or theta is None or not law.free_shapes:
+            return columns, places
+        slopes = law.slopes(u, v, load, columns, theta[places])
+        steps = len(kind) + np.arange(law.log_shapes.size).reshape(-1, samples.n)
+        return np.concatenate([columns, slopes]), np.concatenate([places, steps])
 
-    def _places(self, law: FrictionLaw) -> Indices:
-        """Which unknowns are the coefficients of a law's terms, (terms, n)."""
-        kind = kinds(self.names(law))
-        return np.array([np.flatnonzero(kind == term) for term in law.terms])
+    def _links(self, samples: Samples, theta: Array) -> Array:
+        """The torque of the links alone, (N, n) [Nm or N]."""
+        link = np.zeros(len(theta))
+        chosen = ~np.isin(kinds(self._base_names), ("Ia", "Fc", "Fv", "B"))
+        link[: len(chosen)][chosen] = theta[: len(chosen)][chosen]
+        return np.column_stack([fixed.Y[:, :-1] @ link[fixed.places] for fixed in self._fixed(samples)])
 
 
 def kinds(names: Sequence[str]) -> NDArray[np.str_]:

@@ -9,14 +9,15 @@ of the relative residual decides. A simpler law wins against one that is better 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.arrays import Array
+from steelyard.computing import Progress
 from steelyard.errors import InvalidSamples
-from steelyard.identification.fit import fit
+from steelyard.identification.fit import settle
 from steelyard.identification.problem import RowMaker
 from steelyard.recording import Recording, Samples
 from steelyard.robot import DriveModel, ParameterBasis, RobotModel
@@ -82,7 +83,7 @@ def choose_friction(
     parts: Sequence[Samples],
     *,
     laws: Sequence[str] = (*_SIMPLE_FIRST, *_WITH_MEMORY),
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> FrictionChoice:
     """The friction law that predicts unseen recordings best.
 
@@ -90,18 +91,25 @@ def choose_friction(
         robot: the arm
         parts: sets of samples, each in the order of time
         laws: names to choose from, simple ones first
-        progress: called with the share that is done
+        progress: called with the share that is done and words
     """
     folds, words = _folds(parts)
     maker = RowMaker(robot, ParameterBasis.of(robot))
     scores: dict[str, float] = {}
     for i, name in enumerate(laws):
-        scores[name] = predicted_residual(maker, folds, friction_law(name, robot.n))
         if progress is not None:
-            progress((i + 1) / len(laws))
+            progress(i / len(laws), f"law {i + 1} of {len(laws)}: {name}{_best_so_far(scores)}")
+        scores[name] = predicted_residual(maker, folds, friction_law(name, robot.n))
     best = min(scores.values())
     chosen = next(name for name in laws if scores[name] <= best * (1 + _WORTH))
     return FrictionChoice(chosen, scores, words)
+
+
+def _best_so_far(scores: Mapping[str, float]) -> str:
+    if not scores:
+        return ""
+    best = min(scores, key=lambda name: scores[name])
+    return f", best so far {best} {100 * scores[best]:.1f} %"
 
 
 def choose_cutoff(
@@ -148,13 +156,14 @@ def predicted_residual(maker: RowMaker, folds: Sequence[Sequence[Samples]], law:
         law: of friction, with shapes to start from
     """
     squares = np.zeros((2, maker.robot.n))
+    starts: Sequence[FrictionLaw] = law.starts
     for k, fold in enumerate(folds):
         others = [part for i, other in enumerate(folds) if i != k for part in other]
-        found = fit(maker, others, law)
-        law = found.law  # the next fold starts where this one ended
+        law, theta = settle(maker, others, starts)
+        starts = (law,)  # the next fold starts where this one ended
         for part in fold:
-            predicted = maker.rows(part, found.law, found.theta).Y @ found.theta
-            squares += [((part.tau - predicted) ** 2).sum(axis=0), (part.tau**2).sum(axis=0)]
+            error = part.tau - maker.torque(part, law, theta)
+            squares += [(error**2).sum(axis=0), (part.tau**2).sum(axis=0)]
     return float(np.sqrt(squares[0] / np.maximum(squares[1], 1e-12)).mean())
 
 

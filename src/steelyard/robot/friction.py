@@ -42,6 +42,7 @@ _BOUNDS = {
 }
 _FIRST_STRIBECK = (0.05, 0.15, 0.5)  # [rad/s]
 _FIRST_WIDTH = {"exact": 1.0, "band": 0.02, "smooth": 0.02, "presliding": 1e-3}
+_SHAPE_STEP = 1e-4  # of a logarithm
 _SLIDING = 0.01  # [rad/s]: a drive that is found faster has slid for a while
 
 
@@ -156,6 +157,25 @@ class FrictionLaw:
         """
         return self.step(self.init(u[0]), u, v, load)[1]
 
+    def slopes(self, u: Array, v: Array, load: Array | None, here: Array, coefficients: Array) -> Array:
+        """How friction changes with the logarithm of each free shape, (shapes, N, n) [Nm or N].
+
+        Args:
+            u: positions of the drives, (N, n) [rad or m]
+            v: speeds of the drives, (N, n) [rad/s or m/s]
+            load: torque that each gear carries, (N, n) [Nm or N]; none when None
+            here: `columns` of the same motion, (terms, N, n)
+            coefficients: of its terms, (terms, n)
+        """
+        out = np.empty((len(self.free_shapes), *v.shape))
+        for k, name in enumerate(self.free_shapes):
+            log_shapes = self.log_shapes
+            log_shapes[k] += _SHAPE_STEP
+            moved = self.with_log_shapes(log_shapes)
+            columns = moved.columns(u, v, load) if name == "width" else moved.at(v, load, here[0])
+            out[k] = np.einsum("tj,tkj->kj", coefficients, columns - here) / _SHAPE_STEP
+        return out
+
     def init(self, u: Array, v: Array | None = None) -> Array:
         """What it remembers before the first row, (2, n): direction and position of the drives.
 
@@ -231,9 +251,15 @@ class FrictionLaw:
         s = np.sign(way) * (1.0 - kept)
         if u.ndim == 1:
             return np.asarray(s + kept * z)
-        for i in range(len(s)):
-            s[i] += kept[i] * z
-            z = s[i]
+        s[0] += kept[0] * z
+        step = 1
+        while step < len(s):  # z[i] = s[i] + kept[i] z[i - 1], over steps of 1, 2, 4, ... rows
+            s[step:] += kept[step:] * s[:-step]
+            kept[step:] *= kept[:-step].copy()
+            step *= 2
+        if (way == 0).any():  # at rest nothing changes, not even by rounding
+            moving = np.where(way == 0, 0, np.arange(len(s))[:, None])
+            s = np.take_along_axis(s, np.maximum.accumulate(moving, axis=0), axis=0)
         return np.asarray(s)
 
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard.computing import Progress, one_blas_thread
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, Validation, choose_cutoff
 from steelyard.identification import identify as identify_from_samples
@@ -22,8 +23,6 @@ from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.robot.friction import FrictionLaw
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import Data, Run, doubts_of, runs_of
-
-Progress: TypeAlias = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +90,14 @@ def identify(
             None for the law of `robot.drive`
         gains: where torques come from when motor currents were recorded, see `Gains`
         preparation: how recordings become samples; the defaults of `Preparation` otherwise
-        progress: called with the share that is done
+        progress: called with the share that is done and words
     """
     return identification(
         robot, data, friction=friction, gains=gains, preparation=preparation, progress=progress
     ).model
 
 
+@one_blas_thread()
 def identification(
     robot: RobotModel | str,
     data: Data,
@@ -117,7 +117,7 @@ def identification(
         friction: name of a law, 'auto', a law, or None
         gains: where torques come from when motor currents were recorded
         preparation: how recordings become samples, or a function that chooses it (`best_cutoff`)
-        progress: called with the share that is done
+        progress: called with the share that is done and words
     """
     arm = load_robot(robot) if isinstance(robot, str) else robot
     cut = preparation if isinstance(preparation, Preparation) else Preparation()

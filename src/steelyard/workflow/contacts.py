@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from steelyard.computing import one_blas_thread
 from steelyard.control.collision import Detections, Detector, Thresholds, detect, make_observer
 from steelyard.control.collision import learn as learn_detector
 from steelyard.control.collision.observer import ObserverKind
@@ -17,6 +18,7 @@ from steelyard.workflow.data import Data, drive_for, runs_of
 _FIXED, _FIXED_UNIT = 6.0, "Nm"  # gaz2017
 
 
+@one_blas_thread()
 def collisions(
     model: DynamicModel | str | Path,
     data: Data,

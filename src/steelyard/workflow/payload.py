@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from steelyard.computing import one_blas_thread
 from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
@@ -61,6 +62,7 @@ def weigh(
     return found.payload
 
 
+@one_blas_thread()
 def weighing(
     model: DynamicModel | str | Path,
     data: Data,

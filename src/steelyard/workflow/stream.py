@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from steelyard import saved
+from steelyard.computing import one_blas_thread
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
@@ -68,6 +69,7 @@ class OnlineWeighing:
         saved.save(content, "online state", path, version=_STATE_VERSION)
 
 
+@one_blas_thread()
 def weigh_online(
     model: DynamicModel | str | Path,
     data: Data,

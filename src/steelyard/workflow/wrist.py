@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from steelyard.arrays import Array
+from steelyard.computing import one_blas_thread
 from steelyard.control.contact_force import ContactForce, contact_force
 from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.io.wrench import SensorDescription, read_sensor, read_wrench_recording
@@ -176,6 +177,7 @@ def weigh_wrist(
     return found.payload
 
 
+@one_blas_thread()
 def wrist_weighing(
     rig: WristRig,
     *,
@@ -217,6 +219,7 @@ def wrist_weighing(
     return WristWeighing(at_rest.payload(rig.turned(yaw)), at_rest, None)
 
 
+@one_blas_thread()
 def contact(
     payload: WrenchPayload | str | Path,
     source: WristSource,

@@ -145,7 +145,8 @@ def compare(
         progress: called with the share that is done
     """
     part = part_of(progress, 0.0, 0.5)
-    choice = choose_friction(nominal, [prepare(world.runs[0], OURS)], laws=laws, progress=part)
+    first = [prepare(world.runs[0], OURS)]
+    choice = choose_friction(nominal, first, laws=laws, progress=lambda share, _: part(share))
     paper = [
         without_offsets(identify(nominal, prepare(run, PAPER), friction="linear", estimator="ordinary"))
         for run in world.runs

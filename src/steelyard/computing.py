@@ -1,0 +1,24 @@
+"""How long work is done: with one BLAS thread, and with progress that can be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from threadpoolctl import threadpool_limits
+
+Progress: TypeAlias = Callable[[float, str], None]
+"""Called with the share of the work that is done, 0 to 1, and with what goes on, in words."""
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keeps BLAS to one thread, and restores what the program had; also a decorator.
+
+    Our decompositions are small: with two threads they take up to six times the processor time.
+    """
+    import scipy.linalg  # noqa: F401  its BLAS must be loaded to be limited
+
+    with threadpool_limits(1, user_api="blas"):
+        yield

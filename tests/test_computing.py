@@ -1,0 +1,56 @@
+"""One BLAS thread while we work, and what the program had afterwards."""
+
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401  loads its BLAS
+from threadpoolctl import threadpool_info, threadpool_limits
+from typer.testing import CliRunner
+
+import steelyard
+from steelyard.cli import app
+from steelyard.computing import one_blas_thread
+from steelyard.recording import Samples
+from steelyard.robot import load_robot
+from steelyard.trajectory import FourierTrajectory
+
+
+def threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two_threads():
+    with threadpool_limits(2, user_api="blas"):
+        assert threads() == {2}
+        yield
+        assert threads() == {2}
+
+
+def test_the_limit_holds_inside_and_is_lifted_after_errors_too(two_threads):
+    with one_blas_thread():
+        assert threads() == {1}
+    with pytest.raises(ZeroDivisionError), one_blas_thread():
+        raise ZeroDivisionError
+    assert threads() == {2}
+
+
+def test_identify_works_with_one_thread(two_threads, rng):
+    robot = load_robot("planar2r")
+    series = FourierTrajectory.random(
+        [0.3, -0.4], reach=[1.5, 1.5], speed=[1.5, 2.0], period_s=5.0, harmonics=5, seed=1
+    )
+    q, v, a = series.at(np.arange(0, 5, 0.01))
+    tau = robot.torque(q, v, a) + 0.01 * rng.normal(size=q.shape)
+    samples = Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
+    seen = []
+    steelyard.identify(robot, samples, friction="power", progress=lambda share, words: seen.append(threads()))
+    assert seen
+    assert all(each == {1} for each in seen)
+
+
+def test_every_verb_works_with_one_thread(two_threads, monkeypatch):
+    seen = []
+    (verb,) = (command for command in app.registered_commands if command.name == "robots")
+    monkeypatch.setattr(verb, "callback", lambda: seen.append(threads()))
+    assert CliRunner().invoke(app, ["robots"]).exit_code == 0
+    assert seen == [{1}]
