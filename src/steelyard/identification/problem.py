@@ -92,12 +92,13 @@ class RowMaker:
             theta: the unknowns so far, for the torque that gears carry, (p,); none carried when None
             shapes: whether the columns D of the law's free shapes follow; they need theta
         """
+        fixed = self._fixed(samples)
         values, places = self._friction(samples, law, theta, shapes=shapes)
         out = np.zeros((*samples.q.shape, max(len(self.names(law)), places.max() + 1)))
-        for j, fixed in enumerate(self._fixed(samples)):
-            out[:, j, fixed.places] = fixed.Y[:, :-1]
-        for column, where in zip(values, places, strict=True):
-            self.robot.drive.transmission.write(out, column, where)
+        for j, columns in enumerate(fixed):
+            out[:, j, columns.places] = columns.Y[:, :-1]
+        for values_of_one, where in zip(values, places, strict=True):
+            self.robot.drive.transmission.write(out, values_of_one, where)
         return Rows(out, samples.tau, samples.mask)
 
     def grams(self, samples: Samples, law: FrictionLaw, theta: Array | None = None) -> Array:
