@@ -1,4 +1,4 @@
-"""Excitation design: how telling, how quick, and whether a limit was ever broken.
+"""Excitation design: how informative, how quick, and whether a limit was ever broken.
 
 Every design is checked again here, by code of its own: a denser grid, Pinocchio for torque and frames, and
 closed formulas for the rest. Times include compilation; each timed design runs in a fresh process.

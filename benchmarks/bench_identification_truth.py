@@ -53,7 +53,7 @@ def figures() -> Iterator[Figure]:
             )
             if name == "white":
                 error = np.array([error for _, error, _ in found])
-                told = np.mean([std for _, _, std in found], axis=0) < 0.015
-                worst = np.sqrt(np.mean(error[:, told] ** 2, axis=0)).max()
-                words = f"alpha of the {told.sum()} joints where friction tells it: worst RMS error"
+                shown = np.mean([std for _, _, std in found], axis=0) < 0.015
+                worst = np.sqrt(np.mean(error[:, shown] ** 2, axis=0)).max()
+                words = f"alpha of the {shown.sum()} joints where friction shows it: worst RMS error"
                 yield Figure("alpha", words, worst, "", goal=0.03)

@@ -330,9 +330,9 @@ def real() -> Iterator[Figure]:
     yield Figure("seven_com", "real, 7 postures: CoM z, off the published 51.97 mm by", off, "mm", 1.0)
     series = SensorDescription(WristSensor(), None, {"t": ["t_s"], **columns})
     found = find_postures(read_wrench_recording(DATA / "ft_static/timeseries_10hz.csv", series))
-    told = weigh_static(found, tilt=False)
-    words = f"real, 10 Hz series: {len(found)} rests found, {len(told.postures)} different; weight"
-    yield Figure("series_weight", words, told.mass * 9.81, "N")
+    static = weigh_static(found, tilt=False)
+    words = f"real, 10 Hz series: {len(found)} rests found, {len(static.postures)} different; weight"
+    yield Figure("series_weight", words, static.mass * 9.81, "N")
     runs = {}
     for name in ("run1", "run3"):
         samples = panda(name)

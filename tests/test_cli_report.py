@@ -77,12 +77,12 @@ def test_identify_draws_what_it_did_not_fit_and_tells_every_setting(folder):
     done = run(*words, "--report", page)
     assert done.exit_code == 0, done.output
     assert f"Report: {page}" in done.output.replace("\n", "")
-    told = settings(page)
-    assert told[f"sha256 of {one}"] == digest(one)
-    assert told[f"sha256 of {two}"] == digest(two)
-    assert told["--friction"] == "smooth"
-    assert told["--cutoff"] == "20"
-    assert {"steelyard", "numpy", "pin", "python", "command", "written"} <= set(told)
+    stated = settings(page)
+    assert stated[f"sha256 of {one}"] == digest(one)
+    assert stated[f"sha256 of {two}"] == digest(two)
+    assert stated["--friction"] == "smooth"
+    assert stated["--cutoff"] == "20"
+    assert {"steelyard", "numpy", "pin", "python", "command", "written"} <= set(stated)
     text = page.read_text(encoding="utf-8")
     assert "the torques of two.parquet, which it has not seen" in text
     assert "No recording was held back" not in text

@@ -154,7 +154,7 @@ def test_a_few_rows_are_refused_and_a_short_run_says_so(robot, detector):
 
 
 def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
-    """A wrong weight is no friction, and a joint that goes one way only does not tell them apart."""
+    """A wrong weight is no friction, and a joint that goes one way only does not distinguish them."""
     ideal = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
     observer = make_observer(ideal)
     detector = Detector(observer, Thresholds.fixed(observer, 50.0))

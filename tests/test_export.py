@@ -44,7 +44,7 @@ def sensed(T=None, inertia=INERTIA, **changes):
 
 
 def point():
-    """What postures at rest tell: mass and centre of mass, nothing of the inertia."""
+    """What postures at rest show: mass and centre of mass, nothing of the inertia."""
     spread = np.zeros((18, 18))
     spread[:4, :4] = np.diag(STD[:4] ** 2)
     spread[range(4, 10), range(4, 10)] = np.inf

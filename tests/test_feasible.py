@@ -173,7 +173,7 @@ def test_friction_is_not_negative_unless_allowed(bases, rng):
 
 
 def in_units(table, links, drive, *, mass, length):
-    """The same arm told in other units of mass and length."""
+    """The same arm in other units of mass and length."""
     dh = DHTable(table.alpha, length * table.a, length * table.d, table.theta)
     bodies = [
         InertialParameters(

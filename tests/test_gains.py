@@ -176,7 +176,7 @@ def test_a_moment_that_hardly_varies_gives_no_number(robot):
     assert doubt.words.startswith(
         "nothing is known about joint1, joint2, joint3, joint4, joint5, joint6: their"
     )
-    assert gains.notes[0] == "unknown: its target moment varies too little to tell"
+    assert gains.notes[0] == "unknown: its target moment varies too little to determine it"
     with pytest.raises(InvalidRobot, match="drive value 'gain' must be"):
         robot.with_drive(replace(robot.drive, gain=gains.value))
     together = gains_from_targets([still, targets(robot, seed=5, still=(5,))])

@@ -113,7 +113,7 @@ def test_an_unsteady_hand_varies_with_what_it_bears(ur10):
 
 
 def test_the_same_seed_gives_the_same_run_and_progress_goes_to_one(ur10):
-    told = []
+    shares = []
     path = RectanglePath(sides=[0.02, 0.02], speed=0.1)
     runs = [
         guide(
@@ -122,14 +122,14 @@ def test_the_same_seed_gives_the_same_run_and_progress_goes_to_one(ur10):
             payload_true=LOAD,
             payload_known=LOAD,
             path=path,
-            options=GuidedOptions(taking_hold_s=0.2, seed=seed, progress=told.append),
+            options=GuidedOptions(taking_hold_s=0.2, seed=seed, progress=shares.append),
         )
         for seed in (3, 3, 4)
     ]
     np.testing.assert_array_equal(runs[0].force_world, runs[1].force_world)
     assert np.abs(runs[0].force_world - runs[2].force_world).max() > 0.01
-    assert told[-1] == 1.0
-    assert 40 < len(told) / 3 < 70
+    assert shares[-1] == 1.0
+    assert 40 < len(shares) / 3 < 70
 
 
 def test_the_table_is_that_of_the_forces(comparison):
@@ -165,7 +165,7 @@ def test_an_identified_arm_can_be_dragged(ur10):
 
 
 def test_teach_mode_eases_drives_not_joints():
-    """Power tells: the torque of a drive is friction at the drive's own speed, also where the joint rests."""
+    """Power: the torque of a drive is friction at the drive's own speed, also where the joint rests."""
     robot = load_robot("tx60")
     C = np.diag([80.0, 80, 45, 48, 45, 32])
     C[5, 4] = 24.0

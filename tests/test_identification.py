@@ -189,8 +189,10 @@ def test_negative_coulomb_friction_is_said_with_its_interval(robot):
     estimate = identify(robot, replace(samples, tau=tau)).estimate
     i = list(estimate.names).index("Fc5")
     assert estimate.value[i] < -0.2 * robot.drive.coulomb[4]
-    told = f"Fc5 of wrist_2_joint ({estimate.value[i]:.3g} +- {1.96 * estimate.std[i]:.2g} Nm)"
-    assert f"Coulomb friction came out negative, which no drive has: {told}; its law holds" in estimate.status
+    words = f"Fc5 of wrist_2_joint ({estimate.value[i]:.3g} +- {1.96 * estimate.std[i]:.2g} Nm)"
+    assert (
+        f"Coulomb friction came out negative, which no drive has: {words}; its law holds" in estimate.status
+    )
     assert "Coulomb" not in identify(robot, samples).estimate.status
 
 

@@ -58,8 +58,8 @@ def test_a_jump_of_the_clock_does_not_walk_through_empty_blocks(tmp_path):
 def test_a_foreign_file_in_blocks(tmp_path):
     t = 50.0 + np.arange(1000) / 100
     pq.write_table(pa.table({"time": t, "angle_0": 90 * t}), tmp_path / "a.parquet")
-    wishes = {"columns": {"q": "angle_"}, "joint_names": ("hip",), "degrees": True}
-    blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=4.0, overlap_s=0.5, **wishes))
+    requests = {"columns": {"q": "angle_"}, "joint_names": ("hip",), "degrees": True}
+    blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=4.0, overlap_s=0.5, **requests))
     assert [(round(b.epoch_s, 6), len(b), b.joint_names) for b in blocks] == [
         (50.0, 451, ("hip",)),
         (53.5, 501, ("hip",)),

@@ -6,8 +6,8 @@ from steelyard.errors import UnknownName, UnreadableFile
 from steelyard.io.columns import Requested, find_layout
 
 
-def layout(names, **wishes):
-    return find_layout(names.split(), Requested(**wishes), "folder/log.csv")
+def layout(names, **requests):
+    return find_layout(names.split(), Requested(**requests), "folder/log.csv")
 
 
 @pytest.mark.parametrize("form", ["q_{}", "q{}", "q[{}]", "q.{}", "actual_q_{}", "actual_q{}"])
@@ -98,14 +98,14 @@ def test_a_wrench_may_be_left_out():
 
 def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
     names = " ".join(f"actual_TCP_force_{k}" for k in range(6))
-    wishes = {"wrench_frame": "base", "wrench_convention": "load_on_sensor"}
-    found = layout(f"t q {names}", columns={"wrench": "actual_TCP_force"}, **wishes)
+    requests = {"wrench_frame": "base", "wrench_convention": "load_on_sensor"}
+    found = layout(f"t q {names}", columns={"wrench": "actual_TCP_force"}, **requests)
     assert found.columns["wrench"] == tuple(names.split())
     assert found.facts["notes"][0].startswith("the wrench is actual_TCP_force as requested, but")
 
 
 @pytest.mark.parametrize(
-    ("names", "wishes", "message"),
+    ("names", "requests", "message"),
     [
         (
             "q_0 x",
@@ -151,9 +151,9 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
         ),
     ],
 )
-def test_refusals(names, wishes, message):
+def test_refusals(names, requests, message):
     with pytest.raises(UnreadableFile, match=message):
-        layout(names, **wishes)
+        layout(names, **requests)
 
 
 @pytest.mark.parametrize(

@@ -149,11 +149,11 @@ def test_other_names_for_the_joints_of_our_own_file(tmp_path, rng):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("wish", [{"degrees": True}, {"columns": {"q": "v"}}, {"wrench_frame": "base"}])
-def test_our_own_file_takes_no_other_wishes(tmp_path, rng, suffix, wish):
+@pytest.mark.parametrize("asked", [{"degrees": True}, {"columns": {"q": "v"}}, {"wrench_frame": "base"}])
+def test_our_own_file_takes_no_other_requests(tmp_path, rng, suffix, asked):
     write_recording(full(rng), tmp_path / f"a{suffix}")
     with pytest.raises(UnreadableFile, match=r"says itself what it holds, in radians; leave out columns"):
-        read_recording(tmp_path / f"a{suffix}", **wish)
+        read_recording(tmp_path / f"a{suffix}", **asked)
 
 
 def altered(path, change):

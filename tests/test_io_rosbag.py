@@ -508,9 +508,9 @@ def test_the_command_line_reads_a_bag_in_the_order_of_the_arm(tmp_path, rng):
     alphabetical = [sorted(range(6), key=lambda i: UR[i])] * ur.rows
     path = write_bag(tmp_path / "bag", ur.states(order=alphabetical))
     done = steelyard("check", path, "--robot", "ur10e", "--column", "current=effort", "--json")
-    told = json.loads(done.stdout)
-    assert "current is the effort of /joint_states as the caller says" in told["notes"]
-    assert not any("order of the messages" in note for note in told["notes"])
+    result = json.loads(done.stdout)
+    assert "current is the effort of /joint_states as the caller says" in result["notes"]
+    assert not any("order of the messages" in note for note in result["notes"])
     done = steelyard("check", path, "--column", "current=effort", "--joints", "elbow_joint,wrist_1_joint")
     assert "30 rows, 2 joints" in done.stdout
     assert "note  current is the effort of /joint_states" in done.stdout
@@ -518,8 +518,10 @@ def test_the_command_line_reads_a_bag_in_the_order_of_the_arm(tmp_path, rng):
     table.write_text(
         "t,pos_a,ft_0,ft_1,ft_2,ft_3,ft_4,ft_5\n" + "".join(f"{k},0.{k},1,2,3,4,5,{k}\n" for k in range(9))
     )
-    wishes = ("--column", "q=pos_a", "--column", "wrench=ft_0,ft_1,ft_2,ft_3,ft_4,ft_5")
-    done = steelyard("check", table, *wishes, "--wrench-convention", "load_on_sensor", "--wrench-frame", "ft")
+    requests = ("--column", "q=pos_a", "--column", "wrench=ft_0,ft_1,ft_2,ft_3,ft_4,ft_5")
+    done = steelyard(
+        "check", table, *requests, "--wrench-convention", "load_on_sensor", "--wrench-frame", "ft"
+    )
     assert "signals: q, wrench" in done.stdout
     done = steelyard("check", path, "--column", "effort")
     assert (done.returncode, done.stderr) == (

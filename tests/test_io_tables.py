@@ -15,10 +15,10 @@ GOOD = "t,q_0,tau_0\n0.00,1.25,-0.500\n0.01,1.50,-0.750\n0.02,1.75,0.001\n"
 def read(tmp_path):
     """Writes text or bytes to a file and reads the recording in it."""
 
-    def reader(content, name="log.csv", **wishes):
+    def reader(content, name="log.csv", **requests):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_recording(path, **wishes)
+        return read_recording(path, **requests)
 
     return reader
 

@@ -1,4 +1,4 @@
-"""Written and read again: the same arm, digit by digit; what a URDF has no place for is told."""
+"""Written and read again: the same arm, digit by digit; what a URDF has no place for is in comments."""
 
 from dataclasses import replace
 
@@ -117,7 +117,7 @@ def test_what_a_urdf_cannot_hold_is_told(tmp_path):
     robot = load_robot("ur10").with_drive(drive).with_gravity([0.0, 3.0, -9.3])
     robot = replace(robot, source="a log -- of --- ours", limits=replace(robot.limits, a_max=np.full(6, 7.5)))
     path = written(robot, tmp_path)
-    told = "\n".join(comments(path))
+    written_down = "\n".join(comments(path))
     for words in (
         "ur10, written by steelyard. Source: a log - - of - - - ours",
         "Units: m, rad, kg",
@@ -132,7 +132,7 @@ def test_what_a_urdf_cannot_hold_is_told(tmp_path):
         "viscous friction Fv [Nm (s/rad)^alpha] 21.6084, exponent alpha 0.5758",
         "no negative friction; 0 stands for what is below it in Fc -0.124 Nm",
     ):
-        assert words in told, words
+        assert words in written_down, words
     assert '<dynamics damping="0.0" friction="10.0037" />' in path.read_text()
 
 

@@ -75,7 +75,7 @@ def test_an_arm_that_has_changed_is_noticed(arm, method):
 def test_nothing_is_told_from_something(arm):
     robot, model = arm
     nothing = weigh(model, run(robot, 1, 0.5, 2))
-    assert "cannot be told from nothing" in nothing.status
+    assert "cannot be distinguished from zero" in nothing.status
     assert not nothing.verdict.ok
     assert nothing.verdict.has(DoubtKind.NOTHING_CARRIED)
 

@@ -114,8 +114,8 @@ def test_the_answer_moves_with_a_gain_as_it_says(method):
         return METHODS[method](WeighingProblem(arm, parts, np.zeros((0, 11)), beside))
 
     slope = (answer(1 + step).value - answer(1 - step).value) / (2 * step)
-    told = answer(1.0).per_gain[:, j]
-    np.testing.assert_allclose(told, slope, atol=0.05 * np.abs(slope).max())
+    response = answer(1.0).per_gain[:, j]
+    np.testing.assert_allclose(response, slope, atol=0.05 * np.abs(slope).max())
     assert np.abs(slope).max() > 0.01
 
 

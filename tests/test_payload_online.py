@@ -245,17 +245,19 @@ def test_the_advised_swing_helps_as_promised(direct):
 
 
 def test_shares_are_told_without_exponents_and_no_promise_is_worse_than_all(direct):
-    told = []
+    statuses = []
     for load in ("LIGHT", None):
         state = direct.init()
         for i, sample in enumerate(stream(load=load)[:150]):
             state = direct.step(state, sample)
-            told += [direct.estimate(state, physical=False).status] if i % 5 == 4 else []
-    promises = [float(share) for share in re.findall(r"would help most \(to (\S+) %\)", " ".join(told))]
+            statuses += [direct.estimate(state, physical=False).status] if i % 5 == 4 else []
+    promises = [float(share) for share in re.findall(r"would help most \(to (\S+) %\)", " ".join(statuses))]
     assert promises
     assert max(promises) <= 100
-    assert any("cannot be told from nothing" in words and "would help most" in words for words in told)
-    assert not re.search(r"e[+-]\d+ %", " ".join(told))
+    assert any(
+        "cannot be distinguished from zero" in words and "would help most" in words for words in statuses
+    )
+    assert not re.search(r"e[+-]\d+ %", " ".join(statuses))
 
 
 def test_a_change_is_seen_soon_and_the_arm_stays_known(direct):
@@ -440,7 +442,7 @@ def test_noise_of_another_day_is_no_change_of_payload(direct):
 
 
 def test_slow_noise_is_restored_where_a_short_run_has_swallowed_it():
-    """Runs of one and of four periods with noise that remembers: both tell of the same noise."""
+    """Runs of one and of four periods with noise that remembers: both show the same noise."""
     kept, n = np.exp(-1 / (0.05 * RATE_HZ)), 6
     robot, (q, v, a) = load_robot("ur10"), motion(1)
     truth = 0.5 * np.sqrt((1 + kept) / (1 - kept))
@@ -527,7 +529,7 @@ def test_when_the_mass_is_known_the_least_known_number_gets_the_advice():
     state = fed(estimator, stream()[:300])
     answer = estimator._answer(estimator._drained(state))
     which = answer.least_known
-    assert which >= 4  # an inertia, which slow motion hardly tells
+    assert which >= 4  # an inertia, which slow motion hardly shows
     q = np.asarray(stream()[299].q)
     promised = best_motion(answer, estimator._rows, q, which)[1]
     others = [best_motion(answer, estimator._rows, q, k)[1] for k in range(10)]

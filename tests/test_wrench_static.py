@@ -1,4 +1,4 @@
-"""The static stage: postures found, doubts told, advice given, every refusal with its text."""
+"""The static stage: postures found, doubts named, advice given, every refusal with its text."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Verdicts: what speaks against an answer, as values with a code and words.
+"""Verdicts: what counts against an answer, as values with a code and words.
 
 A verdict is made once, where an answer is judged. Sentences, JSON, exit codes, pages and the refusal of an
 export derive from it; nothing looks for words in a sentence.
@@ -13,15 +13,15 @@ from typing import Any
 
 
 class DoubtKind(StrEnum):
-    """What can speak against an answer."""
+    """What can count against an answer."""
 
     NOT_EXCITED = "not_excited"  # the data say nothing about some of the numbers
-    NOTHING_CARRIED = "nothing_carried"  # the mass cannot be told from zero
+    NOTHING_CARRIED = "nothing_carried"  # the mass cannot be distinguished from zero
     NEGATIVE_MASS = "negative_mass"
     NOT_PHYSICAL = "not_physical"  # no real body is near the estimate
     NOT_CONVERGED = "not_converged"
     CONTRADICTS_MODEL = "contradicts_model"  # loaded and empty arm do not fit together
-    CONTRADICTS_GIVEN = "contradicts_given"  # the data speak against a number that the user gave
+    CONTRADICTS_GIVEN = "contradicts_given"  # the data contradict a number that the user gave
     UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
     NEGATIVE_FRICTION = "negative_friction"
     MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself
@@ -41,7 +41,7 @@ class DoubtKind(StrEnum):
 
 @dataclass(frozen=True)
 class Doubt:
-    """One thing that speaks against an answer.
+    """One thing that counts against an answer.
 
     Attributes:
         kind: what it is, for programs
@@ -60,7 +60,7 @@ class Verdict:
 
     Attributes:
         summary: what was found, a sentence without a full stop
-        doubts: what speaks against it
+        doubts: what counts against it
     """
 
     summary: str = ""

@@ -43,16 +43,16 @@ def python(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=180, env=env)
 
 
-def alike(told: str, printed: str, *, words_only: bool) -> bool:
+def alike(claimed: str, printed: str, *, words_only: bool) -> bool:
     """Whether a line of the tutorial is a printed one: the same words, and numbers within a tenth."""
-    if told.endswith("..."):
-        told = told.removesuffix("...").rstrip()
-        pattern = r"\s+".join(re.escape(word) for word in NUMBER.sub("#", told).split())
+    if claimed.endswith("..."):
+        claimed = claimed.removesuffix("...").rstrip()
+        pattern = r"\s+".join(re.escape(word) for word in NUMBER.sub("#", claimed).split())
         if not re.match(pattern, " ".join(NUMBER.sub("#", printed).split())):
             return False
-    elif NUMBER.sub("#", told).split() != NUMBER.sub("#", printed).split():
+    elif NUMBER.sub("#", claimed).split() != NUMBER.sub("#", printed).split():
         return False
-    pairs = zip(map(float, NUMBER.findall(told)), map(float, NUMBER.findall(printed)), strict=False)
+    pairs = zip(map(float, NUMBER.findall(claimed)), map(float, NUMBER.findall(printed)), strict=False)
     return words_only or all(abs(a - b) <= 0.1 * max(abs(a), abs(b)) + 2e-3 for a, b in pairs)
 
 

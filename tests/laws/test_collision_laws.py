@@ -217,8 +217,8 @@ def test_a_stretched_arm_does_not_tell_the_force_along_itself():
     assert "does not determine force along" in found.status
     assert np.isinf(found.std[2])
     assert abs(found.force_base[2]) < 1e-6
-    told = np.array([np.cos(0.4), np.sin(0.4), 0])  # joints 2, 4 and 6 turn about one direction
-    np.testing.assert_allclose(found.force_base, (told @ force) * told, atol=1e-4)
+    axis = np.array([np.cos(0.4), np.sin(0.4), 0])  # joints 2, 4 and 6 turn about one direction
+    np.testing.assert_allclose(found.force_base, (axis @ force) * axis, atol=1e-4)
 
 
 @pytest.mark.parametrize("noise", ["normal", "laplace"])

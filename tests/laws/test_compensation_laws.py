@@ -154,7 +154,7 @@ def test_gravity_of_an_identified_arm_is_that_of_its_links(rng):
 
 
 def test_weight_on_a_joint_that_slides_is_gravity_though_it_is_constant(tiny, rng):
-    """Masses regroup into B there, and the drive's own offset cannot be told from them: both are gravity."""
+    """Masses regroup into B there, and so does the drive's own offset: both are gravity."""
     robot = RobotModel.from_urdf_text(tiny["prismatic"])
     offset = np.array([3.0, -2.0, 1.0])
     robot = robot.with_drive(DriveModel(np.full(3, 0.1), np.full(3, 2.0), np.full(3, 1.0), offset))

@@ -41,12 +41,12 @@ def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str
     from steelyard.robot import load_robot
 
     locked = {}
-    for wish in lock or []:
-        joint, _, position = wish.partition("=")
+    for request in lock or []:
+        joint, _, position = request.partition("=")
         try:
             locked[joint] = float(position)
         except ValueError:
-            raise InvalidRobot(f"--lock is JOINT=NUMBER, say finger=0.02; got '{wish}'") from None
+            raise InvalidRobot(f"--lock is JOINT=NUMBER, say finger=0.02; got '{request}'") from None
     robot = load_robot(name, locked=locked, flange=flange)
     return robot if gravity is None else robot.with_gravity(_vector(gravity))
 

@@ -71,7 +71,7 @@ def command(
     gravity: GravityOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Designs a motion: the most telling one found that keeps the limits it is given.
+    """Designs a motion: the most informative one found that keeps the limits it is given.
 
     The certificate (1 kHz) says how closely, and what was not checked because no limit was given.
     """

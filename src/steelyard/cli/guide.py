@@ -90,7 +90,7 @@ def command(
         files = {"report": None if report is None else str(report)}
         print_json({**_facts(comparison, known, truth, picture), **files})
     else:
-        _speak(comparison, known, truth, picture)
+        _show(comparison, known, truth, picture)
         if report is not None:
             print(f"report: {report}")
     if not comparison.verdict.ok:
@@ -132,7 +132,7 @@ def _numbers(words: str, count: int, option: str) -> Any:
     return values
 
 
-def _speak(
+def _show(
     comparison: GuidingComparison, known: Payload, truth: InertialParameters, picture: Path | None
 ) -> None:
     print_table(

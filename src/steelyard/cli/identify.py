@@ -109,11 +109,11 @@ def command(
     if picture is not None or report is not None:
         settings = run_settings(ctx, [robot, *recordings, *(validate or []), gains.partition(":")[2]])
         write_report(identification_report(found, bodies, settings=settings), report, picture)
-    told = _Told(found, bodies, output, report)
+    answer = _Answer(found, bodies, output, report)
     if as_json:
-        print_json(told.facts())
+        print_json(answer.facts())
     else:
-        told.speak()
+        answer.show()
     if not model.verdict.ok:
         raise typer.Exit(1)
 
@@ -152,7 +152,7 @@ def _preparation(cutoff: str, torque_cutoff: float | None) -> Any:
         raise InvalidSamples(f"--cutoff is a number [Hz] or auto; got '{cutoff}'") from None
 
 
-class _Told:
+class _Answer:
     """What the verb says, as words or as one JSON object."""
 
     def __init__(
@@ -192,7 +192,7 @@ class _Told:
             "report": None if self.report is None else str(self.report),
         }
 
-    def speak(self) -> None:
+    def show(self) -> None:
         """The same at a glance, for people."""
         model = self.model
         print_verdict(model.verdict, before=f"{model.robot.name}: ")
@@ -218,13 +218,13 @@ class _Told:
         """How many parameters are weak, and the worst of them by name."""
         estimate = self.model.estimate
         weak = estimate.weak()
-        told = f"{len(weak)} of {len(estimate.names)} parameters are weak (std above 30 %)"
+        words = f"{len(weak)} of {len(estimate.names)} parameters are weak (std above 30 %)"
         if not weak:
-            return f"{told}."
+            return f"{words}."
         relative = dict(zip(estimate.names, estimate.relative_std, strict=True))
         worst = sorted(weak, key=lambda name: -relative[name])
         more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
-        return f"{told}: {', '.join(worst[:_NAMED])}{more}."
+        return f"{words}: {', '.join(worst[:_NAMED])}{more}."
 
     def _headers(self) -> tuple[str, ...]:
         return ("recording", "", *(f"{j + 1}" for j in range(self.model.robot.n)), "mean")

@@ -117,7 +117,7 @@ def command(
     if as_json:
         print_json(_facts(found, files))
     else:
-        _speak(found, files)
+        _show(found, files)
     if not found.payload.verdict.ok:
         raise typer.Exit(1)
 
@@ -142,7 +142,7 @@ def _require_online(
         raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
 
 
-def _speak(found: Weighing, files: dict[str, Path | None]) -> None:
+def _show(found: Weighing, files: dict[str, Path | None]) -> None:
     if found.methods:
         print_table(
             "The methods beside each other (95 % intervals)",

@@ -58,11 +58,11 @@ def emit_online(
     if files["Report"] is not None:
         settings = run_settings(ctx, [ctx.params["model"], found.run.name, ctx.params["resume"]])
         write_report(online_report(found, settings=settings), files["Report"])
-    told = _Told(found, files["Payload"])
+    answer = _Answer(found, files["Payload"])
     if as_json:
-        print_json(told.facts())
+        print_json(answer.facts())
     else:
-        told.speak()
+        answer.show()
     if not found.payload.verdict.ok:
         raise typer.Exit(1)
 
@@ -107,7 +107,7 @@ def _line(point: CurvePoint) -> str:
     return words
 
 
-class _Told:
+class _Answer:
     """What is said at the end, as words or as one JSON object."""
 
     def __init__(self, found: OnlineWeighing, output: Path | None) -> None:
@@ -141,7 +141,7 @@ class _Told:
             for i, episode in enumerate(self.found.state.history)
         ]
 
-    def speak(self) -> None:
+    def show(self) -> None:
         """The same at a glance, for people."""
         print()
         if self.found.payload.mass:

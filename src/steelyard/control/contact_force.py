@@ -56,7 +56,7 @@ class ContactForce:
         temperature_trend: how the zero moves with temperature, (6,) [N/K, Nm/K], in the sensor frame; NaN
             where temperature was not measured or hardly changed between rests
         temperature_trend_std: its standard deviation, (6,)
-        verdict: what was taken off, and what speaks against it
+        verdict: what was taken off, and what counts against it
     """
 
     t: Array

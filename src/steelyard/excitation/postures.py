@@ -83,7 +83,7 @@ class PostureSet:
         K: float | None = -0.2,
         seed: int = 0,
     ) -> PostureSet:
-        """The most telling postures for a wrench sensor that the arm can reach, by a greedy D-optimal choice.
+        """The most informative postures for a wrench sensor within reach, by a greedy D-optimal choice.
 
         Args:
             robot: the arm
@@ -148,7 +148,7 @@ class PostureSet:
         step: float = np.radians(7.0),
         limits: DesignLimits | None = None,
     ) -> PostureSet:
-        """Small moves of the joints around a pick posture (gaz2017 section VI), the most telling ones first.
+        """Small moves of the joints around a pick posture (gaz2017 section VI), the most informative first.
 
         Args:
             robot: the arm

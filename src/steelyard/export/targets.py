@@ -31,7 +31,7 @@ class Export:
     Attributes:
         load: in the frame of the target
         target: what it is written for
-        verdict: whether it may be written, and what speaks against it
+        verdict: whether it may be written, and what counts against it
     """
 
     load: Load
@@ -91,7 +91,7 @@ def export_load(
 
 
 def _doubts(load: Load, target: Target, limits: ErrorLimits) -> tuple[Doubt, ...]:
-    """What speaks against a load that is in the target's frame."""
+    """What counts against a load that is in the target's frame."""
     doubts = []
     if target.inertia and not load.body.is_physical:
         words = f"no real body has these numbers: {load.body.why_not_physical}"

@@ -24,7 +24,7 @@ class Estimate:
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
         inflation: how much the correlation of the residuals in time has widened the covariance, (n,)
         condition: condition number of the weighted regression, columns scaled to unit length
-        verdict: whether they may be used, and what speaks against them
+        verdict: whether they may be used, and what counts against them
     """
 
     value: Array

@@ -1,8 +1,8 @@
 """The standard parameters nearest to the data that real bodies can have.
 
-Torques tell the base parameters pi = K phi and nothing else of phi, and noise often makes them such as no
-bodies have. With the triangular factor R of the whitened rows [Y_base tau] / sigma, split into R_1 (its first
-p columns) and z (its last), the sum of squares of any phi is |R_1 K phi - z|^2 plus what no parameters
+Torques determine the base parameters pi = K phi and nothing else of phi, and noise often makes them such as
+no bodies have. With the triangular factor R of the whitened rows [Y_base tau] / sigma, split into R_1 (its
+first p columns) and z (its last), the sum of squares of any phi is |R_1 K phi - z|^2 plus what no parameters
 explain. Wanted is the phi with the smallest one among the arms that can be built:
 
     J_i > 0          for every link, its pseudo-inertia (a 4 x 4 cone; Wensing, Kim, Slotine 2018)
@@ -98,7 +98,7 @@ class _Fit:
     """|A x - z|^2 with A = U diag(s) V', and `best`, the least of it.
 
     The singular values s and goal = U'z are zero beyond the number of rows; the first `rank` directions are
-    shown by the data, the first `told` decided.
+    shown by the data, the first `decided` decided.
     """
 
     A: Array
@@ -124,7 +124,7 @@ class _Fit:
         return max(_PRIOR, float((_WEAKEST * self.s[0]) ** 2))
 
     @property
-    def told(self) -> int:
+    def decided(self) -> int:
         """How many directions the data decide; they are the first ones."""
         return int((self.s**2 > self.prior).sum())
 
@@ -136,7 +136,7 @@ class _Fit:
 
     def fitted(self, x: Array) -> Array:
         """The x nearest by that fits as well as any in the decided directions."""
-        V, s, goal = self.V[:, : self.told], self.s[: self.told], self.goal[: self.told]
+        V, s, goal = self.V[:, : self.decided], self.s[: self.decided], self.goal[: self.decided]
         return np.asarray(x + V @ (goal / s - x @ V))
 
     def rms_ratio(self, x: Array) -> float:
@@ -338,10 +338,10 @@ def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> Un
     moved = coordinates.phi_of_x @ fit.V
     size = np.linalg.norm(moved, axis=1)
     hidden = np.linalg.norm(moved[:, fit.rank :], axis=1) > 1e-5 * size
-    weak = np.linalg.norm(moved[:, fit.told :], axis=1) > 0.5 * size
+    weak = np.linalg.norm(moved[:, fit.decided :], axis=1) > 0.5 * size
     names = zip(basis.parameter_names, hidden | weak, strict=False)
     structure = len(size) - len(basis)
-    return Undecided(structure, len(basis) - fit.told, tuple(name for name, free in names if free))
+    return Undecided(structure, len(basis) - fit.decided, tuple(name for name, free in names if free))
 
 
 def _status(robot: RobotModel, ratio: float, undecided: Undecided, on_border: NDArray[np.bool_]) -> str:

@@ -52,7 +52,7 @@ class Fit:
         noise: standard deviation of the residuals, (parts, n) [Nm]
         inflation: how much correlation widens the variance of slow columns, (n,)
         condition: of the weighted regression with columns of unit length
-        unknown: which of theta the data do not tell, (p,)
+        unknown: which of theta the data do not determine, (p,)
         factor: of all rows in theta alone, each joint of each part with its own group
     """
 

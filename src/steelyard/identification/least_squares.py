@@ -36,7 +36,7 @@ class Solution:
         noise: standard deviation of each group's residuals, (G,) [Nm]
         weights: of the groups' rows, (G,)
         inverse: A^-1, infinite directions left out, (p, p)
-        unknown: which parameters the data do not tell, (p,)
+        unknown: which parameters the data do not determine, (p,)
         condition: of the weighted regression with columns of unit length
     """
 
@@ -148,7 +148,7 @@ def _solve(Z: Array, z: Array) -> tuple[Array, Array, NDArray[np.bool_], float]:
     length = np.linalg.norm(Z, axis=0)
     scale = np.where(length > 0, length, 1.0)
     U, s, Vt = np.linalg.svd(Z / scale, full_matrices=False)
-    told = s > _RELATIVE_RANK * s[0]
-    half = Vt[told].T / s[told] / scale[:, None]
-    unknown = (np.abs(Vt[~told]) > 1e-6).any(axis=0) | (length == 0)
-    return half @ (U[:, told].T @ z), half @ half.T, unknown, float(s[0] / s[-1]) if s[-1] > 0 else np.inf
+    shown = s > _RELATIVE_RANK * s[0]
+    half = Vt[shown].T / s[shown] / scale[:, None]
+    unknown = (np.abs(Vt[~shown]) > 1e-6).any(axis=0) | (length == 0)
+    return half @ (U[:, shown].T @ z), half @ half.T, unknown, float(s[0] / s[-1]) if s[-1] > 0 else np.inf

@@ -44,7 +44,7 @@ class DynamicModel:
         estimate: values and covariance of the base parameters and friction coefficients
         shape_std: standard deviation of the logarithm of each free shape, (len(law.free_shapes), n)
         kinematics: whether it was fitted to 'measured' or 'commanded' motion
-        made_from: what it was fitted to, a sentence each
+        made_from: what it was fitted to, one sentence per set of samples
         factor: triangular factors of the rows it was fitted to, one for each joint of each recording
         choice: how the friction law was chosen; None when it was given
         from_currents: whether its torques were motor currents times the gains of `robot.drive`
@@ -71,7 +71,7 @@ class DynamicModel:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the model may be used, and what speaks against it."""
+        """Whether the model may be used, and what counts against it."""
         return self.estimate.verdict
 
     @property

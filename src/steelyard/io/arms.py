@@ -45,7 +45,7 @@ class ArmForExport:
         robot: real bodies, and drives with linear friction
         drives: rotor inertia, the friction law as identified, offsets and more, as plain JSON values
         remarks: what the file says at its head
-        verdict: whether it may be written, and what speaks against it
+        verdict: whether it may be written, and what counts against it
     """
 
     robot: RobotModel

@@ -39,7 +39,7 @@ _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, t
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
 _NO_GRAVITY = "it is without gravity; use tau_J"
 _ESTIMATED = "the controller estimates it and takes off the load it believes in; it is not measured"
-_COMMAND = "commands are zero where another kind of command was sent; state.q_d and state.dq_d tell more"
+_COMMAND = "commands are zero where another kind of command was sent; state.q_d and state.dq_d say more"
 REFUSED: Mapping[str, str] = {
     "actual_TCP_force": "the controller gives it in the base frame with the payload it believes in taken off;"
     " it is not the reading of a sensor",
@@ -81,7 +81,7 @@ class Requested:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column's name, taken apart: the word, and what tells it from others with that word."""
+    """A column's name, taken apart: the word, and what distinguishes it from others with that word."""
 
     name: str
     word: str

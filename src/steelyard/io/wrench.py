@@ -201,7 +201,7 @@ def _table(path: Path) -> dict[str, Array]:
     kind = file_kind(path)
     if kind == "bag":
         raise UnreadableFile(
-            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints tell it"
+            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints show it"
         )
     if kind == "npz":
         with np.load(path) as archive:

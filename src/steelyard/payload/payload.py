@@ -65,7 +65,7 @@ class Payload:
         unconstrained: the plain estimate, which no real body may have
         covariance: of its ten numbers in the order of `PARAMETER_NAMES`, (10, 10); infinite where unknown
         noise: standard deviation of the residuals: of the torque of each joint, (n,) [Nm or N]
-        verdict: whether it may be used, and what speaks against it
+        verdict: whether it may be used, and what counts against it
         method: of weighing
         gain_error: how one standard deviation of each cause of wrong drive gains moves the ten numbers,
             (10, causes), which is in the covariance too; None where torques were measured

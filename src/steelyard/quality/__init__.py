@@ -1,4 +1,4 @@
-"""What is wrong with a recording before anyone fits it: findings, each a sentence with its place.
+"""What is wrong with a recording before anyone fits it: findings, one sentence each, with its place.
 
 Nothing is repaired here: bad news is a result. An *error* makes every estimate from the recording wrong
 (degrees, a velocity with the wrong sign, joints of another arm); a *warning* makes some rows or joints

@@ -132,7 +132,7 @@ def _drift_table(contact: ContactForce) -> Table:
         warm = contact.temperature_trend[i], HALF_WIDTH * contact.temperature_trend_std[i]
         rows.append([name, *hourly, *warm])
     head = ("", "per hour", "± (95 %)", "per kelvin", "± (95 %)")
-    return Table("How the zero moves [N, Nm]; – where the recording cannot tell.", head, rows)
+    return Table("How the zero moves [N, Nm]; – where the recording does not show it.", head, rows)
 
 
 def _residual_plot(detections: Detections) -> Plot:

@@ -184,7 +184,7 @@ class StaticWeight:
         trend_std: its standard deviation, (6,)
         yaw: rotation of the sensor about the flange axis that was found, [rad]; 0 where it was known
         yaw_std: its standard deviation, [rad]
-        verdict: whether it may be used, and what speaks against it
+        verdict: whether it may be used, and what counts against it
     """
 
     value: Array

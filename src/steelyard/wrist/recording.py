@@ -167,7 +167,7 @@ class WrenchRecording:
         """
         if R_base_sensor is None:
             raise InvalidRecording(
-                "the orientation of the sensor is missing: gravity cannot be told from drift without it;"
+                "the orientation of the sensor is missing, and without it gravity looks like drift:"
                 " name its columns, or give a robot and joint positions"
             )
         notes = []

@@ -1,4 +1,4 @@
-"""Postures at rest: found in a recording, told apart, checked against the stated sign and frame.
+"""Postures at rest: found in a recording, distinguished, checked against the stated sign and frame.
 
 **Rest.** A row is at rest when the sensor turns more slowly than `RestRule.speed` (and its origin, where it
 is known, moves more slowly than `RestRule.linear_speed`) over a short window around it. Runs of such rows
@@ -166,7 +166,7 @@ class Postures:
         )
 
     def require_plausible(self, gravity_base: Array) -> None:
-        """Refuses forces that contradict the stated sign or frame, where the data can tell.
+        """Refuses forces that contradict the stated sign or frame, where the data can show it.
 
         Args:
             gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame

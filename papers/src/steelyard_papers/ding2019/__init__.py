@@ -87,7 +87,7 @@ def _answer(motions: Motions, assumed: Comparison, gears: Comparison) -> list[st
         " reproduced: a simulated arm leaves less than a real one.",
         "The standard deviation over ten runs is no uncertainty: with friction as in gears, 95 % intervals"
         f" made of it hold the truth for {held:.0f} % of the parameters of links and rotors; those that our"
-        f" estimates tell, for {own:.0f} %.",
+        f" estimates say, for {own:.0f} %.",
     ]
 
 

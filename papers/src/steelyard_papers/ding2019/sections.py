@@ -271,7 +271,7 @@ def torque_section(comparison: Comparison) -> Section:
             ),
             Plot(
                 "Fig. 4: measured and predicted torque and what is left. Where a joint turns round, friction"
-                " leaves the spikes that the paper tells of.",
+                " leaves the spikes that the paper reports.",
                 [_torque_panel(comparison, j) for j in range(n)],
             ),
         ],

@@ -22,7 +22,7 @@ _CONTRADICTION = (
     "Where the scales of sensors are wrong, the payload's inertia and its mass times distance squared are"
     " measured together by other sensors than the mass. The paper's method, which weighs all coefficients"
     " alike, puts that contradiction into the mass; ours on the same runs puts it into Ixx, Iyy and Izz,"
-    " and tells so in its standard deviations (last column), which always count scales known to 1 %."
+    " and shows it in its standard deviations (last column), which always count scales known to 1 %."
 )
 _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
 
@@ -65,7 +65,7 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
         [
             f"The three motions show {counts['A']}, {counts['B']} and {counts['C']} coefficients each, at"
             f" most 19 as the paper says, {counts['together']} together, of which the payload changes"
-            f" {found.changing}; with those of gravity at rest they tell all ten numbers.",
+            f" {found.changing}; with those of gravity at rest they determine all ten numbers.",
             f"The inertia that the paper prints belongs to no body: {HEAVY_46.why_not_physical}. Its true"
             " value was not published. Here the payload is a cylinder of 50 mm radius and 80 mm height"
             " about the nominal centre of mass, so that there is a truth to compare with.",

@@ -131,7 +131,7 @@ def _links(planar: Planar) -> Table:
         "Real links within the bounds (36) that have the coefficients of the empty arm.",
         ("what", "lower", "upper", "paper (37)", "ours", "truth"),
         rows,
-        "Many links have the same coefficients, so neither solution needs to be the truth; torques tell no"
+        "Many links have the same coefficients, so neither solution needs to be the truth; torques show no"
         " difference. Ours are real bodies: the triangle inequality holds as well.",
     )
 

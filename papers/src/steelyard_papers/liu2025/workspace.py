@@ -79,7 +79,7 @@ def _posture_table(motions: Motions) -> Table:
         std = _static_std(found)
         rows.append((name, str(len(found)), found.condition_number, 1e3 * std[0], 1e3 * std[1], std[2]))
     return Table(
-        "Postures: condition number of the static equations, and what a second of rest in each tells.",
+        "Postures: condition number of the static equations, and what a second of rest in each shows.",
         (
             "choice",
             "postures",

@@ -161,7 +161,7 @@ def algorithm_2(case: Case, seed: int) -> Array:
 
 
 def answers_of(case: Case, seed: int) -> dict[str, Array]:
-    """The ten numbers by every method, NaN where a method tells none, (10,) each.
+    """The ten numbers by every method, NaN where a method gives none, (10,) each.
 
     Args:
         case: of the paper

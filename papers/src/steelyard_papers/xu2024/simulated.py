@@ -221,7 +221,7 @@ def _empties(world: World, seed: int) -> list[Samples]:
 
 
 def simulated_answers(world: World, seed: int) -> dict[str, Array]:
-    """The ten numbers by every method, NaN where a method tells none, (10,) each.
+    """The ten numbers by every method, NaN where a method gives none, (10,) each.
 
     Args:
         world: and its runs

@@ -234,7 +234,7 @@ class Detections:
         residuals: row by row
         threshold: row by row, (N, m)
         detector: that found them
-        verdict: how many, of which thresholds, and what speaks against them
+        verdict: how many, of which thresholds, and what counts against them
     """
 
     contacts: tuple[Contact, ...]
@@ -295,7 +295,7 @@ class Detections:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What speaks against them, in words."""
+        """What counts against them, in words."""
         return tuple(doubt.words for doubt in self.verdict.doubts)
 
 
@@ -325,7 +325,7 @@ def detect(detector: Detector, recording: Recording, *, drive: DriveModel | None
 
 
 def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residuals) -> Iterator[Doubt]:
-    """What speaks against the contacts."""
+    """What counts against the contacts."""
     for words in detector.thresholds.beyond_learned(residuals, _away_from(contacts, residuals.t)):
         yield Doubt(DoubtKind.BEYOND_LEARNED, words)
     if missing := residuals.missing_friction:

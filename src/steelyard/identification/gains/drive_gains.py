@@ -30,12 +30,12 @@ class DriveGains:
 
     Attributes:
         value: (n,) [Nm/A]; NaN where the data do not determine it
-        std: standard deviation, as far as the data tell, (n,) [Nm/A]; infinite where they do not
+        std: standard deviation, as far as the data show, (n,) [Nm/A]; infinite where they do not
         how: 'given', from the controller's 'targets', or from a 'known mass'
         verdict: how good they are
         notes: a sentence for each joint
         common: what drives share of `std`: how one standard deviation of each cause moves the logarithms of
-            the gains, (n, causes); None where the data do not tell
+            the gains, (n, causes); None where the data do not determine
     """
 
     value: Array
@@ -96,8 +96,8 @@ class DriveGains:
     def in_drive(self, drive: DriveModel) -> DriveModel:
         """Drives with these gains, and with all that may be wrong with them.
 
-        To what the data tell comes what motors differ by, one from another; and all of them together, where
-        the data do not tell.
+        To what the data show comes what motors differ by, one from another; and all of them together, where
+        the data do not determine.
 
         Args:
             drive: of n joints, with other gains or none

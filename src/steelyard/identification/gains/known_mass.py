@@ -6,8 +6,8 @@ With the base regressor Y_j of joint j, empty runs follow K_j i_j = Y_j pi and l
 
 phi is the payload, whose mass is known and whose other nine numbers are not, J its Jacobian, and delta = E'
 (change of pi) lets friction and offsets differ between empty and loaded runs, as `steelyard.payload` does.
-To scale pi and every K together changes nothing in an empty run, and cannot be told from it; the known mass
-forbids it in a loaded one. The joints are tied to each other by the parameters that they share.
+Scaling pi and every K together changes nothing in an empty run, which therefore does not show the scale; the
+known mass fixes it in a loaded one. The joints are tied to each other by the parameters that they share.
 
 Unknown are x = (pi, phi, delta) and k. The measured current stays on the left, with its noise:
 
@@ -22,7 +22,7 @@ against the prior, and its normal matrix is then the inverse covariance. The noi
 N - kappa_j p rows, since so many are left where p unknowns are fitted.
 
 The prior holds each gain where the data say little. How much of what is known of k_j is the prior's,
-(std of k_j / spread)^2, is told in the note of the joint.
+(std of k_j / spread)^2, is stated in the note of the joint.
 """
 
 from __future__ import annotations
@@ -188,9 +188,9 @@ def _solve(problem: _Problem, kappa: Array) -> _Answer:
     noise = np.ones(n)
     for _ in range(_ROUNDS):
         J = problem.columns(x, k, 1.0 / noise).reshape(-1, m - 1 + n)
-        half, told = _half_inverse(J, problem)
+        half, shown = _half_inverse(J, problem)
         rest = np.concatenate([(problem.residuals(x, k) / noise[:, None]).ravel(), -k / problem.spread])
-        step = half @ (told.T @ rest)
+        step = half @ (shown.T @ rest)
         longest = float(np.abs(step[m - 1 :]).max())
         step *= min(1.0, _LONGEST_STEP / max(longest, 1e-300))
         x[1:] += step[: m - 1]
@@ -209,8 +209,8 @@ def _half_inverse(J: Array, problem: _Problem) -> tuple[Array, Array]:
     length = np.linalg.norm(rows, axis=0)
     scale = np.where(length > 0, length, 1.0)
     U, s, Vt = np.linalg.svd(rows / scale, full_matrices=False)
-    told = s > _RELATIVE_RANK * s[0]
-    return Vt[told].T / s[told] / scale[:, None], U[:, told]
+    kept = s > _RELATIVE_RANK * s[0]
+    return Vt[kept].T / s[kept] / scale[:, None], U[:, kept]
 
 
 def _residuals(robot: RobotModel, basis: ParameterBasis, part: Samples, *, pi: Array, k: Array) -> Array:

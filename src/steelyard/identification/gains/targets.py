@@ -128,7 +128,7 @@ class _Targets:
         return replace(self, t=self.t[pick], current=self.current[pick], moment=self.moment[pick])
 
     def in_motion(self, j: int, lag_s: float, rotor: _Rotor) -> _Slope | None:
-        """The slope of joint j where it moves; None where the rows do not tell."""
+        """The slope of joint j where it moves; None where the rows do not determine it."""
         motion = (self.v[:, j], self.a[:, j], self.smooth_a[:, j])
         v, a, smooth_a = (np.interp(self.t + lag_s, self.grid, x) for x in motion)
         moving = np.abs(v) >= _SLOW
@@ -140,7 +140,7 @@ class _Targets:
         return _slope(i, X, Z, _speed_law(v))
 
     def at_rest(self, j: int) -> _Slope | None:
-        """The slope of joint j where it is held at rest; None where the rows do not tell."""
+        """The slope of joint j where it is held at rest; None where the rows do not determine it."""
         window = max(3, round(_REST_S / self.grid[1]))
         moved = maximum_filter1d(self.q[:, j], window) - minimum_filter1d(self.q[:, j], window)
         rest = np.interp(self.t, self.grid, moved) < _REST
@@ -148,7 +148,7 @@ class _Targets:
             return None
         pairs = np.column_stack([self.current[rest, j], self.moment[rest, j]])
         _, first = np.unique(pairs, axis=0, return_index=True)
-        distinct = np.flatnonzero(rest)[np.sort(first)]  # repeats of rounded pairs tell nothing new
+        distinct = np.flatnonzero(rest)[np.sort(first)]  # repeats of rounded pairs add nothing
         m = self.moment[distinct, j : j + 1]
         return _slope(self.current[distinct, j], m, m, np.ones((len(distinct), 1)))
 
@@ -208,7 +208,7 @@ def _pieces(part: Recording) -> list[_Targets]:
 
 
 def _slopes_of(piece: _Targets) -> list[list[_Slope]]:
-    """What a piece tells about each joint: the slope in motion and the slope at rest, where there are."""
+    """What a piece shows about each joint: the slope in motion and the slope at rest, where there are."""
     lag_s, lag_std = _lag(piece) if piece.measured else (0.0, 0.0)
     rotor = _rotor(piece, lag_s)
     slopes = []
@@ -270,7 +270,7 @@ def _speed_law(v: Array) -> Array:
 
 
 def _slope(current: Array, X: Array, Z: Array, law: Array) -> _Slope | None:
-    """The coefficient of the first column of X, the moment, with instruments Z; None when it is not told."""
+    """The coefficient of the first column of X, the moment, with instruments Z; None where it is unknown."""
     step_i, step_m = (np.diff(np.unique(x)).min(initial=np.inf) for x in (current, X[:, 0]))
     keep = np.ones(len(current), dtype=bool)
     for _ in range(_ROUNDS):
@@ -308,7 +308,7 @@ def _without(signals: Array, others: Array) -> Array:
 def _combined(slopes: Sequence[_Slope]) -> tuple[float, float, str]:
     """The gain, its standard deviation, and a sentence."""
     if not slopes:
-        return np.nan, np.inf, "unknown: its target moment varies too little to tell"
+        return np.nan, np.inf, "unknown: its target moment varies too little to determine it"
     values = np.array([slope.value for slope in slopes])
     precision = np.array([max(slope.std, 1e-9 * abs(slope.value)) for slope in slopes]) ** -2.0
     mean = float(precision @ values / precision.sum())

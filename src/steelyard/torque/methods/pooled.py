@@ -2,7 +2,7 @@
 
     empty  tau = Y_0 (pi, f_0),    loaded  tau = Y_L (pi, f_L) + Y_L J phi
 
-It is the direct method with the empty runs themselves in place of what they told.
+It is the direct method with the empty runs themselves in place of what they determined.
 """
 
 from __future__ import annotations

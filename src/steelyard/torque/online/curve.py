@@ -19,7 +19,7 @@ class CurvePoint(NamedTuple):
         t: time of the last sample, [s] on the stream's clock
         mass: [kg]
         mass_std: its standard deviation, [kg]; infinite where unknown
-        com: centre of mass, (3,) [m], in the flange frame; NaN while the mass cannot be told from none
+        com: centre of mass, (3,) [m], in the flange frame; NaN while the mass may be zero
         com_std: its standard deviation, (3,) [m]
         payload: which one, counted from 1
         converged: whether the mass is as sure as was asked for

@@ -1,7 +1,7 @@
 """The payload while the arm moves: the estimate of `weigh`, one sample at a time.
 
 Without forgetting it equals `weigh` with the same noise of the joints (`tests/contracts/`). Unknown are the
-payload, friction, and the arm with what its empty runs told as a prior (see `factor`). Samples are taken in
+payload, friction, and the arm with what its empty runs say as a prior (see `factor`). Samples are taken in
 blocks of five, and the work is shared: one step makes the rows, the next updates the factor by QR. Windows
 of 0.2 s are tested for a change (see `change`); where one is found, the last two windows are thrown away,
 and the payload restarts while the arm stays known. Residuals that are wider than the model says widen the
@@ -57,8 +57,8 @@ from steelyard.torque.prior import contradiction, slow_noise
 from steelyard.verdict import Doubt, DoubtKind
 
 _MOST_EPISODES = 1000
-_SETTLED = 10  # windows: before, residuals tell of the unknowns, not of the noise
-_HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be told from it
+_SETTLED = 10  # windows: before, residuals show the unknowns, not the noise
+_HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be distinguished from it
 _CLOCK_ROUNDING_S = 1e-4
 _YOUNG = 15  # windows
 _UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
@@ -199,7 +199,7 @@ class OnlineEstimator:
         return self._answer(self._drained(state)).half_width <= self.options.accuracy
 
     def _doubts(self, state: OnlineState, answer: OnlineAnswer) -> tuple[Doubt, ...]:
-        """What speaks against an answer beside its own numbers."""
+        """What counts against an answer beside its own numbers."""
         seen, strange = state.spread.rows > 0, None
         if seen.all():
             noise = np.asarray(self.noise) * np.sqrt(state.spread.squares / state.spread.rows)
@@ -347,7 +347,7 @@ class OnlineEstimator:
     def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
         """The state when another payload was taken: the last windows thrown away, the arm kept.
 
-        Changes that follow each other within seconds speak of noise that the model does not know.
+        Changes that follow each other within seconds point to noise that the model does not know.
         """
         young = state.windows < _YOUNG
         before = self._answer(state._replace(R=state.safe))
