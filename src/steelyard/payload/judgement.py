@@ -44,7 +44,7 @@ class Evidence:
         unfelt: which of the ten no motion of this arm shows, by its build, (10,); none by default
         fixed: names of the numbers that were given
         contradiction: how far loaded data move the empty arm, RMS over the RMS that noise alone makes
-        doubts: what else speaks against the estimate
+        doubts: what else counts against the estimate
         beyond_empty_arm: whether it is what the arm carries beyond a model, and not all that a sensor feels
         look_for_body: whether to look for the nearest real body, which takes much longer than a sample
     """
@@ -148,13 +148,13 @@ def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, D
 
 
 def _about_mass(evidence: Evidence) -> Doubt | None:
-    """A doubt about a mass that is none."""
+    """A doubt about a mass that is zero or negative."""
     mass, half = evidence.plain.mass, HALF_WIDTH * float(np.sqrt(evidence.covariance[0, 0]))
     if abs(mass) < half:
         meaning = "the sensor carries nothing, or too little to weigh"
         if evidence.beyond_empty_arm:
             meaning = "the arm carries what it did when it was identified, or too little more to weigh"
-        words = f"{mass:.3g} +- {half:.3g} kg cannot be told from nothing; {meaning}"
+        words = f"{mass:.3g} +- {half:.3g} kg cannot be distinguished from zero; {meaning}"
         return Doubt(DoubtKind.NOTHING_CARRIED, words)
     if mass <= 0:
         check = "is the sign of the wrench the stated one?"

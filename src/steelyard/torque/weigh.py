@@ -89,7 +89,7 @@ def weigh(
 def _doubts(
     problem: WeighingProblem, answer: Answer, method: str, fixed: Mapping[str, float]
 ) -> tuple[Doubt, ...]:
-    """What speaks against an answer beside its own numbers."""
+    """What counts against an answer beside its own numbers."""
     model, parts = problem.model, problem.loaded
     strange = None
     if method != "static":  # friction at rest is no residual of a motion

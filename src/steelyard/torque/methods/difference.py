@@ -46,10 +46,12 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
         solution = solve_weighted(factor)
         theta = solution.value
     of_loaded, _ = correlated_covariance(rows, solution)
-    told = np.isfinite(np.diag(model.estimate.covariance)) & ~solution.unknown
-    kept = np.flatnonzero(problem.jacobian.any(axis=1) & told)
+    shown = np.isfinite(np.diag(model.estimate.covariance)) & ~solution.unknown
+    kept = np.flatnonzero(problem.jacobian.any(axis=1) & shown)
     if not kept.size:
-        raise InvalidSamples("these runs tell no parameter of the loaded arm: move more joints, for longer")
+        raise InvalidSamples(
+            "these runs determine no parameter of the loaded arm: move more joints, for longer"
+        )
     S = (of_loaded + model.estimate.covariance)[np.ix_(kept, kept)]
     solve, unknown = payload_of_difference(problem.jacobian[kept], S if weighted else None, problem.fixed)
     epsilon = np.append((theta - model.estimate.value)[kept], problem.fixed[:, -1])
@@ -69,7 +71,7 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
 
 
 def payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Array, Mask]:
-    """The matrix that makes a payload of a difference and of what is fixed; and what it cannot tell, (10,).
+    """The matrix that makes a payload of a difference and of what is fixed; and what stays unknown, (10,).
 
     Args:
         J: payload Jacobian, (k, 10)
@@ -81,11 +83,11 @@ def payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Arra
     length = np.linalg.norm(rows, axis=0)
     scale = np.where(length > 0, length, 1.0)
     U, s, Vt = np.linalg.svd(rows / scale, full_matrices=False)
-    told = s > 1e-10 * s[0]
-    unknown = (np.abs(Vt[~told]) > 1e-6).any(axis=0) | (length == 0)
+    shown = s > 1e-10 * s[0]
+    unknown = (np.abs(Vt[~shown]) > 1e-6).any(axis=0) | (length == 0)
     if len(s) < 10:
-        unknown |= (Vt[told] ** 2).sum(axis=0) < 1 - 1e-6
-    inverse = (Vt[told].T / s[told]) @ U[:, told].T / scale[:, None]
+        unknown |= (Vt[shown] ** 2).sum(axis=0) < 1 - 1e-6
+    inverse = (Vt[shown].T / s[shown]) @ U[:, shown].T / scale[:, None]
     inverse[:, : len(J)] = inverse[:, : len(J)] @ whitening
     return np.asarray(inverse), np.asarray(unknown)
 

@@ -1,7 +1,7 @@
 """Direct: payload and friction estimated together, the empty arm as a prior with its own uncertainty.
 
 Loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. Both pi and phi are
-estimated, weighted by the noise of each joint; what the empty runs told of pi is a prior of covariance C_0.
+estimated, weighted by the noise of each joint; what the empty runs say about pi is a prior of covariance C_0.
 The prior says nothing of Fc, Fv, B and Fs: they are estimated anew.
 """
 

@@ -92,7 +92,7 @@ class Answer:
             about 1 when all is well, 0 where a method does not ask
         per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
         expected: why numbers are unknown by the nature of the method; empty where it can determine all ten
-        doubts: what speaks against the answer
+        doubts: what counts against the answer
         remark: what else is to know about how it was found, in words
     """
 

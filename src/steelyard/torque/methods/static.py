@@ -4,7 +4,7 @@ At rest tau = Y(q, 0, 0) (pi + J phi) depends on the first four numbers of phi a
 averaged to one equation, since what disturbs them is one draw for each posture: static friction, which may be
 anything between -F and F, F what the joint needs to move slowly. With the noise s of the torques its variance
 is s^2 + F^2 / 3. The arm's gravity is the prior that its empty runs gave, with their uncertainty. Joints that
-gravity does not move tell nothing of the payload, so none need be left out.
+gravity does not move show nothing of the payload, so none need be left out.
 """
 
 from __future__ import annotations

@@ -130,13 +130,13 @@ def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: i
     name = rows.robot.joint_names[joint]
     if which:
         known = "" if answer.unknown[which] else f" (+- {HALF_WIDTH * now:.2g} {_UNITS[which]})"
-        told = f"least known is {PARAMETER_NAMES[which]}{known}"
-        return f"{told}: a swing of {name} would help most" if std < _WORTH * now else ""
+        words = f"least known is {PARAMETER_NAMES[which]}{known}"
+        return f"{words}: a swing of {name} would help most" if std < _WORTH * now else ""
     if std > _WORTH * now:
         return "more motion will hardly help: the model limits it" if stays > now**2 / 2 else "keep moving"
     half = HALF_WIDTH * std / max(abs(answer.x[0]), 1e-12)
-    told = "" if answer.unknown[0] or half > 1.0 else f" (to {_percent(half)})"
-    return f"a swing of {name} by {_SWING:g} to both sides would help most{told}"
+    words = "" if answer.unknown[0] or half > 1.0 else f" (to {_percent(half)})"
+    return f"a swing of {name} by {_SWING:g} to both sides would help most{words}"
 
 
 def _percent(share: float) -> str:

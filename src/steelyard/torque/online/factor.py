@@ -1,6 +1,6 @@
 """Square-root information: a triangular factor that is updated, forgets, and restarts.
 
-All that samples and the empty arm tell about the unknowns x = [payload, friction, arm] is R x = z + unit
+All that samples and the empty arm say about the unknowns x = [payload, friction, arm] is R x = z + unit
 noise with R upper triangular; [R z] is kept as one triangle and updated by QR with new rows divided by
 their noise. Nothing is ever subtracted, so the information stays positive and symmetric whatever the rows
 are. By the order of the unknowns the last rows of R are what is known of the arm alone (payload and
@@ -10,13 +10,13 @@ friction integrated out), the first ones what is known of payload and friction g
     a new payload  the first ten rows replaced by nothing: exact marginalisation, arm and friction stay
     other friction the covariance of friction given the arm grows by Q, its mean stays
 
-The prior is that of `weigh`: what the empty runs told about the arm (combinations of parameters where they do
-not tell each alone), nothing about friction. "Nothing" is a standard deviation of 1e4 (SI), so that R can
-always be solved.
+The prior is that of `weigh`: what the empty runs say about the arm (combinations of parameters where they do
+not determine each alone), nothing about friction. "Nothing" is a standard deviation of 1e4 (SI), so that R
+can always be solved.
 
 Where torques are motor currents times gains, a gain that is wrong by a factor is wrong in the empty and in
 the loaded runs. The unknowns x solve A x = sum_j H_j'tau_j + Z'z (rows over their noise; Z x = z what the
-empty arm tells), so they move with the logarithm of gain j by
+empty arm says), so they move with the logarithm of gain j by
 
     d_j = A^-1 (H_j'tau_j + Z'Z x_j)             x_j: how the empty arm's own parameters move with it,
 
@@ -41,7 +41,7 @@ _BLOCK = 8  # columns that LAPACK treats together
 
 
 def prior_factor(model: DynamicModel, rows: OnlineRows) -> Array:
-    """The factor of what the empty arm tells, (m + 1, m + 1).
+    """The factor of what the empty arm says, (m + 1, m + 1).
 
     Args:
         model: of the empty arm
@@ -125,7 +125,7 @@ class SystematicErrors:
     """Drive gains and the empty arm: what can be wrong beyond the noise of the rows.
 
     Attributes:
-        arm: rows [Z z] of what the empty runs tell about the arm, (r, m + 1)
+        arm: rows [Z z] of what the empty runs determine about the arm, (r, m + 1)
         gain: how one standard deviation of each cause moves the logarithms of the gains, (n, causes); zero
             where torques were measured
         pull: Z'Z x_j of each gain, (n, m)
@@ -142,7 +142,7 @@ class SystematicErrors:
         Args:
             model: of the empty arm
             rows: its row maker
-            prior: factor of what it tells, (m + 1, m + 1)
+            prior: factor of what it says, (m + 1, m + 1)
         """
         n, gain = model.robot.n, model.robot.drive.gain_errors
         arm = prior[10 + rows.friction : -1]
