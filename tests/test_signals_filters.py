@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import interpolate, signal
 
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.signals import (
@@ -137,3 +138,23 @@ def test_a_hole_in_the_clock_is_refused_unless_it_is_allowed():
 def test_refusals(call, words):
     with pytest.raises(InvalidSamples, match=words):
         call()
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize(("rows", "cutoff_hz"), [(1000, 20.0), (400, 0.7), (5, 30.0), (2, 10.0)])
+def test_the_filter_is_that_of_scipy(order, rows, cutoff_hz):
+    x = np.cumsum(np.random.default_rng(rows).normal(size=(rows, 3)), axis=0)
+    sections = signal.butter(order, cutoff_hz, fs=100.0, output="sos")
+    settle = min(rows - 1, int(np.ceil(3 * 100.0 / cutoff_hz)))
+    expected = signal.sosfiltfilt(sections, x, axis=0, padlen=settle)
+    np.testing.assert_allclose(low_pass(x, cutoff_hz, 100.0, order=order), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [4, 5, 300])
+def test_the_splines_are_those_of_scipy(rows):
+    rng = np.random.default_rng(rows)
+    t, x = np.cumsum(rng.uniform(0.008, 0.012, rows)), np.cumsum(rng.normal(size=(rows, 3)), axis=0)
+    inside = np.linspace(t[0], t[-1], 3 * rows)
+    for smooth, degree in ((True, 3), (False, 1)):
+        expected = interpolate.make_interp_spline(t, x, k=degree)(inside)
+        np.testing.assert_allclose(resample(t, x, inside, smooth=smooth), expected, rtol=0, atol=1e-11)

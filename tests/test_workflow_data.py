@@ -8,7 +8,7 @@ import pytest
 import steelyard as sy
 from conftest import lively_motion, steelyard
 from steelyard.errors import InvalidRecording
-from steelyard.workflow import runs_of
+from steelyard.workflow.data import runs_of
 
 LOAD = sy.InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 DRIVE = sy.DriveModel(np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02)

@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from steelyard.verdict import Doubt as Doubt
     from steelyard.verdict import DoubtKind as DoubtKind
     from steelyard.verdict import Verdict as Verdict
-    from steelyard.workflow import KnownMass as KnownMass
-    from steelyard.workflow import collisions as collisions
-    from steelyard.workflow import contact as contact
-    from steelyard.workflow import identify as identify
-    from steelyard.workflow import weigh as weigh
-    from steelyard.workflow import weigh_online as weigh_online
-    from steelyard.workflow import weigh_wrist as weigh_wrist
+    from steelyard.workflow.arm import KnownMass as KnownMass
+    from steelyard.workflow.arm import identify as identify
+    from steelyard.workflow.contacts import collisions as collisions
+    from steelyard.workflow.payload import weigh as weigh
+    from steelyard.workflow.stream import weigh_online as weigh_online
+    from steelyard.workflow.wrist import contact as contact
+    from steelyard.workflow.wrist import weigh_wrist as weigh_wrist
     from steelyard.wrist import WrenchPayload as WrenchPayload
     from steelyard.wrist import WrenchRecording as WrenchRecording
     from steelyard.wrist import WristSensor as WristSensor
@@ -65,7 +65,7 @@ _HOME = {
     "DynamicModel": "identification",
     "FourierTrajectory": "trajectory",
     "InertialParameters": "inertia",
-    "KnownMass": "workflow",
+    "KnownMass": "workflow.arm",
     "ParameterBasis": "robot",
     "Payload": "payload",
     "Preparation": "recording",
@@ -78,24 +78,24 @@ _HOME = {
     "WrenchRecording": "wrist",
     "WristSensor": "wrist",
     "check_quality": "quality",
-    "collisions": "workflow",
+    "collisions": "workflow.contacts",
     "compare_guiding": "control.guiding",
-    "contact": "workflow",
+    "contact": "workflow.wrist",
     "contact_force": "control.contact_force",
     "design": "excitation",
     "gains_from_targets": "identification.gains",
-    "identify": "workflow",
+    "identify": "workflow.arm",
     "load_robot": "robot",
     "load_trajectory": "trajectory",
     "prepare": "signals",
     "read_recording": "io",
     "robot_names": "robot",
     "simulate": "simulation",
-    "weigh": "workflow",
+    "weigh": "workflow.payload",
     "weigh_dynamic": "wrist",
-    "weigh_online": "workflow",
+    "weigh_online": "workflow.stream",
     "weigh_static": "wrist",
-    "weigh_wrist": "workflow",
+    "weigh_wrist": "workflow.wrist",
     "write_recording": "io",
 }
 

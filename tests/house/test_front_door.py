@@ -71,3 +71,26 @@ def test_importing_it_loads_nothing_heavy():
         [sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_way_to_weigh_loads_no_more_than_it_needs():
+    heavy = (
+        *("scipy.signal", "scipy.stats", "scipy.optimize", "scipy.interpolate", "scipy.spatial", "scipy.fft"),
+        *("matplotlib", "plotly", "sympy", "pyarrow", "mujoco", "jax"),
+        *(
+            "steelyard.wrist",
+            "steelyard.control",
+            "steelyard.report",
+            "steelyard.drawing",
+            "steelyard.export",
+        ),
+        *("steelyard.torque.online", "steelyard.identification.gains"),
+    )
+    words = (
+        "import sys, steelyard.workflow.payload, steelyard.cli.weigh;"
+        f" print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -47,7 +47,7 @@ def command(
     Exit code 1 when the thresholds or the model do not fit the recording.
     """
     from steelyard.identification import DynamicModel
-    from steelyard.workflow import collisions
+    from steelyard.workflow.contacts import collisions
 
     arm, kind = DynamicModel.load(model), cast("ObserverKind", observer)
     read = partial(read_requested, column=column, joints=joints, robot=arm.robot)

@@ -42,8 +42,8 @@ def command(
 ) -> None:
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
     from steelyard.io.wrench import write_contact_force
-    from steelyard.workflow import WristRig
-    from steelyard.workflow import contact as contact_of
+    from steelyard.workflow.wrist import WristRig
+    from steelyard.workflow.wrist import contact as contact_of
     from steelyard.wrist import WrenchPayload
 
     load, rig = WrenchPayload.load(payload), WristRig.of(robot, sensor)

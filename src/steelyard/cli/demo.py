@@ -46,7 +46,8 @@ def command(
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
     from steelyard.torque import weigh
     from steelyard.trajectory import load_trajectory
-    from steelyard.workflow import Run, Weighing
+    from steelyard.workflow.data import Run
+    from steelyard.workflow.payload import Weighing
 
     began = time.perf_counter()
     robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")

@@ -28,7 +28,7 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ
 if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
     from steelyard.recording import Recording
-    from steelyard.workflow import Identification
+    from steelyard.workflow.arm import Identification
 
 
 _NAMED = 5  # weak parameters that are named
@@ -84,7 +84,7 @@ def command(
 
     Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is unexplained.
     """
-    from steelyard.workflow import identification
+    from steelyard.workflow.arm import identification
 
     arm = load_arm(robot, lock, flange, gravity)
     read = partial(read_requested, column=column, joints=joints, robot=arm)
@@ -120,7 +120,7 @@ def command(
 
 def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
     """Where torques for each ampere come from, as `identification` takes it."""
-    from steelyard.workflow import KnownMass
+    from steelyard.workflow.arm import KnownMass
 
     if wanted in ("auto", "robot", "targets"):
         return wanted

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from steelyard.quality import QualityReport
     from steelyard.report import Page
     from steelyard.robot import RobotModel
-    from steelyard.workflow import Identification, OnlineWeighing, Run, Weighing
+    from steelyard.workflow.arm import Identification
+    from steelyard.workflow.data import Run
+    from steelyard.workflow.payload import Weighing
+    from steelyard.workflow.stream import OnlineWeighing
 
 
 ReportOption = Annotated[

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
     from steelyard.recording import Preparation
-    from steelyard.workflow import Weighing
+    from steelyard.workflow.payload import Weighing
 
 
 def command(
@@ -79,12 +79,13 @@ def command(
     """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
-    from steelyard.workflow import weigh_online, weighing
+    from steelyard.workflow.payload import weighing
 
     arm = DynamicModel.load(model)
     read = partial(read_requested, column=column, joints=joints, robot=arm.robot)
     if online:
         from steelyard.cli.weigh_online import emit_online, replay_online
+        from steelyard.workflow.stream import weigh_online
 
         _require_online(recordings, method, fix, empty, tool)
         replayed = partial(

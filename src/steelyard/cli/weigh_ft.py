@@ -16,7 +16,7 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.recording import Recording
-    from steelyard.workflow import WristRig
+    from steelyard.workflow.wrist import WristRig
     from steelyard.wrist import StaticWeight, WrenchPayload
 
 
@@ -40,7 +40,7 @@ def command(
     as_json: JsonFlag = False,
 ) -> None:
     """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
-    from steelyard.workflow import WristRig, wrist_weighing
+    from steelyard.workflow.wrist import WristRig, wrist_weighing
 
     rig = WristRig.of(robot, sensor)
     read = partial(wrist_source, rig=rig, column=column, joints=joints, wrench_convention=wrench_convention)

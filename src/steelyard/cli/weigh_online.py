@@ -16,8 +16,7 @@ from steelyard.cli.reporting import online_report, run_settings, write_report
 
 if TYPE_CHECKING:
     from steelyard.torque.online.curve import CurvePoint
-    from steelyard.workflow import OnlineWeighing
-    from steelyard.workflow.stream import OnPoint
+    from steelyard.workflow.stream import OnlineWeighing, OnPoint
 
 
 def replay_online(

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import next_fast_len, rfft
 
 from steelyard.arrays import Array
 from steelyard.identification.least_squares import Solution
@@ -106,9 +105,10 @@ class _Group:
         Y = rows.Y[:, j][:, columns]
         if not usable.all():
             Y = np.where(usable[:, None], Y, 0.0)
-        size = next_fast_len(len(Y), real=True)
+        size = _quick_length(len(Y))
         tau = np.where(usable, rows.tau[:, j], 0.0)
-        return cls(rfft(Y, size, axis=0), rfft(tau, size), columns, p, size, int(usable.sum()))
+        F, T = np.fft.rfft(Y, size, axis=0), np.fft.rfft(tau, size)
+        return cls(F, T, columns, p, size, int(usable.sum()))
 
     @property
     def _twice(self) -> Array:
@@ -163,5 +163,11 @@ def correlation_inflation(residuals: Sequence[Array]) -> Array:
 
 
 def _widening(x: Array) -> float:
-    spectrum = _smoothed(np.abs(rfft(x - x.mean())) ** 2)
+    spectrum = _smoothed(np.abs(np.fft.rfft(x - x.mean())) ** 2)
     return float(spectrum[0] / np.mean(spectrum)) if spectrum.any() else 1.0
+
+
+def _quick_length(count: int) -> int:
+    """The shortest length from `count` on that has no prime factors but 2, 3 and 5: quick to transform."""
+    odd: list[int] = [3**i * 5**j for i in range(20) for j in range(14) if 3**i * 5**j < 2 * count]
+    return min(k << max(0, (-(-count // k) - 1).bit_length()) for k in odd)

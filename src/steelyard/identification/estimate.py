@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from steelyard.arrays import Array, freeze
 from steelyard.verdict import Verdict
@@ -69,6 +68,8 @@ class Estimate:
         Args:
             level: probability that it contains the truth
         """
+        from scipy.special import ndtri
+
         half = ndtri(0.5 + level / 2) * self.std
         return np.column_stack([self.value - half, self.value + half])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -91,6 +92,12 @@ class DynamicModel:
             theta: parameters that say what torque the gears carry, (p,); those of the model by default
         """
         return self._maker.rows(samples, self.law, self.estimate.value if theta is None else theta)
+
+    def keeping_rows(self) -> DynamicModel:
+        """The same model, which keeps what it has computed of samples for as long as it lives."""
+        same = copy(self)
+        object.__setattr__(same, "_maker", RowMaker(self.robot, self.basis))
+        return same
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """The torque that the drives apply along a motion in the order of time, predicted, (N, n) [Nm or N].

@@ -27,11 +27,8 @@ from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.io.binary import READERS, WRITERS, parquet_pieces
 from steelyard.io.columns import Requested
 from steelyard.io.layout import Layout, Piece, piece_of
-from steelyard.io.rosbag import read_bag
-from steelyard.io.tables import read_table
 from steelyard.recording import Recording, WrenchConvention
 
-_READERS = {**READERS, "text": read_table, "bag": read_bag}
 FileKind = Literal["parquet", "npz", "text", "bag"]
 _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".parquet": "parquet",
@@ -82,7 +79,7 @@ def read_recording(
     """
     path = Path(path)
     requested = Requested(dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees)
-    return _READERS[file_kind(path)](path, requested)
+    return _read(file_kind(path), path, requested)
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:
@@ -142,8 +139,21 @@ def recording_blocks(
     if kind == "parquet":
         layout, pieces = parquet_pieces(path, requested)
         return _cut(pieces, layout, _Cutter(block_s, overlap_s), place=str(path))
-    recording = _READERS[kind](path, requested)
+    recording = _read(kind, path, requested)
     return _cut([piece_of(recording)], Layout.of(recording, {}), _Cutter(block_s, overlap_s), place=str(path))
+
+
+def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
+    """The whole recording; the readers of text and of bags are loaded where they are needed."""
+    if kind == "text":
+        from steelyard.io.tables import read_table
+
+        return read_table(path, requested)
+    if kind == "bag":
+        from steelyard.io.rosbag import read_bag
+
+        return read_bag(path, requested)
+    return READERS[kind](path, requested)
 
 
 def file_kind(path: Path) -> FileKind:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard import saved
 from steelyard.arrays import Array, freeze
-from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidSamples
-from steelyard.export import ErrorLimits, Load, export_load
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload.views import body_plot
 from steelyard.verdict import Verdict, together
+
+if TYPE_CHECKING:
+    from steelyard.export import ErrorLimits, Load
 
 HALF_WIDTH = 1.96
 """Standard deviations in half the width of a 95 % interval."""
@@ -174,6 +174,9 @@ class Payload:
         return f"<{type(self).__name__}: {self}>"
 
     def _repr_html_(self) -> str:
+        from steelyard.drawing import notebook_html
+        from steelyard.payload.views import body_plot
+
         headers = ("", "weighed", "\u00b1 (95 %)", "unit")
         cells = [x.cells for x in self.quantities]
         drawn = self.body.mass > 0
@@ -244,6 +247,8 @@ class Payload:
             name: what the payload is called where a format names it
             number: of the payload where a format counts them
         """
+        from steelyard.export import Load
+
         return Load(self.body, self.covariance, self.verdict, _HOLDS, name=name, number=number)
 
     def export(
@@ -269,6 +274,8 @@ class Payload:
             name: what the payload is called where a format names it
             number: of the payload where a format counts them
         """
+        from steelyard.export import export_load
+
         load = self.as_load(name=name, number=number)
         export = export_load(load, target, T_target_load=T_target_payload, limits=limits)
         return export.text(force=force) if path is None else export.write(path, force=force)

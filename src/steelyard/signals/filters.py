@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import interpolate, signal
+from scipy.linalg import lapack  # scipy.signal and scipy.interpolate take most of a second to import
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
@@ -64,11 +64,38 @@ def resample(t: ArrayLike, x: ArrayLike, t_new: ArrayLike, *, smooth: bool = Tru
         t_new: requested times, inside those of t, (M,) [s]
         smooth: a cubic spline (positions) instead of straight lines (torques)
     """
-    old, new = np.asarray(t, dtype=float), np.asarray(t_new, dtype=float)
-    degree = 3 if smooth and len(old) > 3 else 1
+    old, new, rows = (np.asarray(values, dtype=float) for values in (t, t_new, x))
     if len(old) < 2:
         raise InvalidSamples("a signal of one row cannot be resampled")
-    return np.asarray(interpolate.make_interp_spline(old, np.asarray(x, dtype=float), k=degree)(new))
+    at = np.clip(np.searchsorted(old, new, side="right") - 1, 0, len(old) - 2)
+    step, after = np.diff(old)[:, None], (new - old[at])[:, None]
+    slope = np.diff(rows, axis=0) / step
+    if not smooth or len(old) < 4:
+        return np.asarray(rows[at] + after * slope[at])
+    tangent = _spline_tangents(step, slope)
+    bend = (tangent[:-1] + tangent[1:] - 2 * slope) / step
+    start = (slope - tangent[:-1]) / step - bend
+    return np.asarray(rows[at] + after * (tangent[at] + after * (start[at] + after * (bend / step)[at])))
+
+
+def _spline_tangents(h: Array, slope: Array) -> Array:
+    """Slopes of the cubic spline at its N knots, from steps (N-1, 1) and slopes of the chords (N-1, n).
+
+    Second derivatives agree at the knots, and third ones at the second and the last but one.
+    """
+    diagonal = np.concatenate([h[1], 2 * (h[:-1] + h[1:])[:, 0], h[-2]])
+    above = np.concatenate([h[0] + h[1], h[:-1, 0]])
+    below = np.concatenate([h[1:, 0], h[-1] + h[-2]])
+    inner = 3 * (h[1:] * slope[:-1] + h[:-1] * slope[1:])
+    ends = [
+        ((near + 2 * (near + far)) * far * first + near**2 * second) / (near + far)
+        for near, far, first, second in (
+            (h[0], h[1], slope[0], slope[1]),
+            (h[-1], h[-2], slope[-1], slope[-2]),
+        )
+    ]
+    right = np.vstack([ends[0], inner, ends[1]])
+    return np.asarray(lapack.dgtsv(below, diagonal, above, right)[3])
 
 
 def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) -> Array:
@@ -87,9 +114,39 @@ def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) 
         raise InvalidSamples(
             f"the cut-off must lie between 0 and half the rate, {rate_hz / 2:g} Hz; got {cutoff_hz:g} Hz"
         )
-    sections = signal.butter(order, cutoff_hz, fs=rate_hz, output="sos")
     settle = min(len(rows) - 1, int(np.ceil(3 * rate_hz / cutoff_hz)))
-    return np.asarray(signal.sosfiltfilt(sections, rows, axis=0, padlen=settle))
+    before, after = 2 * rows[0] - rows[settle:0:-1], 2 * rows[-1] - rows[-2 : -2 - settle : -1]
+    y = np.asfortranarray(np.concatenate([before, rows, after]))
+    for _ in range(2):
+        y = _filtered_once(y, np.tan(np.pi * cutoff_hz / rate_hz), order)[::-1]
+    return np.ascontiguousarray(y[settle : len(y) - settle])
+
+
+def _filtered_once(x: Array, k: float, order: int) -> Array:
+    """A Butterworth low-pass forwards, as if the first row had been there always, (N, n).
+
+    Sections y_i + a y_i-1 + b y_i-2 = g (x_i + 2 x_i-1 + x_i-2) of the bilinear transform, each solved as a
+    banded triangular system; a last one of first order where the order is odd.
+
+    Args:
+        x: signal, (N, n)
+        k: tangent of half the cut-off's angle
+        order: of the filter
+    """
+    damping = 2 * np.sin(np.pi * (2 * np.arange(order // 2) + 1) / (2 * order))
+    whole = 1 + damping * k + k * k
+    sections = [*zip(2 * (k * k - 1) / whole, 1 - 2 * damping * k / whole, strict=True)]
+    y = x
+    for a, b in [*sections, ((k - 1) / (k + 1), 0.0)] if order % 2 else sections:
+        first, right = y[0].copy(), y
+        for _ in range(2 if b else 1):
+            right = 0.5 * (right + np.concatenate([right[:1], right[:-1]]))
+        right = np.asfortranarray((1 + a + b) * right)
+        right[:1] -= (a + b) * first
+        right[1:2] -= b * first
+        bands = np.repeat([[1.0], [a], [b]], len(y), axis=1)
+        y = lapack.dtbtrs(bands, right, uplo="L", diag="U", overwrite_b=1)[0]
+    return np.asarray(y)
 
 
 def central_differences(x: ArrayLike, rate_hz: float) -> tuple[Array, Array]:

@@ -13,7 +13,6 @@ from steelyard.quality import check_quality
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample, uniform_clock
-from steelyard.trajectory import FourierTrajectory
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,8 @@ def _filter(signals: _Signals, how: Preparation, rate_hz: float) -> _Signals:
 def _differentiate(signals: _Signals, how: Preparation, rate_hz: float) -> tuple[Array, Array, Array, str]:
     q, *commanded = signals.motion
     if how.fourier_period_s is not None:
+        from steelyard.trajectory import FourierTrajectory
+
         series = FourierTrajectory.fitted(
             signals.t, q, period_s=how.fourier_period_s, harmonics=how.fourier_harmonics
         )

@@ -62,7 +62,7 @@ def weigh(
     if method == "manufacturer":  # torques of a controller are neither measured nor made of currents
         alike = partial(require_same_joints, model.robot)
     others = () if empty is None else _checked(alike, empty, "compare with")
-    problem = WeighingProblem(model, parts, fixed_rows(fixed or {}), others)
+    problem = WeighingProblem(model.keeping_rows(), parts, fixed_rows(fixed or {}), others)
     answer = METHODS[method](problem)
     gain_error = _gain_error(model, answer)
     covariance = max(1.0, answer.contradiction) ** 2 * answer.covariance
