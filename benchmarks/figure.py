@@ -53,7 +53,7 @@ def median_s(work: Callable[[], object], *, runs: int = 7) -> float:
 def alternating_medians_s(
     ours: Callable[[], object], reference: Callable[[], object], *, runs: int = 9
 ) -> tuple[float, float]:
-    """The median wall times of two pieces of work, run in turns so that noise hits both, [s]."""
+    """The median wall times of two pieces of work, run alternately so that noise hits both, [s]."""
     ours()
     reference()
     pairs = []

@@ -54,7 +54,7 @@ def command(
     gains: Annotated[
         str,
         typer.Option(
-            help="Torque for each ampere [Nm/A]: auto, robot, targets (of the controller), k1,k2,..., "
+            help="Torque per ampere [Nm/A]: auto, robot, targets (of the controller), k1,k2,..., "
             "or mass=KG:FILE (a run with a known payload)."
         ),
     ] = "auto",
@@ -119,7 +119,7 @@ def command(
 
 
 def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
-    """Where torques for each ampere come from, as `identification` takes it."""
+    """Where gains come from, as `identification` takes it."""
     from steelyard.workflow.arm import KnownMass
 
     if wanted in ("auto", "robot", "targets"):

@@ -68,7 +68,7 @@ def emit_online(
 
 @contextmanager
 def _screen(title: str, *, quiet: bool) -> Iterator[Callable[[CurvePoint], None]]:
-    """A function that shows a point: live in a terminal, elsewhere one line for each second."""
+    """A function that shows a point: live in a terminal, elsewhere one line per second."""
     if quiet:
         yield lambda point: None
         return
@@ -84,7 +84,7 @@ def _screen(title: str, *, quiet: bool) -> Iterator[Callable[[CurvePoint], None]
 
 
 class _Lines:
-    """Prints one line for each second of the recording."""
+    """Prints one line per second of the recording."""
 
     def __init__(self) -> None:
         self.due_s = -np.inf

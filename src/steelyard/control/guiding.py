@@ -120,7 +120,7 @@ class TeachMode:
     Attributes:
         friction_share: how much of the identified friction is taken off, 0 ... below 1
         ramp_speed: v_0, below which a drive counts as one that may stick, [rad/s or m/s]
-        dither_hz: how often a second a drive that sticks pulls to and fro, [Hz]
+        dither_hz: how often per second a drive that sticks pulls to and fro, [Hz]
     """
 
     friction_share: float = 0.95

@@ -13,7 +13,7 @@ noise, so their ends do not matter).
 S is taken from residuals, which show less than the noise: a fit swallows part of it, most of it where the
 motion is, at low frequencies. Of the fit that is weighted by 1 / S (generalised least squares, of covariance
 G) it is known exactly how much: the noise has the spectrum of the residuals plus F G F*. So S, this fit and G
-are found in turns. (For white noise this is the usual N - p.)
+are found alternately. (For white noise this is the usual N - p.)
 """
 
 from __future__ import annotations

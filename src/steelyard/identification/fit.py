@@ -1,4 +1,4 @@
-"""The fit: weights, friction shapes and carried torque found in turns.
+"""The fit: weights, friction shapes and carried torque found alternately.
 
 Unknowns that are linear, theta, are solved for; shapes of friction, eta = log(alpha, width, vs), are found by
 Gauss-Newton steps on both together (variable projection): with D the derivative of the torque by eta,

@@ -1,7 +1,7 @@
 """Weighted least squares from triangular factors or Gram matrices.
 
 Each joint of each recording, a group g, has noise of its own, so its rows are weighted by 1 / sigma_g, and
-sigma_g follows from the residuals: solved in turns until both agree. With A = sum_g Y_g'Y_g / sigma_g^2 the
+sigma_g follows from the residuals: found alternately until both agree. With A = sum_g Y_g'Y_g / sigma_g^2 the
 estimate is A^-1 sum_g Y_g'tau_g / sigma_g^2. (Ordinary least squares weighs all rows alike.)
 
 The turns are taken with Gram matrices [Y_g tau_g]'[Y_g tau_g], which is quick; the solution is then found
@@ -55,7 +55,7 @@ def solve_weighted(
     *,
     equal_weights: bool = False,
 ) -> Solution:
-    """The weighted least-squares solution, weights and noise found in turns.
+    """The weighted least-squares solution, weights and noise found alternately.
 
     Args:
         factor: of the rows, p unknowns or, with `mixing`, p combinations of m unknowns

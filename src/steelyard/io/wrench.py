@@ -53,7 +53,7 @@ class SensorDescription:
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; None when not given
         columns: names of the columns of each signal
         scale: what the numbers of a signal are multiplied with
-        rate_hz: rows for each second where a table has no time, [Hz]
+        rate_hz: rows per second where a table has no time, [Hz]
         postures: whether each row is a posture at rest
         quaternion_order: 'xyzw' or 'wxyz'
         quaternion_of: 'base_from_sensor' (R_base_sensor) or 'sensor_from_base' (its inverse)

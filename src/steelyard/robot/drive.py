@@ -70,7 +70,7 @@ class DriveModel:
         stribeck: Fs, friction at rest beyond Fc, (n,) [Nm]
         stribeck_speed: vs, (n,) [rad/s]
         sign_width: width of the smoothed sign, [rad/s]; 0 is the exact sign
-        gain: torque of the drive for each ampere, gear included, (n,) [Nm/A]; None when unknown
+        gain: torque of the drive per ampere, gear included, (n,) [Nm/A]; None when unknown
         gain_std: standard deviation of each gain for itself, (n,) [Nm/A]; zero where it is exact, as in
             simulation. None says nothing, see `with_tolerances`
         gain_common: errors that drives share: how one standard deviation of each cause moves the logarithms

@@ -51,7 +51,7 @@ class Transmission:
         return f @ np.abs(self.matrix) if self.is_coupled else f
 
     def write(self, out: Array, values: Array, columns: Indices) -> None:
-        """Writes one column for each drive into the rows of the joints that it acts on.
+        """Writes one column per drive into the rows of the joints that it acts on.
 
         Args:
             out: regressor, (N, n, p)

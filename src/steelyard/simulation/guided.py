@@ -97,7 +97,7 @@ class GuidedOptions:
     Attributes:
         step_s: time step of engine and hand, [s]
         control_every: steps for each answer of the controller
-        rows_every: steps for each row
+        rows_every: steps per row
         taking_hold_s: time before the first row in which the hand takes hold, [s]
         seed: of the hand's noise
         progress: called about 50 times with the fraction that is done

@@ -161,7 +161,7 @@ def simulate(
 
 
 def _steps(duration_s: float, rate_hz: float, step_s: float) -> tuple[int, Array]:
-    """Steps for each row, and the time of every step, (K,) [s]."""
+    """Steps per row, and the time of every step, (K,) [s]."""
     if not 0 < rate_hz < np.inf:
         raise InvalidRecording(f"rate_hz must be positive, got {rate_hz}")
     every = round(1 / (rate_hz * step_s))

@@ -39,7 +39,7 @@ class KnownMass:
 
 
 Gains: TypeAlias = Literal["auto", "robot", "targets"] | KnownMass | ArrayLike
-"""Where torques for each ampere come from: `auto` takes measured torques, then the robot's gains, then the
+"""Where gains come from: `auto` takes measured torques, then the robot's gains, then the
 controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or a run with a known mass."""
 
 
@@ -51,7 +51,7 @@ class Identification:
         model: of the arm
         fitted: runs that it was fitted to
         predicted: runs that it was not fitted to, to judge it by
-        gains_from: where the torques for each ampere come from, in words
+        gains_from: where the gains come from, in words
         gains: as found, or given as numbers; None where torques were measured, or the robot has them
     """
 

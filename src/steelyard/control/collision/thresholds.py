@@ -13,8 +13,8 @@ filtered noise follow a Weibull tail (extreme-value theory; de Haan and Ferreira
     P(peak > z) = exp(-(z^k - u^k) / b),      1 <= k <= 2
 
 k = 2 for Gaussian noise, k = 1 for an exponential tail; k is the more likely one on a grid, b the mean of
-z^k - u^k, widened to its upper 95 % limit for few peaks. With c clusters for each hour the level that is
-crossed `rate` times for each hour is
+z^k - u^k, widened to its upper 95 % limit for few peaks. With c clusters per hour the level that is
+crossed `rate` times per hour is
 
     z = (u^k + b log(c / rate))^(1/k)
 

@@ -1,4 +1,4 @@
-"""Torque for each ampere: a value that says how it is known and how well.
+"""Torque per ampere: a value that says how it is known and how well.
 
 The logarithms of the gains are off by causes that are independent of each other, each with a standard
 deviation of one: a drive's own (its winding, its current sensor), and some that drives share (the batch of
@@ -26,7 +26,7 @@ Origin = Literal["given", "targets", "known mass"]
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """Torque of each drive for each ampere, gear included, with how it is known and how well.
+    """Torque of each drive per ampere, gear included, with how it is known and how well.
 
     Attributes:
         value: (n,) [Nm/A]; NaN where the data do not determine it

@@ -16,10 +16,10 @@ Unknown are x = (pi, phi, delta) and k. The measured current stays on the left, 
 so a Gauss-Newton step has the columns e^-k_j Z_j for x and -e^-k_j Z_j x, the current as the model predicts
 it, for k_j. To put the measured current there instead (K_j i_j - Z_j x = 0, linear in K) would shrink gains
 by its noise (errors in variables). Rows enter through the triangular factors of each joint, and weights are
-found in turns with the noise. Residuals are correlated in time, so N rows of joint j are worth N / kappa_j: a
-first solution gives kappa_j, a second one weighs rows by 1 / (sigma_j sqrt(kappa_j)), against each other and
-against the prior, and its normal matrix is then the inverse covariance. The noise is counted over
-N - kappa_j p rows, since so many are left where p unknowns are fitted.
+found alternately with the noise. Residuals are correlated in time, so N rows of joint j are worth N /
+kappa_j: a first solution gives kappa_j, a second one weighs rows by 1 / (sigma_j sqrt(kappa_j)), against each
+other and against the prior, and its normal matrix is then the inverse covariance. The noise is counted over N
+- kappa_j p rows, since so many are left where p unknowns are fitted.
 
 The prior holds each gain where the data say little. How much of what is known of k_j is the prior's,
 (std of k_j / spread)^2, is stated in the note of the joint.
@@ -168,7 +168,9 @@ def _checked(robot: RobotModel, guess: DriveGains | ArrayLike, *, mass: float, s
     if not (0 < mass < np.inf and 0 < spread < np.inf):
         raise InvalidRobot(f"mass [kg] and spread must be positive, got {mass} and {spread}")
     if robot.drive.coupling is not None:
-        raise InvalidRobot(f"{robot.name} has coupled drives; gains from a known mass need one motor a joint")
+        raise InvalidRobot(
+            f"{robot.name} has coupled drives; gains from a known mass need one motor for each joint"
+        )
     return start
 
 
@@ -182,7 +184,7 @@ def _mixings(basis: ParameterBasis) -> tuple[Array, Array]:
 
 
 def _solve(problem: _Problem, kappa: Array) -> _Answer:
-    """Gauss-Newton in x and k, weights found in turns."""
+    """Gauss-Newton in x and k, weights found alternately."""
     n, m = problem.n, problem.Z.shape[2]
     x, k = np.append(problem.mass, np.zeros(m - 1)), np.zeros(n)
     noise = np.ones(n)

@@ -5,8 +5,8 @@ factor R of all rows (with forgetting, sqrt(lambda) R above the new rows) has th
 the rows themselves, so after every step the smallest one gives the total least squares solution of the rows
 so far: at every step recursive equals batch.
 
-**Restricted total least squares** (Rhode 2014; liu2025 eq. (31)-(35), signs and order mended). With Z_k and
-N_k the covariance that the sensors' noise adds to Z_k'Z_k,
+**Restricted total least squares** (Rhode 2014; liu2025 eq. (31)-(35), signs and order corrected). With Z_k
+and N_k the covariance that the sensors' noise adds to Z_k'Z_k,
 
     M_k = lambda M_{k-1} + Z_k' Z_k,     P_k = lambda P_{k-1} + N_k
     v_k = M_k^-1 P_k v_{k-1},  scaled so that its last entry is -1
