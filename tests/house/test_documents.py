@@ -49,6 +49,22 @@ def test_a_page_of_theory_names_code_and_tests(room):
     assert len(set(re.findall(r"`(test_\w+)`", text))) >= 5
 
 
+STUMBLES = re.compile(
+    r"\b(told|speaks?|wished)\b|manieth|a sentence each|file a verb|numbers that are none|a word of force",
+    re.IGNORECASE,
+)
+"""Words over which readers have stumbled."""
+
+
+def test_words_are_plain():
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "papers/README.md", *PAGES]
+    sources = [ROOT / file for file in FILES if file.startswith(("src", "papers/src", "examples"))]
+    found = {
+        path.name: [hit.group() for hit in STUMBLES.finditer(path.read_text())] for path in (*pages, *sources)
+    }
+    assert {name: words for name, words in found.items() if words} == {}
+
+
 @cache
 def options_of(verb: str) -> str:
     words = [sys.executable, "-m", "steelyard", verb, "--help"]
