@@ -30,8 +30,8 @@ for found, true in zip(payload.quantities[:4], (truth.mass, *(1e3 * truth.com)),
 inside = abs(payload.mass - truth.mass) < payload.quantities[0].half_width
 print(f"The true mass lies {'inside' if inside else 'outside'} the 95 % interval.")
 
-# Most of the interval comes from the gains, which count as known to 2 %. In this simulation they are exact,
-# and one may say so. For a real arm, a run with a known mass determines them better:
+# Most of the interval comes from the gains: makers' numbers are worth 2 % together and 1 % each. In this
+# simulation they are exact, and one may say so. For a real arm, a run with a known mass shows them better:
 # gains=sy.KnownMass(2.0, "known.csv").
 exact = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))
 sure = sy.weigh(sy.identify(exact, empty, gains="robot", friction="power"), loaded)

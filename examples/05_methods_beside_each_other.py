@@ -56,7 +56,7 @@ print(f"    white noise                               {half(free):.4f} kg")
 slow = sy.weigh(identified(run(None, 0, correlation_s=0.1)), run(truth, 1, correlation_s=0.1))
 print(f"    noise of the same size, slow (0.1 s)      {half(slow):.4f} kg")
 by_currents = sy.weigh(identified(empty, gains="robot"), loaded)
-print(f"    from currents, drive gains known to 2 %   {half(by_currents):.4f} kg")
+print(f"    from currents, by gains of the maker      {half(by_currents):.4f} kg")
 
 # A short motion gives a wide interval, and what is wide you cannot use.
 short = sy.weigh(model, sy.prepare(loaded).rows(slice(0, 125)))

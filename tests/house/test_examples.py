@@ -28,7 +28,7 @@ LESSONS = {
         r"degrees: q reaches 167",
     ),
     "04": (r"power .*<- chosen", r"Exponents \[0\.[56]\d* 0\.[56]\d*\] \(true: 0\.6\)"),
-    "05": (r"direct +3\.[45]\d+ ", r"pooled +3\.[45]\d+ ", r"gains known to 2 % +0\.1\d+ kg"),
+    "05": (r"direct +3\.[45]\d+ ", r"pooled +3\.[45]\d+ ", r"gains of the maker +0\.1\d+ kg"),
     "06": (
         r"it was -?0\.0\d kg",
         r"known to 1 %",
