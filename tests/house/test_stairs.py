@@ -1,6 +1,7 @@
 """The plan of the house, enforced: imports go down only, no cycles, neighbours do not know each other."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,12 @@ def test_every_room_has_a_floor():
     assert {
         room(p) for p in SOURCE.rglob("*.py") if not p.name.startswith("__") or p.parent != SOURCE
     } <= set(FLOORS)
+
+
+def test_the_map_has_every_room_on_its_floor():
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d) \| ([^|]*) \|", page.split("## Floors")[1].split("\n## ")[0], re.MULTILINE)
+    assert {name: int(floor) for floor, names in rows for name in re.findall(r"`(\w+)`", names)} == FLOORS
 
 
 def test_there_are_no_cycles_lazy_imports_included():
