@@ -68,6 +68,14 @@ def test_a_pose_gives_all_ten_causally(rng):
     np.testing.assert_allclose(payload.body.inertia, BODY.inertia, atol=0.01)
 
 
+def test_rows_that_a_mean_repeats_are_not_missed(rng):
+    recording = turning(rng, noise=0.3)
+    every, some = (samples_from_pose(recording, decimate=decimate) for decimate in (False, True))
+    assert (len(some), some.made_by[-1]) == (len(every) // 5, "every 5. row kept")
+    one, other = weigh_dynamic(every), weigh_dynamic(some)
+    assert (np.abs(one.body.vector - other.body.vector) < 0.05 * one.std).all()
+
+
 def test_a_drift_that_moves_in_motion_is_told(rng):
     payload = weigh_dynamic(samples_from_imu(turning(rng, trend=0.2)), tilt=False)
     assert payload.status.startswith("do not use this: the zero drift moves during the run, fy by 12")

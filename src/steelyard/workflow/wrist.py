@@ -117,7 +117,7 @@ class WristRig:
         table = self.table(source).turned(yaw) if yaw else self.table(source)
         if table.acceleration is not None and table.angular_velocity is not None:
             return samples_from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
-        return samples_from_pose(table)
+        return samples_from_pose(table, decimate=decimate)
 
     def _recording(self, source: str | Path | Recording) -> Recording:
         (run,) = runs_of(source, self.robot)

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_discrete_are
-from scipy.signal import lfilter, ss2tf
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
@@ -110,6 +109,8 @@ class _IntegratorFilter:
 
     def likelihood(self, positions: Array) -> float:
         """The logarithm of the likelihood of measured positions, (N, n), steady gains assumed."""
+        from scipy.signal import lfilter, ss2tf  # slow to import
+
         gain, variance = self.steady()
         F = self.transition
         b, a = ss2tf(
@@ -252,6 +253,7 @@ def samples_from_pose(
     position_std: float | None = None,
     rotation_std: float | None = None,
     settle_s: float = 0.5,
+    decimate: bool = False,
 ) -> WrenchSamples:
     """The motion of the sensor from its pose by the causal Kalman filter, and its wrench, ready to fit.
 
@@ -261,6 +263,7 @@ def samples_from_pose(
         position_std: noise of the position, [m]; from its differences by default
         rotation_std: noise of the orientation, [rad]; from its differences by default
         settle_s: left out at the start, while the filter learns the motion, [s]
+        decimate: keep two rows for each length of the mean, which the others repeat
     """
     if recording.position is None:
         raise InvalidRecording(
@@ -279,16 +282,19 @@ def samples_from_pose(
     start = max(int(settle_s / step_s), mean_length)
     if len(t) - start < 20:
         raise InvalidSamples(f"{len(t)} rows are too few: the filter needs {settle_s:g} s to settle")
-    steps = (words, "motion from the pose by a causal Kalman filter", f"causal mean of {mean_length} samples")
+    steps = [words, "motion from the pose by a causal Kalman filter", f"causal mean of {mean_length} samples"]
+    keep = slice(start, None, max(1, mean_length // 2) if decimate else 1)
+    if keep.step > 1:
+        steps.append(f"every {keep.step}. row kept")
     return WrenchSamples(
-        t[start:],
-        smoothed[start:, 9:],
+        t[keep],
+        smoothed[keep, 9:],
         np.diag(recording.wrench_std(wrench) ** 2 / mean_length),
-        orientation[start:],
-        smoothed[start:, :3],
-        smoothed[start:, 3:6],
-        smoothed[start:, 6:9],
-        np.tile(kalman.noise(mean_length), (len(t) - start, 1, 1)),
+        orientation[keep],
+        smoothed[keep, :3],
+        smoothed[keep, 3:6],
+        smoothed[keep, 6:9],
+        np.tile(kalman.noise(mean_length), (len(t[keep]), 1, 1)),
         recording.sensor,
         (*recording.notes, *steps),
         recording.warnings,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import stdtrit
 
 from steelyard.arrays import Array, freeze
 from steelyard.export import Load
@@ -243,6 +242,8 @@ class StaticWeight:
         Args:
             level: probability that it contains the truth
         """
+        from scipy.special import stdtrit
+
         half = stdtrit(max(self.freedom, 1), 0.5 + level / 2) * self.std
         return np.column_stack([self.value - half, self.value + half])
 

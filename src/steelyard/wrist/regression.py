@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
 
 from steelyard.arrays import Array
 from steelyard.wrist.regressor import wrench_regressor, wrench_slope, wrench_tensor
@@ -58,7 +58,7 @@ class WrenchRegression:
         """Number of unknowns."""
         return 10 + int(self.exact.shape[2])
 
-    @property
+    @cached_property
     def regressor(self) -> Array:
         """The matrix Y of the p unknowns, (N, 6, p)."""
         return np.concatenate([wrench_regressor(self.x), self.exact], axis=2)
@@ -120,7 +120,7 @@ class WrenchRegression:
         Y = self.regressor
         residual = self.wrench - Y @ theta
         scores = (Y.transpose(0, 2, 1) @ (W @ residual.T).T[:, :, None])[:, :, 0]
-        slope = np.einsum("nia,ij,njb->ab", Y, W, Y, optimize=True)
+        slope = Y.reshape(-1, self.p).T @ (W @ Y).reshape(-1, self.p)
         if noise == "identity":
             trace = np.trace(W)
             scores = scores + mu * trace * theta
@@ -185,6 +185,8 @@ def long_run_sum(scores: Array) -> Array:
     weight = 2.0 * np.fft.rfft(taper).real
     weight[[0, -1]] /= 2
     V = ((spectrum.conj() * weight[:, None]).T @ spectrum).real / size
+    from scipy.special import stdtrit
+
     b = lags / N
     widening = (stdtrit(3.71 / b, 0.975) / 1.96) ** 2 / (1 - 0.75 * b) if lags else 1.0
     return np.asarray((V + V.T) / 2 * widening)

@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array, Mask
@@ -201,6 +200,8 @@ class Postures:
             residual: of each posture in a fit, (N, 6) [N, Nm]
             freedom: equations less unknowns of the fit
         """
+        from scipy.optimize import brentq
+
         extra = np.zeros(2)
         for k, axes in enumerate((slice(0, 3), slice(3, 6))):
             squares, within = residual[:, axes] ** 2, self.variance[:, axes]

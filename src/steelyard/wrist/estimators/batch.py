@@ -49,6 +49,7 @@ _MOST_ROUNDS = 20
 _RESTRICTED_ROUNDS = 4
 _STEPS = 50
 _HALVINGS = 12
+_SETTLED = 1e-8  # of the logarithm of the likelihood: a step of 1e-4 standard deviations
 
 
 def _least_squares(regression: WrenchRegression) -> WrenchFit:
@@ -58,16 +59,17 @@ def _least_squares(regression: WrenchRegression) -> WrenchFit:
 
 
 def _weighted_least_squares(regression: WrenchRegression) -> WrenchFit:
-    Y, L = regression.regressor, regression.prior_information
+    L, p = regression.prior_information, regression.p
+    Z = regression.augmented
+    triangles = np.array([np.linalg.qr(Z[:, i], mode="r") for i in range(6)])
+    squares = triangles.transpose(0, 2, 1) @ triangles
     variance = np.diag(regression.wrench_covariance).copy()
     for _ in range(_MOST_ROUNDS):
-        rows = Y / np.sqrt(variance)[:, None]
-        right = regression.wrench / np.sqrt(variance)
-        H = np.tensordot(rows, rows, axes=([0, 1], [0, 1])) + L
-        moment = np.tensordot(rows, right, axes=2 * ([0, 1],))
-        theta = np.linalg.solve(H, moment + L @ regression.prior_value)
+        M = np.tensordot(1 / variance, squares, axes=1)
+        theta = np.linalg.solve(M[:p, :p] + L, M[:p, p] + L @ regression.prior_value)
         before = variance
-        variance = np.maximum(((regression.wrench - Y @ theta) ** 2).mean(axis=0), 1e-24)
+        left = triangles @ np.append(theta, -1.0)
+        variance = np.maximum((left**2).sum(axis=1) / len(regression), 1e-24)
         if np.allclose(before, variance, rtol=1e-6):
             break
     W = np.diag(1 / variance)
@@ -87,7 +89,7 @@ def _restricted_total_least_squares(regression: WrenchRegression) -> WrenchFit:
     prior = np.column_stack([np.eye(regression.p), regression.prior_value])
     for _ in range(_RESTRICTED_ROUNDS):
         W = np.linalg.inv(regression.residual_covariance(theta[:10]).mean(axis=0))
-        M = np.einsum("nia,ij,njb->ab", Z, W, Z, optimize=True) + prior.T @ L @ prior
+        M = Z.reshape(-1, Z.shape[2]).T @ (W @ Z).reshape(-1, Z.shape[2]) + prior.T @ L @ prior
         P = np.zeros_like(M)
         P[:10, :10] = regression.regressor_noise(W)
         P[-1, -1] = len(regression) * np.trace(W @ regression.wrench_covariance) + np.linalg.matrix_rank(L)
@@ -96,19 +98,19 @@ def _restricted_total_least_squares(regression: WrenchRegression) -> WrenchFit:
 
 
 def _maximum_likelihood(regression: WrenchRegression) -> WrenchFit:
-    theta = _restricted_total_least_squares(regression).value
-    here = _Point.at(regression, theta, 1.0)
-    freedom = regression.wrench.size - regression.p
+    here = _Point.at(regression, _restricted_total_least_squares(regression).value)
+    L, freedom = regression.prior_information, regression.wrench.size - regression.p
     for _ in range(_STEPS):
-        here = _Point.at(regression, here.theta, max(here.chi2 / freedom, 1e-12))
-        step = np.asarray(np.linalg.solve(here.information, here.gradient))
-        better = _downhill(regression, here, step)
+        scale = max(here.chi2 / freedom, 1e-12)
+        gradient = here.scores.sum(axis=0) / scale + L @ here.away
+        step = np.asarray(np.linalg.solve(_positive(here.slope) / scale + L, gradient))
+        better = _downhill(regression, here, step, scale)
         if better is None:
             break
-        here, small = better, np.abs(step) @ np.abs(here.gradient)
-        if small < 1e-10:
+        here = better
+        if np.abs(step) @ np.abs(gradient) < _SETTLED:
             break
-    return regression.fit(here.theta, here.slope / here.scale, here.scores / here.scale, here.chi2 / freedom)
+    return regression.fit(here.theta, here.slope / scale, here.scores / scale, here.chi2 / freedom)
 
 
 LEAST_SQUARES = WrenchEstimator("LS", uses_prior=False, estimate=_least_squares)
@@ -130,49 +132,39 @@ def _smallest_ratio(M: Array, P: Array) -> tuple[Array, float]:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """The likelihood at some parameters."""
+    """The likelihood at some parameters, for residuals as large as the sensors' noise says."""
 
     theta: Array
-    scale: float
+    away: Array
     chi2: float
-    cost: float
     scores: Array
     slope: Array
-    information: Array
-    gradient: Array
 
     @classmethod
-    def at(cls, regression: WrenchRegression, theta: Array, scale: float) -> _Point:
+    def at(cls, regression: WrenchRegression, theta: Array) -> _Point:
         B = wrench_slope(theta[:10])
-        S = regression.residual_covariance(theta[:10])
-        inverse = np.asarray(np.linalg.inv(S))
+        inverse = np.asarray(np.linalg.inv(regression.residual_covariance(theta[:10])))
         Y = regression.regressor
         residual = regression.wrench - Y @ theta
         u = (inverse @ residual[:, :, None])[:, :, 0]
-        guess = regression.x + np.einsum("nlm,nm->nl", regression.x_covariance, u @ B)
+        guess = regression.x + (regression.x_covariance @ (u @ B)[:, :, None])[:, :, 0]
         Y_guess = np.concatenate([wrench_regressor(guess), regression.exact], axis=2)
-        scores = np.einsum("nia,ni->na", Y_guess, u)
-        slope = np.tensordot(Y, inverse @ Y, axes=([0, 1], [0, 1]))
+        scores = (u[:, None, :] @ Y_guess)[:, 0]
+        slope = Y.reshape(-1, len(theta)).T @ (inverse @ Y).reshape(-1, len(theta))
         slope[:10, :10] -= regression.regressor_noise(inverse)
-        L, away = regression.prior_information, regression.prior_value - theta
-        chi2 = float((u * residual).sum())
-        return cls(
-            theta,
-            scale,
-            chi2,
-            chi2 / scale + float(away @ L @ away),
-            scores,
-            slope,
-            _positive(slope) / scale + L,
-            scores.sum(axis=0) / scale + L @ away,
-        )
+        return cls(theta, regression.prior_value - theta, float((u * residual).sum()), scores, slope)
+
+    def cost(self, prior_information: Array, scale: float) -> float:
+        """What is to be as small as possible, where residuals are so much larger in variance."""
+        return self.chi2 / scale + float(self.away @ prior_information @ self.away)
 
 
-def _downhill(regression: WrenchRegression, here: _Point, step: Array) -> _Point | None:
+def _downhill(regression: WrenchRegression, here: _Point, step: Array, scale: float) -> _Point | None:
     """The point after the longest of ever shorter steps that lowers the cost; None when none does."""
+    L = regression.prior_information
     for k in range(_HALVINGS):
-        there = _Point.at(regression, here.theta + step / 2**k, here.scale)
-        if there.cost <= here.cost:
+        there = _Point.at(regression, here.theta + step / 2**k)
+        if there.cost(L, scale) <= here.cost(L, scale):
             return there
     return None
 
