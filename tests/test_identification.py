@@ -138,6 +138,17 @@ def test_identified_parameters_lie_within_their_intervals(robot):
     assert "all 58 parameters were excited" in estimate.status
 
 
+def test_a_model_shows_itself(robot):
+    model = identify(robot, made(robot))
+    words = f"ur10, friction law '{model.law.name}'. All 58 parameters were excited"
+    assert str(model).startswith(words)
+    assert repr(model) == f"<DynamicModel: {model}>"
+    shown = model._repr_html_()
+    assert shown.count("<tr>") == 59
+    assert f"<td>mx2r</td><td>{model.estimate.value[6]:.4g}</td>" in shown
+    assert "All 58 parameters" in shown
+
+
 def test_without_noise_the_prediction_is_exact_on_another_motion(robot):
     model = identify(robot, made(robot, noise=np.zeros(6)))
     q, v, a = np.random.default_rng(7).normal(size=(3, 30, 6))

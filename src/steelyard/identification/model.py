@@ -118,6 +118,19 @@ class DynamicModel:
         )
         return np.asarray(self.rows(motion).Y @ self.estimate.value)
 
+    def __str__(self) -> str:
+        return f"{self.robot.name}, friction law '{self.law.name}'. {self.verdict}"
+
+    def __repr__(self) -> str:
+        return f"<DynamicModel: {self}>"
+
+    def _repr_html_(self) -> str:
+        from steelyard.drawing import notebook_html
+
+        found = zip(self.estimate.names, self.estimate.value, self.estimate.std, strict=True)
+        rows = [(name, f"{value:.4g}", f"{std:.2g}") for name, value, std in found]
+        return notebook_html(("", "value [SI]", "std"), rows, words=str(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as texts, numbers and arrays."""
         choice = self.choice
