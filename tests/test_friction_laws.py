@@ -17,6 +17,7 @@ from steelyard.robot import ParameterBasis, load_robot
 from steelyard.robot.transmission import JointFriction, Transmission
 from steelyard.signals import Preparation
 from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("planar2r")
 COEFFICIENTS = {"Fc": [4.0, 2.5], "Fv": [3.0, 1.5], "B": [0.3, -0.2], "Fs": [1.5, 0.8], "Fl": [0.08, 0.12]}
@@ -225,3 +226,76 @@ def test_the_cutoff_that_predicts_best_lies_between_noise_and_motion():
     assert scores[4.0] < 0.9 * min(scores[0.4], scores[40.0])
     with pytest.raises(InvalidSamples, match=r"no cut-off of \[60.0\] Hz suits a recording at 100 Hz"):
         choose_cutoff(ROBOT, recordings, Preparation(), cutoffs_hz=(60.0,))
+
+
+def test_stopping_the_comparison_of_laws_answers_with_the_best_so_far():
+    part = made("smooth-power", 4, noise=0.02)[0]
+
+    def interrupt(share, words):
+        if words.startswith("law 5 of 9: stribeck, best so far smooth-power"):
+            raise KeyboardInterrupt
+
+    model = identify(ROBOT, part, friction="auto", progress=interrupt)
+    assert model.law.name == "smooth-power"
+    assert list(model.choice.scores) == ["band", "smooth", "power", "smooth-power"]
+    (doubt,) = (doubt for doubt in model.verdict.doubts if doubt.kind is DoubtKind.STOPPED)
+    assert not doubt.blocks
+    assert doubt.words == (
+        "stopped by hand: smooth-power is the best of 4 friction laws so far;"
+        " not compared: stribeck, load, presliding, presliding-power, presliding-load"
+    )
+    again = type(model).from_dict(model.to_dict())
+    assert tuple(again.choice.not_compared) == model.choice.not_compared
+
+    def at_once(share, words):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        identify(ROBOT, part, friction="auto", progress=at_once)
+
+
+def test_progress_says_which_law_is_tried_and_goes_up():
+    seen = []
+    part = made("smooth", 4)[0]
+    identify(ROBOT, part, friction="auto", progress=lambda share, words: seen.append((share, words)))
+    shares = [share for share, _ in seen]
+    assert shares == sorted(shares)
+    assert seen[0] == (0.0, "law 1 of 9: band")
+    assert "law 5 of 9: stribeck, best so far smooth 0.5 %" in [words for _, words in seen]
+    assert seen[-1][1].startswith("fitting smooth")
+
+
+def test_a_share_of_the_carried_torque_is_kept_only_where_it_is_sure():
+    """Friction of joint 2 does not grow with its load: its Fl is none, not a small number."""
+    law, samples = true_law("load"), motion(3)
+    maker = RowMaker(ROBOT, ParameterBasis.of(ROBOT))
+    theta = made("load", 3)[2].copy()
+    theta[-1] = 0.0
+    noise = 0.05 * np.random.default_rng(3).normal(size=samples.q.shape)
+    tau = maker.torque(samples, law, theta) + noise
+    part = Samples(samples.q, samples.v, samples.a, tau, 100.0, ROBOT.joint_names, "measured")
+    model = identify(ROBOT, part, friction="load")
+    np.testing.assert_array_equal(model.law.carrying, [1.0, 0.0])
+    assert model.estimate.value[-1] == 0
+    assert model.estimate.std[-1] == 0
+    assert model.estimate.value[-2] == pytest.approx(0.08, abs=4 * model.estimate.std[-2])
+    assert model.verdict.ok
+    assert f"all {len(theta) - 1} parameters were excited" in model.verdict.summary
+    again = type(model).from_dict(model.to_dict())
+    np.testing.assert_allclose(again.rows(part).Y, model.rows(part).Y, rtol=1e-12, atol=1e-12)
+
+
+def test_a_shape_at_the_end_of_its_range_and_negative_viscous_friction_are_doubts():
+    part = made("linear", 3, noise=0.01)[0]
+    tau = part.tau - [0.0, 4.0] * part.v  # less than none
+    fast = Samples(part.q, part.v, part.a, tau, 100.0, ROBOT.joint_names, "measured")
+    model = identify(ROBOT, fast, friction="smooth")
+    kinds_of = {doubt.kind: doubt for doubt in model.verdict.doubts}
+    assert set(kinds_of) == {DoubtKind.FRICTION_SHAPE, DoubtKind.NEGATIVE_FRICTION}
+    assert model.verdict.ok
+    assert (
+        "shapes at the end of their range: width of joint_1 (0.001)"
+        in kinds_of[DoubtKind.FRICTION_SHAPE].words
+    )
+    assert "viscous friction came out negative" in kinds_of[DoubtKind.NEGATIVE_FRICTION].words
+    assert "Fv2 of joint_2 (-2.49 +-" in kinds_of[DoubtKind.NEGATIVE_FRICTION].words

@@ -20,10 +20,12 @@ class DoubtKind(StrEnum):
     NEGATIVE_MASS = "negative_mass"
     NOT_PHYSICAL = "not_physical"  # no real body is near the estimate
     NOT_CONVERGED = "not_converged"
+    STOPPED = "stopped"  # by hand, before everything was compared
     CONTRADICTS_MODEL = "contradicts_model"  # loaded and empty arm do not fit together
     CONTRADICTS_GIVEN = "contradicts_given"  # the data contradict a number that the user gave
     UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
     NEGATIVE_FRICTION = "negative_friction"
+    FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
     MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself
     PREPARED_OTHERWISE = "prepared_otherwise"  # not as the samples were that the model was fitted to
     RECORDING = "recording"  # a recording has faults

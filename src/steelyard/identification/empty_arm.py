@@ -126,7 +126,7 @@ def _model(
         np.sqrt(np.mean(found.noise**2, axis=0)),
         found.inflation,
         found.condition,
-        _verdict(found, names, parts),
+        _verdict(found, names, parts).doubted(*_stopped(choice)),
     )
     shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
     made_from = tuple(
@@ -148,22 +148,25 @@ def _model(
 
 
 def _verdict(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> Verdict:
-    summary = f"all {len(names)} parameters were excited (condition number {found.condition:.3g})"
-    unknown = None
+    left_out = 0 if found.law.carrying is None else int((found.law.carrying == 0).sum())
+    count = len(names) - left_out
+    summary = f"all {count} parameters were excited (condition number {found.condition:.3g})"
+    joint_names, doubts = parts[0].joint_names, []
     if found.unknown.any():
         missing = ", ".join(np.array(names)[found.unknown])
         speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
         still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
         why = f"; {', '.join(still)} never moved" if still else ""
-        count = f"{found.unknown.sum()} of {len(names)} parameters"
-        unknown = Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {count}: {missing}{why}")
+        which = f"{found.unknown.sum()} of {count} parameters: {missing}{why}"
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {which}"))
         summary = ""
-    joint_names = parts[0].joint_names
-    doubts = (unknown, _unexplained(found, joint_names), _negative_friction(found, names, joint_names))
-    return Verdict(summary, tuple(doubt for doubt in doubts if doubt is not None))
+    doubts += _unexplained(found, joint_names)
+    doubts += _negative_friction(found, names, joint_names)
+    doubts += _extreme_shapes(found, joint_names)
+    return Verdict(summary, tuple(doubts))
 
 
-def _unexplained(found: Fit, joint_names: Sequence[str]) -> Doubt | None:
+def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     """A doubt where the fit leaves much of a joint's torque unexplained.
 
     Residuals are compared with the torques about zero, row by row as they were fitted. Noise of a sensor may
@@ -177,7 +180,7 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> Doubt | None:
     guilty = (residual > _MOST_UNEXPLAINED * torque) & (found.inflation > _STRUCTURED)
     guilty &= residual > _MATTERS * torque.max()
     if not guilty.any():
-        return None
+        return []
     share = 100 * residual / np.maximum(torque, 1e-300)
     which = ", ".join(
         f"{share[j]:.0f} % of the torque of {joint_names[j]} ({residual[j]:.3g} Nm or N RMS)"
@@ -187,22 +190,53 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> Doubt | None:
         f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall), signs and gains"
         " of the drives, and whether this is the robot of the recording"
     )
-    return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
+    return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)]
 
 
-def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[str]) -> Doubt | None:
-    """A doubt where Coulomb friction is below zero beyond its 95 % interval, and not next to none."""
-    half = 1.96 * np.sqrt(np.diag(found.covariance)[: len(names)])
-    at_one_rad_s = {name[2:]: abs(x) for name, x in zip(names, found.theta, strict=True) if name[:2] == "Fv"}
-    negative = [
-        f"{name} of {joint_names[int(name[2:]) - 1]} ({x:.3g} +- {width:.2g} Nm)"
-        for name, x, width in zip(names, found.theta, half, strict=True)
-        if name[:2] == "Fc" and x + width < 0 and -x > _NEXT_TO_NONE * at_one_rad_s[name[2:]]
+def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[str]) -> list[Doubt]:
+    """Doubts where friction is below zero beyond its 95 % interval, and not next to none."""
+    half = dict(zip(names, 1.96 * np.sqrt(np.diag(found.covariance)), strict=False))
+    value = dict(zip(names, found.theta, strict=True))
+    doubts = []
+    for kind, other, words in (("Fc", "Fv", "Coulomb"), ("Fv", "Fc", "viscous")):
+        negative = [
+            f"{kind}{j} of {joint} ({value[f'{kind}{j}']:.3g} +- {half[f'{kind}{j}']:.2g} Nm)"
+            for j, joint in enumerate(joint_names, start=1)
+            if value[f"{kind}{j}"] + half[f"{kind}{j}"] < 0
+            and -value[f"{kind}{j}"] > _NEXT_TO_NONE * abs(value[f"{other}{j}"])
+        ]
+        if negative:
+            why = (
+                f"{words} friction came out negative, which no drive has: {', '.join(negative)}; its law"
+                " holds at the speeds of the recording only, and another law may fit better"
+            )
+            doubts.append(Doubt(DoubtKind.NEGATIVE_FRICTION, why, blocks=False))
+    return doubts
+
+
+def _extreme_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
+    """A doubt where a shape of the friction law lies at an end of its range."""
+    law = found.law
+    extreme = [
+        f"{name.replace('_', ' ')} of {joint_names[j]} ({getattr(law, name)[j]:.3g})"
+        for name, row in zip(law.free_shapes, law.at_bounds, strict=True)
+        for j in np.flatnonzero(row).tolist()
     ]
-    if not negative:
-        return None
+    if not extreme:
+        return []
     words = (
-        f"Coulomb friction came out negative, which no drive has: {', '.join(negative)}; its law holds at"
-        " the speeds of the recording only, and another law may fit better"
+        f"the friction law '{law.name}' has shapes at the end of their range: {', '.join(extreme)}; the data"
+        " hardly show them, or another law may fit better"
     )
-    return Doubt(DoubtKind.NEGATIVE_FRICTION, words, blocks=False)
+    return [Doubt(DoubtKind.FRICTION_SHAPE, words, blocks=False)]
+
+
+def _stopped(choice: FrictionChoice | None) -> list[Doubt]:
+    """A doubt where the user stopped the comparison of friction laws."""
+    if choice is None or not choice.not_compared:
+        return []
+    words = (
+        f"stopped by hand: {choice.law} is the best of {len(choice.scores)} friction laws so far;"
+        f" not compared: {', '.join(choice.not_compared)}"
+    )
+    return [Doubt(DoubtKind.STOPPED, words, blocks=False)]

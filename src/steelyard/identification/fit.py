@@ -7,7 +7,9 @@ Gauss-Newton steps on both together (variable projection): with D the derivative
 
 until d is zero; a weak prior on d (two e-foldings) keeps shapes that the data do not show where they are. The
 solution of the last step holds theta and eta with their common covariance. The torque that gears carry, where
-friction depends on it, is taken from the theta before.
+friction depends on it, is taken from the theta before. A share Fl of it that is not positive beyond its 95 %
+interval is left out and the fit repeated: where torques carried hardly vary, it would be noise that a payload
+multiplies.
 
 Huber's robust estimate repeats the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c = 1.345.
 """
@@ -15,7 +17,7 @@ Huber's robust estimate repeats the fit with rows weighted by min(1, c sigma / |
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -28,7 +30,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.least_squares import Solution, solve_grams, solve_weighted
-from steelyard.identification.problem import RowMaker, Rows
+from steelyard.identification.problem import RowMaker, Rows, kinds
 from steelyard.recording import Samples
 from steelyard.robot.friction import FrictionLaw
 
@@ -86,7 +88,10 @@ def fit(
     if estimator not in ("weighted", "ordinary", "huber"):
         raise InvalidSamples(f"estimator must be 'weighted', 'ordinary' or 'huber', got '{estimator}'")
     task = _Task(maker, parts, estimator)
-    return task.finish(task.best(law.starts, progress))
+    found = task.finish(task.best(law.starts, progress))
+    while (sure := _sure_shares(maker, found)) is not None:
+        found = task.finish(task.best([replace(found.law, carrying=sure)], progress))
+    return found
 
 
 def settle(
@@ -140,6 +145,10 @@ class _Task:
         theta = solution.value[:p]
         rows = [self.maker.rows(part, law, theta, shapes=True) for part in self.parts]
         spread, inflation = correlated_covariance(rows, solution, prior=prior)
+        unknown = solution.unknown[:p]
+        if law.carrying is not None:
+            none = np.flatnonzero(kinds(self.maker.names(law)) == "Fl")[law.carrying == 0]
+            unknown[none], spread[none], spread[:, none] = False, 0.0, 0.0
         return Fit(
             law,
             theta,
@@ -147,7 +156,7 @@ class _Task:
             solution.noise.reshape(len(self.parts), -1),
             inflation,
             solution.condition,
-            solution.unknown[:p],
+            unknown,
             factor if factor.p == p else factor.columns(np.arange(p)),
         )
 
@@ -205,6 +214,17 @@ def _grams(rows: Rows) -> Array:
     columns = np.concatenate([rows.Y, rows.tau[:, :, None]], axis=2) * rows.usable[:, :, None]
     columns = columns.transpose(1, 0, 2)
     return np.asarray(columns.transpose(0, 2, 1) @ columns)
+
+
+def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:
+    """1 for drives whose Fl is positive beyond its 95 % interval, else 0; None where no more fall out."""
+    if not found.law.load:
+        return None
+    which = kinds(maker.names(found.law)) == "Fl"
+    std = np.sqrt(np.diag(found.covariance)[: len(which)][which])
+    before = np.ones(len(std)) if found.law.carrying is None else found.law.carrying
+    sure = np.where(found.theta[which] > 1.96 * std, before, 0.0)
+    return None if np.array_equal(sure, before) else sure
 
 
 def _prior(m: int, p: int) -> Array:

@@ -146,9 +146,12 @@ def _half_inverse(A: Array) -> Array:
 def _solve(Z: Array, z: Array) -> tuple[Array, Array, NDArray[np.bool_], float]:
     """Least squares with columns scaled to unit length; directions without data are left at zero."""
     length = np.linalg.norm(Z, axis=0)
-    scale = np.where(length > 0, length, 1.0)
-    U, s, Vt = np.linalg.svd(Z / scale, full_matrices=False)
-    shown = s > _RELATIVE_RANK * s[0]
-    half = Vt[shown].T / s[shown] / scale[:, None]
-    unknown = (np.abs(Vt[~shown]) > 1e-6).any(axis=0) | (length == 0)
-    return half @ (U[:, shown].T @ z), half @ half.T, unknown, float(s[0] / s[-1]) if s[-1] > 0 else np.inf
+    there = length > 0
+    U, s, Vt = np.linalg.svd(Z[:, there] / length[there], full_matrices=False)
+    determined = s > _RELATIVE_RANK * s.max(initial=0.0)
+    half = np.zeros((len(length), int(determined.sum())))
+    half[there] = Vt[determined].T / s[determined] / length[there][:, None]
+    unknown = ~there
+    unknown[there] = (np.abs(Vt[~determined]) > 1e-6).any(axis=0)
+    condition = float(s[0] / s[-1]) if len(s) and s[-1] > 0 else np.inf
+    return half @ (U[:, determined].T @ z), half @ half.T, unknown, condition

@@ -141,7 +141,7 @@ class DynamicModel:
             "shape_std": self.shape_std,
             "kinematics": self.kinematics,
             "made_from": list(self.made_from),
-            "choice": None if choice is None else [choice.law, choice.scores, choice.folds],
+            "choice": None if choice is None else list(vars(choice).values()),
             "from_currents": self.from_currents,
             "preparation": None if self.preparation is None else self.preparation.to_dict(),
             "factor": {"R": self.factor.R, "rows": self.factor.rows},

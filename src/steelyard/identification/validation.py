@@ -4,7 +4,9 @@ On a recording that the model has not seen: root mean square of the residuals (d
 of measured and predicted torque (eq. (13)), and the relative residual |tau - predicted| / |tau|, joint by
 joint, over all samples, at rest too. A law is chosen by prediction, not by fit: each recording in turn (or
 each of four stretches of a single one) is left out, predicted from the others, and the mean over the joints
-of the relative residual decides. A simpler law wins against one that is better by less than 2 %.
+of the relative residual is its score. The simplest law is chosen whose score is within one standard error of
+the best: that of the difference of both, by the jackknife over stretches of what was predicted (Breiman 1984
+compares the scores themselves; but recordings differ more than laws do).
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ from steelyard.signals import Preparation, prepare
 
 _STRETCHES = 4
 _MOST_FOLDS = 4
-_WORTH = 0.02
 _SIMPLE_FIRST = ("band", "smooth", "power", "smooth-power", "stribeck", "load")
 _WITH_MEMORY = ("presliding", "presliding-power", "presliding-load")
 
@@ -71,11 +72,13 @@ class FrictionChoice:
         law: the name of the chosen one
         scores: relative residual of unseen stretches, mean over the joints, by name of the law
         folds: what was left out in turn, in words
+        not_compared: laws that were left when the user stopped the comparison
     """
 
     law: str
     scores: dict[str, float]
     folds: str
+    not_compared: Sequence[str] = ()
 
 
 def choose_friction(
@@ -85,7 +88,9 @@ def choose_friction(
     laws: Sequence[str] = (*_SIMPLE_FIRST, *_WITH_MEMORY),
     progress: Progress | None = None,
 ) -> FrictionChoice:
-    """The friction law that predicts unseen recordings best.
+    """The simplest friction law of those that predict unseen recordings best.
+
+    A KeyboardInterrupt, once a law was compared, ends the comparison with the best so far.
 
     Args:
         robot: the arm
@@ -95,21 +100,36 @@ def choose_friction(
     """
     folds, words = _folds(parts)
     maker = RowMaker(robot, ParameterBasis.of(robot))
-    scores: dict[str, float] = {}
-    for i, name in enumerate(laws):
-        if progress is not None:
-            progress(i / len(laws), f"law {i + 1} of {len(laws)}: {name}{_best_so_far(scores)}")
-        scores[name] = predicted_residual(maker, folds, friction_law(name, robot.n))
-    best = min(scores.values())
-    chosen = next(name for name in laws if scores[name] <= best * (1 + _WORTH))
-    return FrictionChoice(chosen, scores, words)
+    squares: dict[str, Array] = {}
+    try:
+        for i, name in enumerate(laws):
+            if progress is not None:
+                progress(i / len(laws), f"law {i + 1} of {len(laws)}: {name}{_best_so_far(squares)}")
+            squares[name] = _unseen_squares(maker, folds, friction_law(name, robot.n))
+    except KeyboardInterrupt:
+        if not squares:
+            raise
+    best = squares[min(squares, key=lambda name: _score(squares[name]))]
+    chosen = next(name for name, own in squares.items() if _hardly_worse(own, best))
+    scores = {name: _score(own) for name, own in squares.items()}
+    return FrictionChoice(chosen, scores, words, tuple(name for name in laws if name not in squares))
 
 
-def _best_so_far(scores: Mapping[str, float]) -> str:
-    if not scores:
+def _best_so_far(squares: Mapping[str, Array]) -> str:
+    if not squares:
         return ""
+    scores = {name: _score(own) for name, own in squares.items()}
     best = min(scores, key=lambda name: scores[name])
     return f", best so far {best} {100 * scores[best]:.1f} %"
+
+
+def _hardly_worse(own: Array, best: Array) -> bool:
+    """Whether the score of a law is within one standard error of that of the best."""
+    worse = _score(own) - _score(best)
+    left_out = [
+        _score(np.delete(own, k, axis=1)) - _score(np.delete(best, k, axis=1)) for k in range(own.shape[1])
+    ]
+    return bool(worse <= np.sqrt(len(left_out) - 1) * np.std(left_out))
 
 
 def choose_cutoff(
@@ -141,30 +161,33 @@ def choose_cutoff(
                 prepare(recording, replace(how, cutoff_hz=cutoff), drive=drive) for recording in recordings
             ]
             maker = RowMaker(robot, ParameterBasis.of(robot))
-            scores[cutoff] = predicted_residual(maker, _folds(parts)[0], friction_law(law, robot.n))
+            scores[cutoff] = _score(_unseen_squares(maker, _folds(parts)[0], friction_law(law, robot.n)))
     if not scores:
         raise InvalidSamples(f"no cut-off of {list(cutoffs_hz)} Hz suits a recording at {slowest:.4g} Hz")
     return min(scores, key=lambda cutoff: scores[cutoff]), scores
 
 
-def predicted_residual(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> float:
-    """The relative residual of every fold, predicted from the others, mean over the joints.
+def _unseen_squares(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> Array:
+    """Sums of squares of residuals and of torques over stretches, each predicted from the other folds.
 
-    Args:
-        maker: of rows
-        folds: sets of samples that are left out together
-        law: of friction, with shapes to start from
+    Their shape is (2, stretches, n) [Nm^2 or N^2].
     """
-    squares = np.zeros((2, maker.robot.n))
+    squares = []
     starts: Sequence[FrictionLaw] = law.starts
     for k, fold in enumerate(folds):
         others = [part for i, other in enumerate(folds) if i != k for part in other]
         law, theta = settle(maker, others, starts)
         starts = (law,)  # the next fold starts where this one ended
         for part in fold:
-            error = part.tau - maker.torque(part, law, theta)
-            squares += [(error**2).sum(axis=0), (part.tau**2).sum(axis=0)]
-    return float(np.sqrt(squares[0] / np.maximum(squares[1], 1e-12)).mean())
+            both = np.array([part.tau - maker.torque(part, law, theta), part.tau]) ** 2
+            squares += [stretch.sum(axis=1) for stretch in np.array_split(both, _STRETCHES, axis=1)]
+    return np.stack(squares, axis=1)
+
+
+def _score(squares: Array) -> float:
+    """The relative residual, mean over the joints."""
+    residual, torque = squares.sum(axis=1)
+    return float(np.sqrt(residual / np.maximum(torque, 1e-12)).mean())
 
 
 def _folds(parts: Sequence[Samples]) -> tuple[list[list[Samples]], str]:

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRobot, UnknownName
 
 Direction = Literal["exact", "band", "smooth", "presliding"]
@@ -61,6 +61,7 @@ class FrictionLaw:
         stribeck_speed: vs, (n,) [rad/s]
         fixed: whether the shapes are given, not found
         smooth_speed: whether the speed law is |v|^alpha s, as in `DriveModel`, not |v|^alpha sign(v)
+        carrying: 1 for drives whose friction grows with the carried torque, 0 for others, (n,); all when None
     """
 
     name: str
@@ -73,6 +74,7 @@ class FrictionLaw:
     stribeck_speed: Array
     fixed: bool = False
     smooth_speed: bool = False
+    carrying: Array | None = None
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -90,8 +92,9 @@ class FrictionLaw:
         Args:
             content: what it wrote
         """
-        shapes = ("exponent", "width", "stribeck_speed")
-        values: dict[str, Any] = {k: np.array(v) if k in shapes else v for k, v in content.items()}
+        arrays = ("exponent", "width", "stribeck_speed", "carrying")
+        given = {k: v for k, v in content.items() if v is not None}
+        values: dict[str, Any] = {k: np.array(v) if k in arrays else v for k, v in given.items()}
         return cls(**values)
 
     @property
@@ -135,9 +138,20 @@ class FrictionLaw:
         """
         changes = {}
         for name, row in zip(self.free_shapes, values, strict=True):
-            low, high = _BOUNDS[self.direction if name == "width" else name]
-            changes[name] = np.clip(np.exp(row), low, high)
+            changes[name] = np.clip(np.exp(row), *self._bounds(name))
         return replace(self, **changes)
+
+    @property
+    def at_bounds(self) -> Mask:
+        """Which free shapes lie at an end of their range, (len(free_shapes), n)."""
+        out = np.zeros((len(self.free_shapes), len(self.exponent)), dtype=bool)
+        for row, name in zip(out, self.free_shapes, strict=True):
+            low, high = self._bounds(name)
+            row[:] = np.isclose(getattr(self, name), low) | np.isclose(getattr(self, name), high)
+        return out
+
+    def _bounds(self, shape: str) -> tuple[float, float]:
+        return _BOUNDS[self.direction if shape == "width" else shape]
 
     @property
     def log_shapes(self) -> Array:
@@ -219,6 +233,8 @@ class FrictionLaw:
             out[2] = np.exp(-((v / self.stribeck_speed) ** 2)) * s
         if self.load:
             out[-1] = 0.0 if load is None else np.abs(load) * s
+            if self.carrying is not None:
+                out[-1] *= self.carrying
         return out
 
     def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
