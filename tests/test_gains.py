@@ -137,7 +137,7 @@ def test_the_controllers_gains_are_seen_through_friction_and_rotors(robot, comma
     assert (gains.std < 0.02 * GAIN).all()
     assert gains.how == "targets"
     assert gains.verdict.ok
-    assert gains.verdict.sentence.startswith("all gains from the controller's targets; least certain: joint")
+    assert gains.verdict.sentence.startswith("least certain: joint")
     assert len(gains.notes) == 6
     assert "Nm/A from 1 slopes" in gains.notes[0]
 

@@ -6,7 +6,7 @@ import pytest
 
 from steelyard.errors import InvalidSamples
 from steelyard.identification import RegressionFactor, identify
-from steelyard.identification.covariance import correlated_covariance, correlation_inflation
+from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import Rows
 from steelyard.recording import Samples
@@ -114,16 +114,6 @@ def test_covariance_of_white_noise_is_the_ordinary_one():
     _, said, naive, inflation = covariances(0.0, 40)
     np.testing.assert_allclose((said**2).mean(axis=0), naive[0] ** 2, rtol=0.12)
     assert inflation.mean() == pytest.approx(1, abs=0.12)
-
-
-def test_inflation_of_an_autoregressive_process_is_known():
-    rng, rho = np.random.default_rng(4), np.array([0.0, 0.5, 0.9])
-    e = rng.normal(size=(40_000, 3))
-    x = np.zeros_like(e)
-    for i in range(1, len(e)):
-        x[i] = rho * x[i - 1] + e[i]
-    parts = np.split(x, 20)  # a single spectrum near zero frequency is too rough to judge by
-    np.testing.assert_allclose(correlation_inflation(parts), (1 + rho) / (1 - rho), rtol=0.2)
 
 
 def test_identified_parameters_lie_within_their_intervals(robot):

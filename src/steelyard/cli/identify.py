@@ -178,6 +178,7 @@ class _Answer:
             "alpha": model.law.exponent,
             "gains": model.robot.drive.gain if model.from_currents else None,
             "gains_from": self.found.gains_from,
+            "gains_verdict": None if self.found.gains is None else self.found.gains.verdict.to_dict(),
             "condition": estimate.condition,
             "made_from": list(model.made_from),
             "noise": estimate.noise,

@@ -152,21 +152,6 @@ def _smoothed(power: Array) -> Array:
     return np.asarray((total[centre + half + 1] - total[centre - half]) / (2 * half + 1))
 
 
-def correlation_inflation(residuals: Sequence[Array]) -> Array:
-    """How many times correlation widens the variance of a mean of each joint's residuals, (n,).
-
-    Args:
-        residuals: of one or many recordings, each in the order of time, (N, n)
-    """
-    kappa = [[_widening(column) for column in part.T] for part in residuals]
-    return np.asarray(np.average(kappa, axis=0, weights=[len(part) for part in residuals]))
-
-
-def _widening(x: Array) -> float:
-    spectrum = _smoothed(np.abs(np.fft.rfft(x - x.mean())) ** 2)
-    return float(spectrum[0] / np.mean(spectrum)) if spectrum.any() else 1.0
-
-
 def _quick_length(count: int) -> int:
     """The shortest length from `count` on that has no prime factors but 2, 3 and 5: quick to transform."""
     odd: list[int] = [3**i * 5**j for i in range(20) for j in range(14) if 3**i * 5**j < 2 * count]

@@ -16,7 +16,13 @@ from steelyard.computing import Progress, one_blas_thread
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, Validation, choose_cutoff
 from steelyard.identification import identify as identify_from_samples
-from steelyard.identification.gains import DriveGains, gains_from_known_mass, gains_from_targets
+from steelyard.identification.gains import (
+    DriveGains,
+    gains_from_known_mass,
+    gains_from_targets,
+    scaled_by_targets,
+)
+from steelyard.identification.gains.scale import SMOOTH_HZ
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Preparation, Recording
 from steelyard.robot import DriveModel, RobotModel, load_robot
@@ -126,9 +132,12 @@ def identification(
         raise InvalidSamples("there are no runs to identify from")
     recordings = [run.recording for run in fitted if run.recording is not None]
     drive, found, words = _gains(arm, recordings, gains)
-    if drive is not None:
-        arm = arm.with_drive(drive)
+    arm = arm if drive is None else arm.with_drive(drive)
     how = preparation(arm, recordings) if callable(preparation) else preparation or Preparation()
+    if found is not None and found.how == "targets" and drive is not None:
+        found = _scaled(found, arm, fitted, how)
+        drive, words = found.in_drive(drive), f"{words} {_in_words(found)}; {found.verdict.sentence}"
+        arm = arm.with_drive(drive)
     fitted, predicted = (tuple(run.prepared(how, drive) for run in runs) for runs in (fitted, predicted))
     model = identify_from_samples(arm, [run.ready for run in fitted], friction=friction, progress=progress)
     doubts = (*doubts_of((*fitted, *predicted)), *_seen(fitted, predicted))
@@ -194,7 +203,7 @@ def _gains(
             raise InvalidSamples(f"{robot.name} has no drive gains: take those of targets, or give numbers")
         return drive.with_tolerances(), None, "gains of the robot file"
     found = _from_targets(recordings)
-    return found.in_drive(drive), found, f"gains from the controller's targets: {_in_words(found)}"
+    return found.in_drive(drive), found, "gains from the controller's targets:"
 
 
 def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
@@ -208,6 +217,20 @@ def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
     if not found.known.all():
         raise InvalidSamples(f"gains from targets: {found.verdict.sentence}")
     return found
+
+
+def _scaled(gains: DriveGains, robot: RobotModel, runs: Sequence[Run], how: Preparation) -> DriveGains:
+    """Gains of the controller's targets on the scale of its own model of the arm, where runs show it."""
+    if robot.drive.coupling is not None:
+        return gains
+    smooth = replace(how, cutoff_hz=min(how.cutoff_hz or SMOOTH_HZ, SMOOTH_HZ))
+    measured, targets = [], []
+    for run in runs:
+        if run.recording is not None:
+            moments = replace(run.recording, tau=run.recording.tau_target, current=None)
+            measured.append(run.prepared(smooth, robot.drive).ready)
+            targets.append(replace(run, recording=moments).prepared(smooth, None).ready)
+    return scaled_by_targets(gains, robot, measured, targets)
 
 
 def _from_mass(robot: RobotModel, recordings: Sequence[Recording], known: KnownMass) -> DriveGains:

@@ -335,5 +335,4 @@ def _verdict(value: Array, std: Array, names: Sequence[str]) -> Verdict:
         return Verdict(doubts=(Doubt(DoubtKind.GAINS, words),))
     relative = std / np.abs(value)
     j = int(relative.argmax())
-    least = f"least certain: {names[j]}, to {100 * relative[j]:.2g} %"
-    return Verdict(f"all gains from the controller's targets; {least}")
+    return Verdict(f"least certain: {names[j]}, to {100 * relative[j]:.2g} %")
