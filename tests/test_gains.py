@@ -8,8 +8,8 @@ from scipy.signal import lfilter
 
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
 from steelyard.identification import identify
+from steelyard.identification.covariance import widening
 from steelyard.identification.gains import DriveGains, gains_from_known_mass, gains_from_targets, known_mass
-from steelyard.identification.gains.correlation import widening
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, load_robot

@@ -15,7 +15,7 @@ from steelyard.signals import prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard.verdict import DoubtKind
-from steelyard.workflow import identification
+from steelyard.workflow.arm import identification
 
 NOISE = np.array([1.31, 2.52, 1.14, 0.39, 0.28, 0.33])
 """Torque residuals of a UR10, xu2024 Table VIII, [Nm]."""

@@ -14,6 +14,14 @@ S is taken from residuals, which show less than the noise: a fit swallows part o
 motion is, at low frequencies. Of the fit that is weighted by 1 / S (generalised least squares, of covariance
 G) it is known exactly how much: the noise has the spectrum of the residuals plus F G F*. So S, this fit and G
 are found alternately. (For white noise this is the usual N - p.)
+
+Where one number is fitted, kappa = S(0) / sigma^2 is enough: the sum of N residuals has the variance N S(0).
+A fit has taken the slowest part of the noise out of its residuals, so there S(0) comes from an autoregression
+of all of them,
+
+    x_t = sum_l a_l x_{t-l} + e_t,      S(0) = var(e) / (1 - sum_l a_l)^2
+
+with coefficients from the autocovariances (Yule, Walker) and the order by the Bayesian information criterion.
 """
 
 from __future__ import annotations
@@ -31,6 +39,7 @@ from steelyard.identification.problem import Rows
 _FEWEST_NEIGHBOURS = 8
 _SHARE_OF_FREQUENCY = 0.15
 _ROUNDS = 3
+_HIGHEST_ORDER = 24  # of an autoregression
 
 
 def correlated_covariance(
@@ -156,3 +165,30 @@ def _quick_length(count: int) -> int:
     """The shortest length from `count` on that has no prime factors but 2, 3 and 5: quick to transform."""
     odd: list[int] = [3**i * 5**j for i in range(20) for j in range(14) if 3**i * 5**j < 2 * count]
     return min(k << max(0, (-(-count // k) - 1).bit_length()) for k in odd)
+
+
+def widening(residuals: Sequence[Array]) -> float:
+    """The kappa of a joint's residuals, at least 1.
+
+    Args:
+        residuals: of one or many recordings, each in the order of time, (N,)
+    """
+    N = sum(len(part) for part in residuals)
+    gamma = np.sum([_autocovariance(part) for part in residuals], axis=0) / max(N, 1)
+    apart = np.abs(np.subtract.outer(np.arange(_HIGHEST_ORDER), np.arange(_HIGHEST_ORDER)))
+    best, lowest = 1.0, np.inf
+    for order in range(min(_HIGHEST_ORDER, N // 10) + 1):
+        a = np.linalg.solve(gamma[apart[:order, :order]], gamma[1 : order + 1])
+        variance = float(gamma[0] - a @ gamma[1 : order + 1])
+        if not variance > 0:
+            break
+        score = N * np.log(variance) + order * np.log(N)
+        if score < lowest:
+            best, lowest = variance / (1 - float(a.sum())) ** 2 / float(gamma[0]), score
+    return max(best, 1.0)
+
+
+def _autocovariance(x: Array) -> Array:
+    """The sums of products of a signal with itself, 0 to `_HIGHEST_ORDER` rows apart."""
+    centred = np.concatenate([x - x.mean(), np.zeros(_HIGHEST_ORDER)])
+    return np.array([centred[: len(x)] @ centred[lag : lag + len(x)] for lag in range(_HIGHEST_ORDER + 1)])

@@ -35,8 +35,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, InvalidSamples
+from steelyard.identification.covariance import widening
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.gains.correlation import widening
 from steelyard.identification.gains.drive_gains import DriveGains
 from steelyard.identification.problem import kinds, require_same_joints
 from steelyard.recording import Recording, Samples

@@ -7,10 +7,10 @@ currents i of the empty arm follow
     K_j i_j = e^-k (m_j + Y_j b) + Ia_j a_j + f_j(v_j) + mu_j |m_j| sign(v_j) + noise
 
 Y_j b is the torque of a body at the flange that the controller does not know (an adapter; or one that it was
-told of and that is not there), Ia_j the rotor, f_j + mu_j |m_j| friction that grows with the load. f_j is
-whatever it is: sign, square root and speed, in each direction for itself and in each recording anew. With
-s = e^-k and s b for b all is linear. What only one joint of one recording has (rotor, friction) is taken out
-of its rows (Frisch, Waugh); s and the ten numbers s b stay.
+configured with and that is not there), Ia_j the rotor, f_j + mu_j |m_j| friction that grows with the load.
+f_j is whatever it is: sign, square root and speed, in each direction for itself and in each recording anew.
+With s = e^-k and s b for b all is linear. What only one joint of one recording has (rotor, friction) is taken
+out of its rows (Frisch, Waugh); s and the ten numbers s b stay.
 
 Each recording r has a scale s_r of its own first, with one body for all, so that they can disagree: rows of
 joint j weigh 1 / sigma_rj, found in turns; the covariance C of s_1, s_2, ... counts the rows of a joint
@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.identification.gains.correlation import widening
+from steelyard.identification.covariance import widening
 from steelyard.identification.gains.drive_gains import DriveGains
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel

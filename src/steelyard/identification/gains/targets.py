@@ -43,7 +43,7 @@ from scipy.optimize import minimize_scalar
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.identification.gains.correlation import widening
+from steelyard.identification.covariance import widening
 from steelyard.identification.gains.drive_gains import DriveGains
 from steelyard.recording import Recording
 from steelyard.signals import central_differences, low_pass, resample
