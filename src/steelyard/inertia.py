@@ -155,11 +155,7 @@ class InertialParameters:
 
     @classmethod
     def nothing(cls, frame: str = "flange") -> InertialParameters:
-        """No body at all: ten zeros.
-
-        Args:
-            frame: name of the frame
-        """
+        """No body at all: ten zeros."""
         return cls(0.0, np.zeros(3), np.zeros((3, 3)), frame)
 
     # --- views ------------------------------------------------------------------------------------------
@@ -283,11 +279,7 @@ class InertialParameters:
         return InertialParameters.from_vector(self.vector * (mass / self.mass), self.frame)
 
     def renamed(self, frame: str) -> InertialParameters:
-        """The same numbers in a frame of another name.
-
-        Args:
-            frame: the new name
-        """
+        """The same numbers in a frame of another name."""
         return InertialParameters(self.mass, self.first_moment, self.inertia, frame)
 
     def _require_same_frame(self, other: InertialParameters) -> None:

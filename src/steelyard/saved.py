@@ -31,7 +31,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         path: the file to write or to replace
     """
     target = Path(path)
-    require_folder(target)
+    _require_folder(target)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         yield part
@@ -53,7 +53,7 @@ def write_text(path: str | Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def require_folder(path: str | Path) -> None:
+def _require_folder(path: str | Path) -> None:
     """Refuses a path whose folder does not exist.
 
     Args:

@@ -83,11 +83,7 @@ class Verdict:
         return any(doubt.kind in kinds for doubt in self.doubts)
 
     def doubted(self, *more: Doubt) -> Verdict:
-        """The same verdict with more doubts; those that it has already are not repeated.
-
-        Args:
-            more: doubts to add
-        """
+        """The same verdict with more doubts; those that it has already are not repeated."""
         return Verdict(self.summary, tuple(dict.fromkeys((*self.doubts, *more))))
 
     @property
@@ -119,10 +115,5 @@ class Verdict:
 
 
 def together(summary: str, verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on an answer that rests on several others: all of their doubts.
-
-    Args:
-        summary: of the whole
-        verdicts: of its parts
-    """
+    """The verdict on an answer that rests on several others: all of their doubts."""
     return Verdict(summary).doubted(*(doubt for verdict in verdicts for doubt in verdict.doubts))

@@ -23,11 +23,7 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object in
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """Prints one JSON object; numbers that are not finite become null.
-
-    Args:
-        result: names and values; arrays are welcome
-    """
+    """Prints one JSON object; numbers that are not finite become null."""
     print(json.dumps(_plain(result), indent=2, allow_nan=False))
 
 
@@ -83,12 +79,7 @@ def print_verdict(verdict: Verdict, *, before: str = "") -> None:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """The number as a person reads it; a dash where it is not finite.
-
-    Args:
-        value: the number
-        digits: how many count
-    """
+    """The number as a person reads it; a dash where it is not finite."""
     return f"{value:.{digits}g}" if math.isfinite(value) else "-"
 
 

@@ -75,11 +75,7 @@ class Design:
         }
 
     def save(self, path: str | Path) -> None:
-        """Writes the trajectory with its certificate to a JSON file.
-
-        Args:
-            path: of the file, in a folder that exists
-        """
+        """Writes the trajectory with its certificate to a JSON file."""
         saved.save(self.to_dict(), "design", path)
 
     @classmethod

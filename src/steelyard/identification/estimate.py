@@ -87,9 +87,5 @@ class Estimate:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Estimate:
-        """The estimate that `to_dict` has written.
-
-        Args:
-            content: what it wrote
-        """
+        """The estimate that `to_dict` has written."""
         return cls(**{**content, "verdict": Verdict.from_dict(content["verdict"])})

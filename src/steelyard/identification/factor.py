@@ -36,12 +36,7 @@ class RegressionFactor:
 
     @classmethod
     def empty(cls, n: int, p: int) -> RegressionFactor:
-        """The factor of no rows.
-
-        Args:
-            n: number of joints
-            p: number of unknowns
-        """
+        """The factor of no rows."""
         return cls(np.zeros((n, p + 1, p + 1)), np.zeros(n, dtype=np.int64))
 
     @classmethod
@@ -61,11 +56,7 @@ class RegressionFactor:
 
     @classmethod
     def stacked(cls, factors: Sequence[RegressionFactor]) -> RegressionFactor:
-        """The factors of several recordings beside each other, each joint of each with a weight of its own.
-
-        Args:
-            factors: of the same unknowns
-        """
+        """The factors of several recordings beside each other, each joint of each with a weight of its own."""
         return cls(np.concatenate([f.R for f in factors]), np.concatenate([f.rows for f in factors]))
 
     @property

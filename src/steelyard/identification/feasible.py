@@ -53,7 +53,7 @@ _IMPOSSIBLE = 1e-8  # share of a certificate at which the solver believes it
 
 
 @dataclass(frozen=True)
-class Undecided:
+class _Undecided:
     """What the data say too little about, so that the nominal arm decides.
 
     Attributes:
@@ -87,7 +87,7 @@ class FeasibleArm:
     base: Array
     extra: Array
     rms_ratio: float
-    undecided: Undecided
+    undecided: _Undecided
     on_border: NDArray[np.bool_]
     touched: tuple[str, ...]
     status: str
@@ -333,7 +333,7 @@ def _extra(R: Array, base: Array) -> Array:
     return np.asarray(np.linalg.lstsq(unit, R[:, -1] - R[:, :p] @ base, rcond=_RANK)[0] / length)
 
 
-def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> Undecided:
+def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> _Undecided:
     """How much of each parameter's size lies in the directions that are not, or hardly, shown."""
     moved = coordinates.phi_of_x @ fit.V
     size = np.linalg.norm(moved, axis=1)
@@ -341,10 +341,10 @@ def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> Un
     weak = np.linalg.norm(moved[:, fit.decided :], axis=1) > 0.5 * size
     names = zip(basis.parameter_names, hidden | weak, strict=False)
     structure = len(size) - len(basis)
-    return Undecided(structure, len(basis) - fit.decided, tuple(name for name, free in names if free))
+    return _Undecided(structure, len(basis) - fit.decided, tuple(name for name, free in names if free))
 
 
-def _status(robot: RobotModel, ratio: float, undecided: Undecided, on_border: NDArray[np.bool_]) -> str:
+def _status(robot: RobotModel, ratio: float, undecided: _Undecided, on_border: NDArray[np.bool_]) -> str:
     thin = ", ".join(np.array(robot.link_names)[on_border])
     border = f"on the border of what bodies can be: {thin}" if thin else "no link is on the border"
     motion = f" and {undecided.motion} that this one hardly showed" if undecided.motion else ""

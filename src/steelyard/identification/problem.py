@@ -70,11 +70,7 @@ class RowMaker:
     _kept: dict[int, tuple[Samples, list[_Fixed]]] = field(default_factory=dict, repr=False)
 
     def names(self, law: FrictionLaw) -> tuple[str, ...]:
-        """Names of the unknowns.
-
-        Args:
-            law: of friction
-        """
+        """Names of the unknowns."""
         return (*self._base_names, *law.extra_names)
 
     @cached_property
@@ -180,11 +176,7 @@ class RowMaker:
 
 
 def kinds(names: Sequence[str]) -> NDArray[np.str_]:
-    """What each name stands for, without joint number and regrouping: 'Izz1r' is 'Izz'.
-
-    Args:
-        names: of unknowns
-    """
+    """What each name stands for, without joint number and regrouping: 'Izz1r' is 'Izz'."""
     return np.array([name.rstrip("r").rstrip("0123456789") for name in names])
 
 

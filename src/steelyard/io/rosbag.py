@@ -71,12 +71,7 @@ class _Choice:
 
 
 def read_bag(path: Path, requested: Requested) -> Recording:
-    """The recording in a ROS 2 bag.
-
-    Args:
-        path: a folder with metadata.yaml, a .db3 or a .mcap file
-        requested: what the caller says about it
-    """
+    """The recording in a ROS 2 bag."""
     return _Reader(path, requested).recording()
 
 

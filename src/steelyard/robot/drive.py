@@ -120,11 +120,7 @@ class DriveModel:
 
     @classmethod
     def ideal(cls, n: int) -> DriveModel:
-        """Drives of n joints without inertia, friction or offset, and linear laws.
-
-        Args:
-            n: number of joints
-        """
+        """Drives of n joints without inertia, friction or offset, and linear laws."""
         return cls(np.zeros(n))
 
     def of_joints(self, which: Mask) -> DriveModel:

@@ -66,11 +66,7 @@ class SensorModel:
 
     @classmethod
     def ideal(cls, torque_side: Literal["motor", "link"] = "motor") -> SensorModel:
-        """Sensors without any error.
-
-        Args:
-            torque_side: as in the class
-        """
+        """Sensors without any error."""
         return cls(0.0, 0.0, 0.0, torque_side=torque_side, wrench_std=(0.0,) * 6)
 
     def require_fit(self, n: int) -> None:

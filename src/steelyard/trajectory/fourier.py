@@ -145,11 +145,7 @@ class FourierTrajectory:
         return {**arrays, "period_s": self.period_s}
 
     def save(self, path: str | Path) -> None:
-        """Writes the trajectory to a JSON file that `load_trajectory` reads.
-
-        Args:
-            path: of the file, in a folder that exists
-        """
+        """Writes the trajectory to a JSON file that `load_trajectory` reads."""
         saved.save(self.to_dict(), "trajectory", path)
 
     @property

@@ -175,12 +175,7 @@ def drive_for(model: DynamicModel, run: Run) -> DriveModel | None:
 
 
 def preparation_for(model: DynamicModel, preparation: Preparation | None) -> Preparation:
-    """How to prepare a recording for a model: as asked for, else as those that the model was fitted to.
-
-    Args:
-        model: the identified arm
-        preparation: asked for; None to do as the model did
-    """
+    """How to prepare a recording for a model: as asked for, else as those that the model was fitted to."""
     return preparation or model.preparation or Preparation(kinematics=model.kinematics)
 
 

@@ -131,12 +131,7 @@ class WrenchPayload(Payload):
         return plain.together_with(tool)
 
     def as_load(self, *, name: str = "payload", number: int = 1) -> Load:
-        """What an export writes, in the sensor frame: say where the sensor sits in that of the target.
-
-        Args:
-            name: what the payload is called where a format names it
-            number: of the payload where a format counts them
-        """
+        """What an export writes, in the sensor frame: say where the sensor sits in that of the target."""
         return Load(self.body, self.covariance, self.verdict, _HOLDS, self.drift, name, number)
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,20 +20,12 @@ _ROUNDING = 1e-10
 
 
 def difference(problem: WeighingProblem) -> Answer:
-    """The payload from the difference of base parameters, all of them alike, as published.
-
-    Args:
-        problem: loaded runs
-    """
+    """The payload from the difference of base parameters, all of them alike, as published."""
     return _difference(problem, weighted=False)
 
 
 def difference_weighted(problem: WeighingProblem) -> Answer:
-    """The payload from the difference of base parameters, weighted by its covariance.
-
-    Args:
-        problem: loaded runs
-    """
+    """The payload from the difference of base parameters, weighted by its covariance."""
     return _difference(problem, weighted=True)
 
 
@@ -53,7 +45,7 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
             "these runs determine no parameter of the loaded arm: move more joints, for longer"
         )
     S = (of_loaded + model.estimate.covariance)[np.ix_(kept, kept)]
-    solve, unknown = payload_of_difference(problem.jacobian[kept], S if weighted else None, problem.fixed)
+    solve, unknown = _payload_of_difference(problem.jacobian[kept], S if weighted else None, problem.fixed)
     epsilon = np.append((theta - model.estimate.value)[kept], problem.fixed[:, -1])
     widths = np.zeros((len(epsilon), len(epsilon)))
     widths[: len(kept), : len(kept)] = S
@@ -70,7 +62,7 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     )
 
 
-def payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Array, Mask]:
+def _payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Array, Mask]:
     """The matrix that makes a payload of a difference and of what is fixed; and what stays unknown, (10,).
 
     Args:

@@ -18,11 +18,7 @@ from steelyard.torque.prior import contradiction, gain_response, slow_noise, thr
 
 
 def direct(problem: WeighingProblem) -> Answer:
-    """The payload with the empty arm as a prior.
-
-    Args:
-        problem: loaded runs
-    """
+    """The payload with the empty arm as a prior."""
     return with_prior(problem, np.zeros((0, problem.mixing.shape[1] + 1)))
 
 

@@ -191,11 +191,7 @@ class OnlineEstimator:
     # --- cheap views -------------------------------------------------------------------------------------
 
     def converged(self, state: OnlineState) -> bool:
-        """Whether the mass is as sure as was asked for.
-
-        Args:
-            state: as `init` or `step` gave it
-        """
+        """Whether the mass is as sure as was asked for."""
         return self._answer(self._drained(state)).half_width <= self.options.accuracy
 
     def _doubts(self, state: OnlineState, answer: OnlineAnswer) -> tuple[Doubt, ...]:

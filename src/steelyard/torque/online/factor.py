@@ -69,20 +69,12 @@ def factor_with(R: Array, rows: Array) -> Array:
 
 
 def solved(R: Array) -> Array:
-    """The unknowns, (m,).
-
-    Args:
-        R: factor, (m + 1, m + 1)
-    """
+    """The unknowns, (m,)."""
     return np.asarray(lapack.dtrtrs(R[:-1, :-1], R[:-1, -1])[0])
 
 
 def inverse_factor(R: Array) -> Array:
-    """S with the covariance S S' of the unknowns, (m, m).
-
-    Args:
-        R: factor, (m + 1, m + 1)
-    """
+    """S with the covariance S S' of the unknowns, (m, m)."""
     return np.asarray(lapack.dtrtri(R[:-1, :-1])[0])
 
 

@@ -84,12 +84,7 @@ class Counts(NamedTuple):
         return "; ".join(word for word in (skipped, paused) if word)
 
     def plus(self, name: str, more: int = 1) -> Counts:
-        """The counts with one of them larger.
-
-        Args:
-            name: which one
-            more: by how much
-        """
+        """The counts with one of them larger."""
         return self._replace(**{name: getattr(self, name) + more})
 
 
