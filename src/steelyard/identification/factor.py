@@ -56,7 +56,7 @@ class RegressionFactor:
 
     @classmethod
     def stacked(cls, factors: Sequence[RegressionFactor]) -> RegressionFactor:
-        """The factors of several recordings beside each other, each joint of each with a weight of its own."""
+        """The factors of several recordings side by side, each joint of each with a weight of its own."""
         return cls(np.concatenate([f.R for f in factors]), np.concatenate([f.rows for f in factors]))
 
     @property
