@@ -109,7 +109,10 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
         (("check", "missing.parquet"), "missing.parquet"),
         (("simulate", "ur10", "--trajectory", "nobody", "-o", "x.parquet"), "no trajectory 'nobody'"),
         (("simulate", "planar2r", "--trajectory", "xu2024", "-o", "x.parquet"), "the robot has 2 joints"),
-        (("simulate", "planar2r", "-o", "x.parquet", "--mass", "1", "--com", "here"), "--com x,y,z; got 1"),
+        (
+            ("simulate", "planar2r", "-o", "x.parquet", "--mass", "1", "--com", "here"),
+            "--com is X,Y,Z [m]",
+        ),
         (("simulate", "planar2r"), "Missing option '--output'"),
         (("robot", "ur10", "--colour"), "No such option"),
         (("weight",), "No such command 'weight'"),

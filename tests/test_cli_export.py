@@ -8,7 +8,6 @@ import typer
 from typer.testing import CliRunner
 
 from steelyard.cli import export
-from steelyard.cli.output import complain
 from steelyard.errors import SteelyardError
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -21,7 +20,7 @@ from steelyard.wrist.payload import WrenchPayload
 
 app = typer.Typer()
 app.command(name="export")(export.command)
-app.command(name="other")(complain)  # so that the verb keeps its name
+app.command(name="other")(lambda: None)  # so that the verb keeps its name
 GOOD = Verdict("all ten parameters were excited, and a real body can have them")
 INERTIA = np.diag([0.02, 0.015, 0.012])
 BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], INERTIA)

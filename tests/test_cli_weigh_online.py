@@ -18,7 +18,7 @@ from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.torque.online.curve import CurvePoint, convergence_times
 from steelyard.trajectory import FourierTrajectory
-from steelyard.workflow.stream import load_state
+from steelyard.workflow.stream import _load_state
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
@@ -107,7 +107,7 @@ def test_json_has_the_curve_and_when_it_converged(facts):
 def test_a_dropped_part_is_history(folder):
     files = ("--picture", "dropped.png", "--save-state", "dropped.json")
     words = weighed(folder, "dropped.parquet", *files).stdout
-    state = load_state(folder / "dropped.json", DynamicModel.load(folder / "model.json"))
+    state = _load_state(folder / "dropped.json", DynamicModel.load(folder / "model.json"))
     (episode,) = state.history
     assert episode.end_s == pytest.approx(6.0, abs=0.5)
     assert episode.vector[0] == pytest.approx(3.5, abs=4 * np.sqrt(episode.covariance[0, 0]))

@@ -62,7 +62,7 @@ def test_files_and_functions_stay_small(path):
     assert path.read_text().count("\n") < 400
     for function, _ in functions(path):
         assert body_lines(function) <= 60, function.name
-        if function.name == "command" and "cli" in path.parts:
+        if function.name.endswith("command") and "cli" in path.parts:
             continue  # each argument is an option of the verb
         args = function.args
         assert len([a for a in args.args if a.arg not in ("self", "cls")]) + len(args.kwonlyargs) <= 8, (
@@ -77,7 +77,7 @@ def test_nine_functions_in_ten_are_under_30_lines():
 
 @pytest.mark.parametrize("path", MODULES, **ids)
 def test_docstrings_name_the_arguments_of_the_signature(path):
-    if path.name == "command.py" or ("cli" in path.parts and path.name != "output.py"):
+    if path.name == "command.py" or ("cli" in path.parts and path.name not in ("output.py", "options.py")):
         return  # Typer shows the help of each option instead
     for function, public, owner in with_classes(ast.parse(path.read_text())):
         if not public:

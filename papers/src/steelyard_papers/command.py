@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.output import JsonFlag, print_json, progress
+from steelyard.cli.options import JsonFlag
+from steelyard.cli.output import Output
 from steelyard.errors import UnknownName
 from steelyard.saved import write_text
 
@@ -27,13 +28,13 @@ def command(
     """Recomputes papers: their tables and figures beside our method and the truth, one page for each."""
     from steelyard_papers import PAPERS, reproduce
 
-    names = _names(paper, tuple(PAPERS))
+    names, out = _names(paper, tuple(PAPERS)), Output(as_json)
     output.mkdir(parents=True, exist_ok=True)
     pages: dict[str, Page] = {}
     results: dict[str, Any] = {}
     for k, name in enumerate(names):
         began = time.perf_counter()
-        with progress(f"{name} ({k + 1} of {len(names)})", quiet=as_json) as done:
+        with out.progress(f"{name} ({k + 1} of {len(names)})") as done:
             pages[name] = reproduce(name, done)
         results[name] = _written(name, pages[name], output) | {"seconds": time.perf_counter() - began}
         if not as_json:
@@ -43,11 +44,8 @@ def command(
 
         index = output / "index.html"
         write_text(index, index_html(pages))
-        results["index"] = str(index)
-    if as_json:
-        print_json(results)
-    elif "index" in results:
-        print(f"All pages: {results['index']}")
+        results["index"] = index
+    out.emit(results, lambda: None, files={"All pages": results.get("index")})
 
 
 def _names(paper: str, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,15 +9,28 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from steelyard.cli.output import complain
+from steelyard.cli.output import Output
 from steelyard.errors import SteelyardError, UnknownName
 
 __all__ = ["run"]
 
-_VERBS = (
-    *("demo", "robots", "robot", "check", "simulate", "design", "postures"),
-    *("identify", "weigh", "weigh-ft", "contact", "collisions", "guide", "export"),
-)
+_VERBS = {
+    "demo": "demo.command",
+    "robots": "robot.list_command",
+    "robot": "robot.command",
+    "check": "check.command",
+    "simulate": "simulate.command",
+    "design": "design.command",
+    "postures": "postures.command",
+    "identify": "identify.command",
+    "weigh": "weigh.command",
+    "weigh-ft": "weigh_ft.command",
+    "contact": "contact.command",
+    "collisions": "collisions.command",
+    "guide": "guide.command",
+    "export": "export.command",
+}
+"""Our verbs, and the functions that run them; modules are loaded when they are called."""
 _ELSEWHERE = {"reproduce": "pip install ./papers (steelyard-papers, in the repository of steelyard)"}
 """Verbs that packages beside this one plug in, and how to install each."""
 
@@ -57,7 +70,8 @@ def _app(first: str) -> typer.Typer:
     )
     app.callback()(_steelyard)
     for verb in (first,) if first in _VERBS else _VERBS:
-        app.command(name=verb)(import_module(f"steelyard.cli.{verb.replace('-', '_')}").command)
+        module, function = _VERBS[verb].split(".")
+        app.command(name=verb)(getattr(import_module(f"steelyard.cli.{module}"), function))
     if first not in _VERBS:
         _plug_in(app)
     return app
@@ -82,15 +96,15 @@ def _missing(ctx: typer.Context) -> None:
 
 def run() -> None:
     """Runs the command; exit code 0 is fine, 1 is bad news, 2 is bad input."""
-    as_json = "--json" in sys.argv
+    output = Output("--json" in sys.argv)
     try:
         sys.exit(_app(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False))
     except SteelyardError as error:
-        complain(str(error), as_json=as_json)
+        output.complain(str(error))
         sys.exit(2)
     except TyperException as error:
-        complain(f"{error.format_message()} (see steelyard --help)", as_json=as_json)
+        output.complain(f"{error.format_message()} (see steelyard --help)")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
-        complain("stopped", as_json=as_json)
+        output.complain("stopped")
         sys.exit(130)

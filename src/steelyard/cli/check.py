@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.output import JsonFlag, in_a_folder, print_json
-from steelyard.cli.recordings import (
+from steelyard.cli.options import (
     ColumnOption,
     ConventionOption,
     JointsOption,
-    WrenchFrameOption,
+    JsonFlag,
+    in_a_folder,
+    numbers,
     read_requested,
 )
+from steelyard.cli.output import Output
 from steelyard.errors import InvalidRecording
+
+if TYPE_CHECKING:
+    from steelyard.quality import QualityReport
+    from steelyard.recording import Recording
 
 
 def command(
@@ -26,7 +33,9 @@ def command(
     column: ColumnOption = None,
     joints: JointsOption = None,
     wrench_convention: ConventionOption = None,
-    wrench_frame: WrenchFrameOption = None,
+    wrench_frame: Annotated[
+        str | None, typer.Option(help="Frame of that wrench; a bag says it itself.")
+    ] = None,
     degrees: Annotated[
         bool, typer.Option("--degrees", help="Angles of a foreign file are in degrees, not in radians.")
     ] = False,
@@ -66,31 +75,24 @@ def command(
     report = check_quality(
         recording, limits=None if arm is None else arm.limits, expected_joints=None if arm is None else arm.n
     )
-    if as_json:
-        written = None if output is None else str(output)
-        facts = {"file": str(file), **report.to_dict(), "notes": list(recording.notes), "written": written}
-        print_json(facts)
-    else:
-        rate = f"{recording.rate_hz:.4g} Hz" if recording.rate_hz else "one time only"
-        print(f"{file}: {len(recording)} rows, {recording.n} joints, {recording.duration_s:.3f} s, {rate}")
-        print(f"signals: {', '.join(recording.channels)}")
-        for finding in report.findings:
-            print(f"{finding.severity:>8}  {finding.sentence}")
-        for note in recording.notes:
-            if note not in (finding.sentence for finding in report.findings):
-                print(f"{'note':>8}  {note}")
-        if output is not None:
-            print(f"Written: {output}")
-    if not report.ok:
-        raise typer.Exit(1)
+    facts = {"file": file, **report.to_dict(), "notes": list(recording.notes), "written": output}
+    show = partial(_show, file, recording, report)
+    Output(as_json).emit(facts, show, files={"Written": output}, verdict=report.verdict)
+
+
+def _show(file: Path, recording: Recording, report: QualityReport) -> None:
+    rate = f"{recording.rate_hz:.4g} Hz" if recording.rate_hz else "one time only"
+    print(f"{file}: {len(recording)} rows, {recording.n} joints, {recording.duration_s:.3f} s, {rate}")
+    print(f"signals: {', '.join(recording.channels)}")
+    for finding in report.findings:
+        print(f"{finding.severity:>8}  {finding.sentence}")
+    for note in recording.notes:
+        if note not in (finding.sentence for finding in report.findings):
+            print(f"{'note':>8}  {note}")
 
 
 def _times(text: str) -> tuple[float, float]:
-    first, _, last = text.partition(",")
-    try:
-        start_s, end_s = float(first), float(last)
-    except ValueError:
-        raise InvalidRecording(f"--between is FROM,TO [s], say 0,3.1; got '{text}'") from None
+    start_s, end_s = numbers(text, "--between is FROM,TO [s], say 0,3.1", InvalidRecording, count=2)
     if not start_s < end_s:
         raise InvalidRecording(f"--between {text}: the second time must be the later one")
     return start_s, end_s

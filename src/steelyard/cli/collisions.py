@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table
-from steelyard.cli.recordings import ColumnOption, JointsOption, read_requested
-from steelyard.cli.reporting import ReportOption, run_settings, write_report
+from steelyard.cli.options import (
+    ColumnOption,
+    JointsOption,
+    JsonFlag,
+    ModelArgument,
+    PictureOption,
+    ReportOption,
+    read_requested,
+)
+from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
     from steelyard.control.collision import Detections
     from steelyard.control.collision.observer import ObserverKind
+    from steelyard.report import Page
 
 
 def command(
     ctx: typer.Context,
-    model: Annotated[Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")],
+    model: ModelArgument,
     recording: Annotated[Path, typer.Argument(help="The recording to search.")],
     payload: Annotated[
         Path | None, typer.Option(help="What the arm carries (.json, from steelyard weigh).")
@@ -34,9 +42,7 @@ def command(
     ] = None,
     observer: Annotated[str, typer.Option(help="momentum, inverse-dynamics or energy.")] = "momentum",
     bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
-    picture: Annotated[
-        Path | None, typer.Option(callback=in_a_folder, help="Where the picture goes (.png).")
-    ] = None,
+    picture: PictureOption = None,
     report: ReportOption = None,
     column: ColumnOption = None,
     joints: JointsOption = None,
@@ -61,28 +67,22 @@ def command(
         observer=kind,
         bandwidth_hz=bandwidth,
     )
-    if picture is not None or report is not None:
+
+    def page() -> Page:
         from steelyard.report.control import collisions_page
 
-        settings = run_settings(ctx, [model, recording, payload, learn])
-        page = collisions_page(found, title=f"Contacts: {recording.name}", settings=settings)
-        write_report(page, report, picture)
+        return collisions_page(found, title=f"Contacts: {recording.name}")
+
+    output = Output(as_json)
+    output.report(ctx, page, [model, recording, payload, learn], report=report, picture=picture)
     files = {"picture": picture, "report": report}
-    if as_json:
-        print_json(found.to_dict() | {name: path and str(path) for name, path in files.items()})
-    else:
-        _show(found, files)
-    if not found.verdict.ok:
-        raise typer.Exit(1)
+    output.emit(found.to_dict() | files, lambda: _show(output, found), files=files, verdict=found.verdict)
 
 
-def _show(found: Detections, files: dict[str, Path | None]) -> None:
+def _show(output: Output, found: Detections) -> None:
     if found.contacts:
-        print_table("Contacts", *found.table, words=(2, 3, 6))
+        output.table("Contacts", *found.table, words=(2, 3, 6))
         print()
     print(f"{found.status[0].upper()}{found.status[1:]}.")
     for words in found.doubts:
         print(f"Doubt: {words}.")
-    for what, path in files.items():
-        if path is not None:
-            print(f"{what}: {path}")

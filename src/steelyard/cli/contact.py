@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from steelyard.cli.output import JsonFlag, in_a_folder, print_json
-from steelyard.cli.recordings import ColumnOption, ConventionOption, JointsOption
-from steelyard.cli.reporting import ReportOption, run_settings, write_report
-from steelyard.cli.weigh_ft import wrist_source
+from steelyard.cli.options import (
+    ColumnOption,
+    ConventionOption,
+    JointsOption,
+    JsonFlag,
+    ReportOption,
+    in_a_folder,
+    read_requested,
+)
+from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.control.contact_force import ContactForce
+    from steelyard.report import Page
 
 
 def command(
@@ -42,42 +50,38 @@ def command(
 ) -> None:
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
     from steelyard.io.wrench import write_contact_force
-    from steelyard.workflow.wrist import WristRig
+    from steelyard.robot import load_robot
     from steelyard.workflow.wrist import contact as contact_of
     from steelyard.wrist import WrenchPayload
 
-    load, rig = WrenchPayload.load(payload), WristRig.of(robot, sensor)
-    source = wrist_source(recording, rig, column, joints, wrench_convention)
+    load, arm = WrenchPayload.load(payload), None if robot is None else load_robot(robot)
+    read = partial(read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
+    source = recording if arm is None else read(recording, robot=arm)
     how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used
-    contact = contact_of(load, source, robot=rig.robot, sensor=rig.about, cutoff_hz=cutoff, **how)
+    contact = contact_of(load, source, robot=arm, sensor=sensor, cutoff_hz=cutoff, **how)
     if output is not None:
         write_contact_force(contact, output)
         picture = picture or output.with_suffix(".png")
-    if picture is not None or report is not None:
+    out, title = Output(as_json), f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"
+
+    def page() -> Page:
         from steelyard.report.control import contact_page
 
-        settings = run_settings(ctx, [payload, recording, robot, sensor])
-        title = f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"
-        write_report(contact_page(contact, title=title, settings=settings), report, picture)
-    files = {"output": output, "picture": picture, "report": report}
-    if as_json:
-        print_json(_facts(contact, files))
-    else:
-        _show(contact, recording, files)
-    if not contact.verdict.ok:
-        raise typer.Exit(1)
+        return contact_page(contact, title=title)
+
+    out.report(ctx, page, [payload, recording, robot, sensor], report=report, picture=picture)
+    facts = _facts(contact) | {"output": output, "picture": picture, "report": report}
+    files = {"table": output, "picture": picture, "report": report}
+    out.emit(facts, partial(_show, contact, recording), files=files, verdict=contact.verdict)
 
 
-def _show(contact: ContactForce, recording: Path, files: dict[str, Path | None]) -> None:
+def _show(contact: ContactForce, recording: Path) -> None:
     print(f"{recording}: {len(contact.t)} samples; {contact.status}")
     print(f"force  {_words(contact.force, 'N')}")
     print(f"torque {_words(contact.torque, 'Nm')}")
     if np.isfinite(contact.temperature_trend).all():
         slopes = " ".join(f"{x:.3g}" for x in contact.temperature_trend)
         print(f"zero drift with temperature: {slopes} (N, Nm for each kelvin)")
-    for what, path in files.items():
-        if path is not None:
-            print(f"{'table' if what == 'output' else what}: {path}")
 
 
 def _words(size: Any, unit: str) -> str:
@@ -86,7 +90,7 @@ def _words(size: Any, unit: str) -> str:
     )
 
 
-def _facts(contact: ContactForce, files: dict[str, Path | None]) -> dict[str, Any]:
+def _facts(contact: ContactForce) -> dict[str, Any]:
     return {
         "samples": len(contact.t),
         "frame": contact.frame,
@@ -104,5 +108,4 @@ def _facts(contact: ContactForce, files: dict[str, Path | None]) -> dict[str, An
         "temperature_trend_std": contact.temperature_trend_std,
         "status": contact.status,
         "verdict": contact.verdict.to_dict(),
-        **{name: None if path is None else str(path) for name, path in files.items()},
     }

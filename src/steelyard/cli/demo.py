@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard.cli.output import JsonFlag, print_json, print_table, progress
-from steelyard.cli.reporting import ReportOption, payload_report, run_settings, write_report
+from steelyard.cli.options import JsonFlag, ReportOption
+from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -49,7 +49,7 @@ def command(
     from steelyard.workflow.data import Run
     from steelyard.workflow.payload import Weighing
 
-    began = time.perf_counter()
+    output, began = Output(as_json), time.perf_counter()
     robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")
     exact = replace(robot.drive, gain_std=np.zeros(robot.n))  # of a simulated arm
     robot = robot.with_drive(exact)
@@ -57,7 +57,7 @@ def command(
     sensors = SensorModel(torque_std=np.array(_TORQUE_NOISE))
     runs, recordings = {}, {}
     for k, (name, load) in enumerate((("empty", None), ("loaded", truth))):
-        with progress(f"MuJoCo: the {name} arm runs the trajectory of xu2024", quiet=as_json) as done:
+        with output.progress(f"MuJoCo: the {name} arm runs the trajectory of xu2024") as done:
             run = simulate(
                 robot,
                 trajectory,
@@ -73,19 +73,18 @@ def command(
     found = Weighing(model, payload, (Run("loaded", recordings["loaded"], runs["loaded"]),))
     report = report or picture.with_suffix(".html")
     picture.parent.mkdir(parents=True, exist_ok=True)
-    write_report(payload_report(found, settings=run_settings(ctx, []), truth=truth), report, picture)
+    output.report(ctx, lambda: found.page(truth=truth), [], report=report, picture=picture)
     seconds = time.perf_counter() - began
-    if as_json:
-        print_json(_facts(payload, truth, {"picture": picture, "report": report}) | {"seconds": seconds})
-        return
-    print_table(
-        "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)",
-        ("", "weighed", "+-", "truth", "unit"),
-        _rows(payload, truth),
-    )
-    print(f"\n{payload.verdict}")
-    print(f"Picture: {picture} ({seconds:.1f} s in all)")
-    print(f"Report: {report} (open it in a browser)")
+    facts = _facts(payload, truth) | {"picture": picture, "report": report, "seconds": seconds}
+
+    def show() -> None:
+        title = "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)"
+        output.table(title, ("", "weighed", "+-", "truth", "unit"), _rows(payload, truth))
+        print(f"\n{payload.verdict}")
+        print(f"Picture: {picture} ({seconds:.1f} s in all)")
+        print(f"Report: {report} (open it in a browser)")
+
+    output.emit(facts, show)
 
 
 def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
@@ -96,7 +95,7 @@ def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
     ]
 
 
-def _facts(payload: Payload, truth: InertialParameters, files: dict[str, Path]) -> dict[str, Any]:
+def _facts(payload: Payload, truth: InertialParameters) -> dict[str, Any]:
     return {
         "mass": payload.body.mass,
         "mass_std": payload.std[0],
@@ -109,5 +108,4 @@ def _facts(payload: Payload, truth: InertialParameters, files: dict[str, Path]) 
         "vector_truth": truth.vector,
         "frame": payload.body.frame,
         "verdict": payload.verdict.to_dict(),
-        **{name: str(path) for name, path in files.items()},
     }

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
-from steelyard.cli.output import JsonFlag, in_a_folder, number, print_json, print_table
-from steelyard.cli.reporting import ReportOption, run_settings, write_report
+from steelyard.cli.options import (
+    FlangeOption,
+    GravityOption,
+    JsonFlag,
+    LockOption,
+    ReportOption,
+    RobotArgument,
+    in_a_folder,
+    load_arm,
+    numbers,
+)
+from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidTrajectory
 
 if TYPE_CHECKING:
     from steelyard.excitation import Design, DesignLimits, Objective
+    from steelyard.report import Page
     from steelyard.robot import RobotModel
     from steelyard.trajectory import ApproachedTrajectory
 
@@ -81,14 +92,15 @@ def command(
 
     arm = load_arm(robot, lock, flange, gravity)
     bounds = _limits(arm, limits, envelope)
-    with _Progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s", quiet=as_json) as done:
+    out = Output(as_json)
+    with out.progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s") as done:
         found = design(
             arm,
             harmonics=harmonics,
             period_s=period,
-            objective=_objective(objective, rigid, None if noise is None else numbers(noise, "--noise")),
+            objective=_objective(objective, rigid, None if noise is None else _numbers(noise, "--noise")),
             limits=bounds,
-            joints=None if joints is None else [int(j) - 1 for j in numbers(joints, "--joints")],
+            joints=None if joints is None else [int(j) - 1 for j in _numbers(joints, "--joints")],
             start=_posture(arm, start),
             settings=DesignSettings(
                 starts=starts,
@@ -96,16 +108,20 @@ def command(
                 at_rest=not periodic,
                 rate_hz=rate,
                 time_limit_s=np.inf if time_limit is None else time_limit,
-                progress=done,
+                progress=lambda share, best: done(
+                    share, f"best log merit {best:.3f}" if best < 1e300 else "compiling"
+                ),
             ),
         )
     if output is not None:
         _write(output, arm, bounds, found, rate, approach=approach)
-    if picture is not None or report is not None:
+
+    def page() -> Page:
         from steelyard.report.motion import excitation_page
 
-        settings = run_settings(ctx, [robot, limits, envelope])
-        write_report(excitation_page(arm, bounds, found, settings=settings), report, picture)
+        return excitation_page(arm, bounds, found)
+
+    out.report(ctx, page, [robot, limits, envelope], report=report, picture=picture)
     if picture is not None and bounds.workspace is not None:
         from steelyard.drawing import save_picture
         from steelyard.report.motion import orientation_plot
@@ -114,19 +130,13 @@ def command(
         R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
         axes = picture.with_name(f"{picture.stem}_axes{picture.suffix}")
         save_picture([orientation_plot(R, bounds.workspace)], axes, title=f"A motion for {arm.name}")
-    files = {"file": str(output or ""), "picture": str(picture or ""), "report": str(report or "")}
-    if as_json:
-        print_json({"robot": arm.name, **found.to_dict(), **files})
-        return
-    _print_design(found, {name: path for name, path in files.items() if path})
+    files = {"file": output, "picture": picture, "report": report}
+    facts = {"robot": arm.name, **found.to_dict(), **{name: path or "" for name, path in files.items()}}
+    out.emit(facts, partial(_show, out, found), files=files, verdict=found.verdict)
 
 
-def numbers(text: str, option: str) -> list[float]:
-    """The numbers in '1,2.5,3'."""
-    try:
-        return [float(x) for x in text.split(",")]
-    except ValueError:
-        raise InvalidTrajectory(f"{option} takes numbers as 1,2,3; got '{text}'") from None
+def _numbers(text: str, option: str) -> list[float]:
+    return numbers(text, f"{option} takes numbers as 1,2,3", InvalidTrajectory)
 
 
 def _limits(arm: RobotModel, path: Path | None, envelope: str | None) -> DesignLimits:
@@ -156,7 +166,7 @@ def _objective(name: str, rigid: bool, noise: list[float] | None) -> Objective:
 def _posture(arm: RobotModel, text: str | None) -> Any:
     if text is None or text == "home":
         return None if text is None else arm.home
-    return numbers(text, "--start")
+    return _numbers(text, "--start")
 
 
 def _write(
@@ -190,7 +200,7 @@ def _approached(
     return trajectory, [words for words in remarks if words]
 
 
-def _print_design(found: Design, files: dict[str, str]) -> None:
+def _show(output: Output, found: Design) -> None:
     print(f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})")
     summary = found.verdict.summary
     print(f"{summary[0].upper()}{summary[1:]}; {found.seconds:.1f} s.\n")
@@ -207,39 +217,9 @@ def _print_design(found: Design, files: dict[str, str]) -> None:
         for check in found.certificate.checks
     ]
     headers = ("limit", "closest", "at_s", "value", "bound", "margin", "unit")
-    print_table(f"Certificate ({found.certificate.rate_hz:g} Hz)", headers, rows)
+    output.table(f"Certificate ({found.certificate.rate_hz:g} Hz)", headers, rows)
     if found.std:
         weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
-        print_table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
+        output.table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
     for doubt in found.verdict.doubts:
         print(f"warning: {doubt.words}")
-    for name, path in files.items():
-        print(f"{name}: {path}")
-
-
-class _Progress:
-    """A bar on stderr with the best merit so far."""
-
-    def __init__(self, what: str, *, quiet: bool) -> None:
-        self._what, self._quiet = what, quiet
-
-    def __enter__(self) -> Any:
-        import sys
-
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        off = self._quiet or not sys.stderr.isatty()
-        self._bar = Progress(*columns, console=Console(stderr=True), disable=off)
-        self._bar.start()
-        task = self._bar.add_task(self._what, total=1.0)
-
-        def done(share: float, best: float) -> None:
-            words = f"{self._what}, best log merit {best:.3f}" if best < 1e300 else f"{self._what}, compiling"
-            self._bar.update(task, completed=share, description=words)
-
-        return done
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()

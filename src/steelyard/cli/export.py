@@ -11,7 +11,8 @@ import numpy as np
 import typer
 
 from steelyard import saved
-from steelyard.cli.output import JsonFlag, complain, print_json
+from steelyard.cli.options import JsonFlag
+from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
@@ -135,29 +136,28 @@ class _Result:
 
     def emit(self, output: Path | None, *, force: bool, as_json: bool) -> None:
         """Writes or prints it; ends with exit code 1 when doubts were not overruled."""
-        refused = not self.verdict.ok and not force
+        out, refused = Output(as_json), not self.verdict.ok and not force
         beside = self.write(output) if output is not None and not refused else None
-        if as_json:
-            file = None if refused or output is None else str(output)
-            text = None if refused else self.text()
-            done = {
-                "forced": not self.verdict.ok and force,
-                "file": file,
-                "drives": self.drives,
-                "text": text,
-            }
-            print_json({**self.facts, "verdict": self.verdict.to_dict(), **done})
-        elif not refused and output is None:
-            print(self.text(), end="")
-        elif not refused:
-            for doubt in self.verdict.blocking:
-                print(f"warning: forced in spite of a doubt: {doubt.words}")
-            print(f"Written: {output}" + (f", and what it cannot hold: {beside}" if beside else ""))
-        if refused and not as_json:
-            reasons = "; ".join(doubt.words for doubt in self.verdict.blocking)
-            complain(f"not exported: {reasons}; weigh again, or use --force", as_json=False)
-        if refused:
-            raise typer.Exit(1)
+        done = {
+            "verdict": self.verdict.to_dict(),
+            "forced": not self.verdict.ok and force,
+            "file": None if refused else output,
+            "drives": self.drives,
+            "text": self.text() if as_json and not refused else None,
+        }
+
+        def show() -> None:
+            blocking = [doubt.words for doubt in self.verdict.blocking]
+            if refused:
+                out.complain(f"not exported: {'; '.join(blocking)}; weigh again, or use --force")
+            elif output is None:
+                print(self.text(), end="")
+            else:
+                for words in blocking:
+                    print(f"warning: forced in spite of a doubt: {words}")
+                print(f"Written: {output}" + (f", and what it cannot hold: {beside}" if beside else ""))
+
+        out.emit(self.facts | done, show, verdict=self.verdict if refused else None)
 
 
 def _payload(

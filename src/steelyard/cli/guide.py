@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from steelyard.cli.arms import FlangeOption, LockOption, load_arm
-from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table, progress
-from steelyard.cli.reporting import ReportOption, run_settings, write_report
+from steelyard.cli.options import (
+    FlangeOption,
+    JsonFlag,
+    LockOption,
+    PictureOption,
+    ReportOption,
+    load_arm,
+    numbers,
+)
+from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia, InvalidRobot
 
 if TYPE_CHECKING:
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
+    from steelyard.report import Page
     from steelyard.robot import RobotModel
 
 
@@ -47,9 +57,7 @@ def command(
     friction_share: Annotated[float, typer.Option(help="Of friction that the drives take off.")] = 0.95,
     unsteadiness: Annotated[float, typer.Option(help="Noise of the hand's force over the force.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Of the hand's noise.")] = 0,
-    picture: Annotated[
-        Path | None, typer.Option(callback=in_a_folder, help="Where a picture goes (.png).")
-    ] = None,
+    picture: PictureOption = None,
     report: ReportOption = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
@@ -68,8 +76,12 @@ def command(
     robot = model if isinstance(model, RobotModel) else model.robot
     known = Payload.load(payload)
     truth = _truth(known, payload_true, mass_true)
-    path = RectanglePath(_numbers(centre, 3, "--centre"), _numbers(sides, 2, "--sides"), speed)
-    with progress(f"MuJoCo: a hand drags {robot.name}, twice {path.duration_s:.0f} s", quiet=as_json) as done:
+    corner, lengths = (
+        np.array(numbers(text, f"{option} is {k} numbers with commas between them", InvalidRobot, count=k))
+        for text, option, k in ((centre, "--centre", 3), (sides, "--sides", 2))
+    )
+    path, output = RectanglePath(corner, lengths, speed), Output(as_json)
+    with output.progress(f"MuJoCo: a hand drags {robot.name}, twice {path.duration_s:.0f} s") as done:
         comparison = compare_guiding(
             model,
             known,
@@ -80,21 +92,17 @@ def command(
             options=GuidedOptions(seed=seed, progress=done),
         )
     words = f"The {robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg"
-    if picture is not None or report is not None:
+
+    def page() -> Page:
         from steelyard.report.control import guiding_page
 
-        settings = run_settings(ctx, [arm, payload, payload_true])
-        page = guiding_page(comparison, title=f"Hand guiding: {robot.name}", words=words, settings=settings)
-        write_report(page, report, picture)
-    if as_json:
-        files = {"report": None if report is None else str(report)}
-        print_json({**_facts(comparison, known, truth, picture), **files})
-    else:
-        _show(comparison, known, truth, picture)
-        if report is not None:
-            print(f"report: {report}")
-    if not comparison.verdict.ok:
-        raise typer.Exit(1)
+        return guiding_page(comparison, title=f"Hand guiding: {robot.name}", words=words)
+
+    output.report(ctx, page, [arm, payload, payload_true], report=report, picture=picture)
+    files = {"picture": picture, "report": report}
+    facts = _facts(comparison, known, truth) | files
+    show = partial(_show, output, comparison, known, truth)
+    output.emit(facts, show, files=files, verdict=comparison.verdict)
 
 
 def _arm(name: str, lock: list[str] | None, flange: str | None) -> DynamicModel | RobotModel:
@@ -122,20 +130,8 @@ def _truth(known: Payload, path: Path | None, mass: float | None) -> InertialPar
     return known.body.with_mass(mass)
 
 
-def _numbers(words: str, count: int, option: str) -> Any:
-    try:
-        values = [float(word) for word in words.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != count:
-        raise InvalidRobot(f"{option} is {count} numbers with commas between them, got '{words}'")
-    return values
-
-
-def _show(
-    comparison: GuidingComparison, known: Payload, truth: InertialParameters, picture: Path | None
-) -> None:
-    print_table(
+def _show(output: Output, comparison: GuidingComparison, known: Payload, truth: InertialParameters) -> None:
+    output.table(
         "Force of the hand on the tool (mean of |F|, variance of F; axes of the flange)",
         ("axis", "mean without", "with [N]", "less", "variance without", "with [N²]", "less"),
         [
@@ -145,17 +141,13 @@ def _show(
     )
     print(f"\n{comparison.verdict}")
     print(f"The arm carries {truth.mass:.3f} kg; the controller compensates {known.body.mass:.3f} kg.")
-    if picture is not None:
-        print(f"picture: {picture}")
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _facts(
-    comparison: GuidingComparison, known: Payload, truth: InertialParameters, picture: Path | None
-) -> dict[str, Any]:
+def _facts(comparison: GuidingComparison, known: Payload, truth: InertialParameters) -> dict[str, Any]:
     mean = ("mean_without", "mean_with", "mean_reduction")
     names = ("axis", *mean, "variance_without", "variance_with", "variance_reduction")
     return {
@@ -167,5 +159,4 @@ def _facts(
         "helps": comparison.verdict.ok,
         "verdict": comparison.verdict.to_dict(),
         "status": comparison.status,
-        "picture": None if picture is None else str(picture),
     }

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
-from steelyard.cli.output import (
+from steelyard.cli.options import (
+    ColumnOption,
+    FlangeOption,
+    GravityOption,
+    JointsOption,
     JsonFlag,
+    LockOption,
+    PictureOption,
+    ReportOption,
+    RobotArgument,
     in_a_folder,
-    number,
-    print_json,
-    print_table,
-    print_verdict,
-    progress,
+    load_arm,
+    read_requested,
 )
-from steelyard.cli.recordings import ColumnOption, JointsOption, read_requested
-from steelyard.cli.reporting import ReportOption, identification_report, run_settings, write_report
+from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
@@ -69,9 +72,7 @@ def command(
         bool, typer.Option("--feasible", help="Also the nearest parameters that real bodies can have.")
     ] = False,
     urdf: Annotated[Path | None, typer.Option(callback=in_a_folder, help="Write these into a URDF.")] = None,
-    picture: Annotated[
-        Path | None, typer.Option(callback=in_a_folder, help="Where a picture goes (.png).")
-    ] = None,
+    picture: PictureOption = None,
     report: ReportOption = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
@@ -84,12 +85,12 @@ def command(
 
     Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is unexplained.
     """
-    from steelyard.workflow.arm import identification
+    from steelyard.workflow.arm import Identification
 
-    arm = load_arm(robot, lock, flange, gravity)
+    out, arm = Output(as_json), load_arm(robot, lock, flange, gravity)
     read = partial(read_requested, column=column, joints=joints, robot=arm)
-    with progress(f"identifying {arm.name}", quiet=as_json) as done:
-        found = identification(
+    with out.progress(f"identifying {arm.name}") as done:
+        found = Identification.of(
             arm,
             {str(path): read(path) for path in recordings},
             validate={str(path): read(path) for path in validate or []},
@@ -106,20 +107,16 @@ def command(
         from steelyard.io.urdf import write_urdf
 
         write_urdf(arm_for_export(model).robot, urdf)
-    if picture is not None or report is not None:
-        settings = run_settings(ctx, [robot, *recordings, *(validate or []), gains.partition(":")[2]])
-        write_report(identification_report(found, bodies, settings=settings), report, picture)
-    answer = _Answer(found, bodies, output, report)
-    if as_json:
-        print_json(answer.facts())
-    else:
-        answer.show()
-    if not model.verdict.ok:
-        raise typer.Exit(1)
+    read_files: list[str | Path] = [robot, *recordings, *(validate or []), gains.partition(":")[2]]
+    out.report(ctx, lambda: found.page(bodies), read_files, report=report, picture=picture)
+    summary = _Summary(found, bodies)
+    facts = {"model": output, **summary.facts(), "report": report}
+    files = {"Model": output, "Report": report}
+    out.emit(facts, lambda: summary.show(out), files=files, verdict=model.verdict)
 
 
 def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
-    """Where gains come from, as `identification` takes it."""
+    """Where gains come from, as `Identification.of` takes it."""
     from steelyard.workflow.arm import KnownMass
 
     if wanted in ("auto", "robot", "targets"):
@@ -152,14 +149,11 @@ def _preparation(cutoff: str, torque_cutoff: float | None) -> Any:
         raise InvalidSamples(f"--cutoff is a number [Hz] or auto; got '{cutoff}'") from None
 
 
-class _Answer:
-    """What the verb says, as words or as one JSON object."""
+class _Summary:
+    """An identified arm at a glance, for programs and for people."""
 
-    def __init__(
-        self, found: Identification, bodies: FeasibleArm | None, output: Path, report: Path | None
-    ) -> None:
+    def __init__(self, found: Identification, bodies: FeasibleArm | None) -> None:
         self.found, self.model, self.bodies = found, found.model, bodies
-        self.output, self.report = output, report
         self.checks = found.validations
 
     def facts(self) -> dict[str, Any]:
@@ -167,7 +161,6 @@ class _Answer:
         model, estimate = self.model, self.model.estimate
         weak = estimate.weak()
         return {
-            "model": str(self.output),
             "base_parameters": len(model.basis),
             "parameters": dict(zip(estimate.names, estimate.value.tolist(), strict=True)),
             "std": dict(zip(estimate.names, estimate.std.tolist(), strict=True)),
@@ -190,30 +183,26 @@ class _Answer:
             if self.bodies is None
             else {"rms_ratio": self.bodies.rms_ratio, "status": self.bodies.status},
             "verdict": estimate.verdict.to_dict(),
-            "report": None if self.report is None else str(self.report),
         }
 
-    def show(self) -> None:
+    def show(self, output: Output) -> None:
         """The same at a glance, for people."""
         model = self.model
-        print_verdict(model.verdict, before=f"{model.robot.name}: ")
+        output.verdict(model.verdict, before=f"{model.robot.name}: ")
         law = model.law.name
         if model.choice is not None:
             scores = ", ".join(f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items())
             law += f", chosen by predicting {model.choice.folds} ({scores})"
         print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n")
         title = "Relative residual of the torque of each joint [%]"
-        print_table(title, self._headers(), self._rows(), words=(0, 1))
+        output.table(title, self._headers(), self._rows(), words=(0, 1))
         print()
         rows = [(joint, *cells) for joint, cells in zip(model.robot.joint_names, self._drives(), strict=True)]
         names = ("", "Fc [Nm]", "Fv", "exponent", "noise [Nm]")
-        print_table("Friction of each joint, with standard deviations", names, rows)
+        output.table("Friction of each joint, with standard deviations", names, rows)
         if self.bodies is not None:
             print(f"\nReal bodies: {self.bodies.status}")
         print(f"\n{self._weak()}")
-        print(f"Model: {self.output}")
-        if self.report is not None:
-            print(f"Report: {self.report}")
 
     def _weak(self) -> str:
         """How many parameters are weak, and the worst of them by name."""

@@ -1,97 +1,32 @@
-"""What the verbs share: tables, one JSON object, progress, complaints."""
+"""What comes out of a verb: words or one JSON object, a page, a picture, and the exit code."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import platform
+import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import typer
 
-from steelyard.errors import UnreadableFile
-from steelyard.payload import Payload
 from steelyard.verdict import Verdict
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+if TYPE_CHECKING:
+    from steelyard.payload import Payload
+    from steelyard.report import Page
 
-
-def print_json(result: dict[str, Any]) -> None:
-    """Prints one JSON object; numbers that are not finite become null."""
-    print(json.dumps(_plain(result), indent=2, allow_nan=False))
-
-
-def print_table(
-    title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[int] = (0,)
-) -> None:
-    """Prints a table: words to the left, numbers to the right.
-
-    Args:
-        title: above it
-        headers: of the columns
-        rows: the cells
-        words: which columns hold words
-    """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
-    for i, header in enumerate(headers):
-        table.add_column(header, justify="left" if i in words else "right", header_style="dim")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    Console(soft_wrap=not sys.stdout.isatty()).print(table)
-
-
-def print_quantities(title: str, payload: Payload) -> None:
-    """Prints the numbers of a payload with their 95 % intervals.
-
-    Args:
-        title: above them
-        payload: what was weighed
-    """
-    rows = [
-        (x.name, f"{x.value:.4f}" if math.isfinite(x.std) else "unknown", f"{x.half_width:.4f}", x.unit)
-        for x in payload.quantities
-    ]
-    print_table(title, ("", "weighed", "+-", "unit"), rows)
-
-
-def print_verdict(verdict: Verdict, *, before: str = "") -> None:
-    """Prints a verdict: what was found or forbids to use it, then a line for each doubt beside.
-
-    Args:
-        verdict: on an answer
-        before: words in front of it
-    """
-    words = str(replace(verdict, doubts=verdict.blocking))
-    print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
-    for doubt in verdict.doubts:
-        if not doubt.blocks:
-            print(f"Note: {doubt.words}.")
-
-
-def number(value: float, digits: int = 4) -> str:
-    """The number as a person reads it; a dash where it is not finite."""
-    return f"{value:.{digits}g}" if math.isfinite(value) else "-"
-
-
-def in_a_folder(path: Path | None) -> Path | None:
-    """The path of a file to write, refused before any work is done where its folder does not exist.
-
-    Args:
-        path: of the file; None where none is asked for
-    """
-    if path is not None and not path.parent.is_dir():
-        raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
-    return path
+_OF_THE_SCREEN = ("as_json", "report", "picture")
+_PACKAGES = ("steelyard", "numpy", "scipy", "pin", "mujoco", "plotly")
 
 
 class _Done(Protocol):
@@ -101,29 +36,165 @@ class _Done(Protocol):
         """Shows it."""
 
 
-@contextmanager
-def progress(what: str, *, quiet: bool) -> Iterator[_Done]:
-    """A bar on stderr while work goes on, plain lines where stderr is no terminal.
+class Output:
+    """Prints and writes what a verb has found.
 
     Args:
-        what: the work, in words
-        quiet: show nothing
+        as_json: one JSON object instead of words
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    if quiet or not sys.stderr.isatty():
-        yield _silent if quiet else _plain_lines(what)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=1.0)
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
 
-        def done(share: float, words: str = "") -> None:
-            bar.update(task, completed=share, description=f"{what}: {words}" if words else what)
+    def emit(
+        self,
+        facts: Mapping[str, Any],
+        show: Callable[[], None],
+        *,
+        files: Mapping[str, Path | None] | None = None,
+        verdict: Verdict | None = None,
+    ) -> None:
+        """Prints the answer; ends with exit code 1 where the verdict is against it.
 
-        yield done
-        bar.update(task, completed=1.0)
+        Args:
+            facts: the answer for programs; arrays are welcome, numbers that are not finite become null
+            show: prints it for people
+            files: that were written, by what they are, for people; those that are None were not
+            verdict: on the answer; None where there is nothing to judge
+        """
+        if self.as_json:
+            self._print_json(facts)
+        else:
+            show()
+            for what, path in (files or {}).items():
+                if path is not None:
+                    print(f"{what}: {path}")
+        if verdict is not None and not verdict.ok:
+            raise typer.Exit(1)
+
+    def report(
+        self,
+        ctx: typer.Context,
+        page: Callable[[], Page],
+        read: Iterable[Path | str | None],
+        *,
+        report: Path | None,
+        picture: Path | None = None,
+    ) -> None:
+        """Writes a page, with every setting of the run, and the picture of it, where they are asked for.
+
+        Args:
+            ctx: of the verb
+            page: makes it
+            read: files that were read; names of bundled arms and None are passed over
+            report: where the page goes
+            picture: where the picture goes
+        """
+        if report is None and picture is None:
+            return
+        from steelyard.drawing import save_picture
+        from steelyard.report import write_page
+
+        made = page()
+        if picture is not None:
+            save_picture(made.picture, picture, title=made.title, words=made.answer)
+        if report is not None:
+            write_page(replace(made, settings=_settings(ctx, read)), report)
+
+    def table(
+        self,
+        title: str,
+        headers: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        words: Sequence[int] = (0,),
+    ) -> None:
+        """Prints a table: words to the left, numbers to the right.
+
+        Args:
+            title: above it
+            headers: of the columns
+            rows: the cells
+            words: which columns hold words
+        """
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
+        for i, header in enumerate(headers):
+            table.add_column(header, justify="left" if i in words else "right", header_style="dim")
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        Console(soft_wrap=not sys.stdout.isatty()).print(table)
+
+    def payload(self, title: str, payload: Payload) -> None:
+        """Prints the numbers of a payload with their 95 % intervals.
+
+        Args:
+            title: above them
+            payload: what was weighed
+        """
+        self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in payload.quantities])
+
+    def verdict(self, verdict: Verdict, *, before: str = "") -> None:
+        """Prints a verdict: what was found or forbids to use it, then a line for each doubt beside.
+
+        Args:
+            verdict: on an answer
+            before: words in front of it
+        """
+        words = str(replace(verdict, doubts=verdict.blocking))
+        print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
+        for doubt in verdict.doubts:
+            if not doubt.blocks:
+                print(f"Note: {doubt.words}.")
+
+    def complain(self, message: str) -> None:
+        """One clear line on stderr; with `--json` an object with the key 'error' on stdout too.
+
+        Args:
+            message: what is wrong
+        """
+        if self.as_json:
+            self._print_json({"error": message})
+        print("error: " + " ".join(message.split()), file=sys.stderr)
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[_Done]:
+        """A bar on stderr while work goes on, plain lines where stderr is no terminal, nothing with JSON.
+
+        Args:
+            what: the work, in words
+        """
+        if self.as_json or not sys.stderr.isatty():
+            yield _silent if self.as_json else _plain_lines(what)
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task(what, total=1.0)
+
+            def done(share: float, words: str = "") -> None:
+                bar.update(task, completed=share, description=f"{what}: {words}" if words else what)
+
+            yield done
+            bar.update(task, completed=1.0)
+
+    def _print_json(self, facts: Mapping[str, Any]) -> None:
+        print(json.dumps(_plain(facts), indent=2, allow_nan=False))
+
+
+def number(value: float, digits: int = 4) -> str:
+    """The number as a person reads it; a dash where it is not finite.
+
+    Args:
+        value: the number
+        digits: how many count
+    """
+    return f"{value:.{digits}g}" if math.isfinite(value) else "-"
 
 
 def _silent(share: float, words: str = "") -> None: ...
@@ -143,20 +214,47 @@ def _plain_lines(what: str) -> _Done:
     return done
 
 
-def complain(message: str, *, as_json: bool) -> None:
-    """One clear line on stderr; with `--json` an object with the key 'error' on stdout too.
+def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[str, str]:
+    """Every setting of a run, the versions of what it used, and digests of the files that it read."""
+    settings = {"command": shlex.join(["steelyard", *sys.argv[1:]])}
+    for name, value in ctx.params.items():
+        if name not in _OF_THE_SCREEN:
+            settings[f"--{name.replace('_', '-')}"] = _words(value)
+    settings |= _versions()
+    for file in dict.fromkeys(str(file) for file in files if file is not None):
+        if Path(file).is_file():
+            settings[f"sha256 of {file}"] = _digest(Path(file))
+    settings["written"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return settings
 
-    Args:
-        message: what is wrong
-        as_json: whether stdout shall hold one JSON object
-    """
-    if as_json:
-        print_json({"error": message})
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+
+def _words(value: object) -> str:
+    if value is None or value in ([], ()):
+        return "not given"
+    if isinstance(value, list | tuple):
+        return " ".join(str(item) for item in value)
+    return str(value)
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
@@ -164,6 +262,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, np.generic):
         return _plain(value.item())
+    if isinstance(value, Path):
+        return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.design import numbers
-from steelyard.cli.output import JsonFlag, in_a_folder, print_json, print_table
+from steelyard.cli.options import JsonFlag, RobotArgument, in_a_folder, numbers
+from steelyard.cli.output import Output
 from steelyard.errors import InvalidTrajectory, UnknownName
 from steelyard.saved import write_text
 
@@ -21,7 +21,7 @@ _METHODS = ("liu2025", "dopt", "random", "pick")
 
 
 def command(
-    robot: Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")],
+    robot: RobotArgument,
     method: Annotated[
         str,
         typer.Option(
@@ -56,8 +56,8 @@ def command(
         raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")
     arm = load_robot(robot)
     bounds = DesignLimits.of(arm) if limits is None else load_limits(arm, limits)
-    moving = None if joints is None else [int(j) - 1 for j in numbers(joints, "--joints")]
-    around = arm.home if pick is None else np.array(numbers(pick, "--pick"))
+    moving = None if joints is None else [int(j) - 1 for j in _numbers(joints, "--joints")]
+    around = arm.home if pick is None else np.array(_numbers(pick, "--pick"))
     if method == "random":
         found = PostureSet.random(arm, count, limits=bounds, seed=seed)
     elif method == "pick":
@@ -73,21 +73,26 @@ def command(
 
         plot = orientation_plot(found.R_base_flange, bounds.workspace)
         save_picture([plot], picture, title=f"{len(found)} postures of {arm.name}")
-    if as_json:
-        print_json(
-            {
-                "robot": arm.name,
-                "method": method,
-                "postures": found.q,
-                "condition_number": found.condition_number,
-                "file": str(output or ""),
-                "picture": str(picture or ""),
-            }
-        )
-        return
-    rows = [(str(k + 1), *(f"{x:.4f}" for x in q)) for k, q in enumerate(found.q)]
-    print_table(f"{len(found)} postures of {arm.name} [rad or m]", ("", *arm.joint_names), rows)
-    print(f"\ncondition number of the static equations: {found.condition_number:.4g}")
+    facts = {
+        "robot": arm.name,
+        "method": method,
+        "postures": found.q,
+        "condition_number": found.condition_number,
+        "file": output or "",
+        "picture": picture or "",
+    }
+
+    def show() -> None:
+        rows = [(str(k + 1), *(f"{x:.4f}" for x in q)) for k, q in enumerate(found.q)]
+        out.table(f"{len(found)} postures of {arm.name} [rad or m]", ("", *arm.joint_names), rows)
+        print(f"\ncondition number of the static equations: {found.condition_number:.4g}")
+
+    out = Output(as_json)
+    out.emit(facts, show)
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    return numbers(text, f"{option} takes numbers as 1,2,3", InvalidTrajectory)
 
 
 def _write(path: Path, arm: RobotModel, found: PostureSet) -> None:

@@ -1,4 +1,4 @@
-"""`steelyard robot NAME`: one arm, its joints and its base parameters."""
+"""`steelyard robots` lists the bundled arms; `steelyard robot NAME` shows one, with its base parameters."""
 
 from __future__ import annotations
 
@@ -6,14 +6,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
-from steelyard.cli.output import JsonFlag, number, print_json, print_table
+from steelyard.cli.options import (
+    FlangeOption,
+    GravityOption,
+    JsonFlag,
+    LockOption,
+    RobotArgument,
+    load_arm,
+)
+from steelyard.cli.output import Output, number
 
 if TYPE_CHECKING:
     from steelyard.robot import ParameterBasis, RobotModel
 
 
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
+
+
+def list_command(as_json: JsonFlag = False) -> None:
+    """Lists the bundled arms."""
+    from steelyard.robot import load_robot, robot_names
+
+    output, arms = Output(as_json), [load_robot(name) for name in robot_names()]
+    rows = [(arm.name, str(arm.n), arm.source.split(". ")[0]) for arm in arms]
+    title = "Bundled arms (a .urdf or .toml file will do as well)"
+    output.emit(
+        {"robots": [{"name": a.name, "joints": a.n, "source": a.source} for a in arms]},
+        lambda: output.table(title, ("name", "joints", "arm"), rows, words=(0, 2)),
+    )
 
 
 def command(
@@ -33,16 +53,20 @@ def command(
     robot = load_arm(name, lock, flange, gravity)
     basis = ParameterBasis.of(robot, drive=not rigid)
     formulas = _formulas(robot, basis, symbolic=symbolic, rigid=rigid)
-    if as_json:
-        print_json(_facts(robot, basis, formulas))
-        return
+    output = Output(as_json)
+    output.emit(_facts(robot, basis, formulas), lambda: _show(output, robot, basis, formulas, rigid=rigid))
+
+
+def _show(
+    output: Output, robot: RobotModel, basis: ParameterBasis, formulas: list[str], *, rigid: bool
+) -> None:
     print(f"{robot.name}: {robot.n} joints, flange frame '{robot.flange}'\n{robot.source}\n")
     rows = [
         (joint, kind, *(number(getattr(robot.limits, limit)[j]) for limit in _LIMITS))
         for j, (joint, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True))
     ]
     headers = ("joint", "type", "q min", "q max", "v max", "a max", "tau max")
-    print_table(
+    output.table(
         "Joints [rad, rad/s, rad/s^2, Nm; m, m/s, m/s^2, N where prismatic]", headers, rows, words=(0, 1)
     )
     print(f"\n{len(basis)} base parameters out of {basis.K.shape[1] if not rigid else 10 * robot.n}:")

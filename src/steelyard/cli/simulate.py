@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from steelyard.cli.arms import FlangeOption, GravityOption, LockOption, RobotArgument, load_arm
-from steelyard.cli.output import JsonFlag, print_json, progress
+from steelyard.cli.options import (
+    FlangeOption,
+    GravityOption,
+    JsonFlag,
+    LockOption,
+    RobotArgument,
+    load_arm,
+    numbers,
+)
+from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia
 
 if TYPE_CHECKING:
@@ -43,7 +51,8 @@ def command(
     arm = load_arm(robot, lock, flange, gravity)
     motion = _random_motion(arm, seed) if trajectory is None else load_trajectory(trajectory)
     load = _cube(mass, com, size, arm.flange) if mass else None
-    with progress(f"MuJoCo: {arm.name}, {motion.duration_s:g} s", quiet=as_json) as done:
+    out = Output(as_json)
+    with out.progress(f"MuJoCo: {arm.name}, {motion.duration_s:g} s") as done:
         run = simulate(
             arm,
             motion,
@@ -55,10 +64,9 @@ def command(
         )
     write_recording(run.recording, output)
     rows, channels = len(run.recording), list(run.recording.channels)
-    if as_json:
-        print_json({"file": str(output), "rows": rows, "channels": channels, "payload": load and load.vector})
-    else:
-        print(f"{output}: {rows} rows, {run.recording.duration_s:g} s; {', '.join(channels)}")
+    words = f"{output}: {rows} rows, {run.recording.duration_s:g} s; {', '.join(channels)}"
+    facts = {"file": output, "rows": rows, "channels": channels, "payload": load and load.vector}
+    out.emit(facts, lambda: print(words))
 
 
 def _random_motion(robot: RobotModel, seed: int) -> FourierTrajectory:
@@ -78,12 +86,7 @@ def _random_motion(robot: RobotModel, seed: int) -> FourierTrajectory:
 def _cube(mass: float, com: str, size: float, flange: str) -> InertialParameters:
     from steelyard.inertia import InertialParameters
 
-    try:
-        centre = [float(x) for x in com.split(",")]
-    except ValueError:
-        centre = []
-    if len(centre) != 3 or not mass > 0 or not size > 0:
-        raise InvalidInertia(
-            f"a payload needs --mass and --size above 0 and --com x,y,z; got {mass:g}, {size:g}, '{com}'"
-        )
+    centre = numbers(com, "--com is X,Y,Z [m], say 0,0,0.05", InvalidInertia, count=3)
+    if not mass > 0 or not size > 0:
+        raise InvalidInertia(f"a payload needs --mass and --size above 0; got {mass:g} and {size:g}")
     return InertialParameters.from_com(mass, centre, mass * size**2 / 6 * np.eye(3), flange)

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from steelyard.cli.output import (
+from steelyard.cli.options import (
+    ColumnOption,
+    JointsOption,
     JsonFlag,
+    ModelArgument,
+    PictureOption,
+    ReportOption,
     in_a_folder,
-    print_json,
-    print_quantities,
-    print_table,
-    print_verdict,
+    read_requested,
 )
-from steelyard.cli.recordings import ColumnOption, JointsOption, read_requested
-from steelyard.cli.reporting import ReportOption, payload_report, run_settings, write_report
+from steelyard.cli.output import Output, number
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
     from steelyard.recording import Preparation
+    from steelyard.torque.online.curve import CurvePoint
     from steelyard.workflow.payload import Weighing
+    from steelyard.workflow.stream import OnlineWeighing
 
 
 def command(
     ctx: typer.Context,
-    model: Annotated[Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")],
+    model: ModelArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the loaded arm.")],
     output: Annotated[
         Path | None,
@@ -68,9 +75,7 @@ def command(
     ] = False,
     save_state: Annotated[Path | None, typer.Option(help="Online: where the state goes, to resume.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Online: a saved state to go on from.")] = None,
-    picture: Annotated[
-        Path | None, typer.Option(callback=in_a_folder, help="Where a picture goes (.png).")
-    ] = None,
+    picture: PictureOption = None,
     report: ReportOption = None,
     column: ColumnOption = None,
     joints: JointsOption = None,
@@ -79,51 +84,52 @@ def command(
     """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
-    from steelyard.workflow.payload import weighing
+    from steelyard.workflow.payload import Weighing
 
-    arm = DynamicModel.load(model)
+    out, arm = Output(as_json), DynamicModel.load(model)
     read = partial(read_requested, column=column, joints=joints, robot=arm.robot)
+    how = _with_cutoff(arm, cutoff)
+    files = {"Payload": output, "Picture": picture, "Report": report}
     if online:
-        from steelyard.cli.weigh_online import emit_online, replay_online
         from steelyard.workflow.stream import weigh_online
 
         _require_online(recordings, method, fix, empty, tool)
-        replayed = partial(
-            weigh_online,
-            arm,
-            {str(recordings[0]): read(recordings[0])},
-            accuracy=accuracy / 100,
-            resume=resume,
-            preparation=with_cutoff(arm, cutoff),
-            real_time=real_time,
-        )
-        weighed = replay_online(recordings[0], lambda show: replayed(on_point=show), as_json=as_json)
-        files = {"Payload": output, "Picture": picture, "Report": report, "State": save_state}
-        return emit_online(ctx, weighed, files, as_json=as_json)
-    found = weighing(
+        with _screen(f"{recordings[0].name}, sample by sample", quiet=as_json) as show:
+            replayed = weigh_online(
+                arm,
+                {str(recordings[0]): read(recordings[0])},
+                accuracy=accuracy / 100,
+                resume=resume,
+                preparation=how,
+                real_time=real_time,
+                on_point=show,
+            )
+        if save_state is not None:
+            replayed.save_state(save_state)
+        if output is not None:
+            replayed.payload.save(output)
+        read_files = [model, recordings[0], resume]
+        out.report(ctx, replayed.page, read_files, report=report, picture=picture)
+        facts = replayed.to_dict() | {"file": output}
+        return out.emit(facts, lambda: _show_online(out, replayed), verdict=replayed.payload.verdict)
+    found = Weighing.of(
         arm,
         {str(path): read(path) for path in recordings},
         method=method,
         fixed=_fixed(fix or []),
         empty={str(path): read(path) for path in empty or []},
         tool=None if tool is None else Payload.load(tool),
-        preparation=with_cutoff(arm, cutoff),
+        preparation=how,
     )
     if output is not None:
         found.payload.save(output)
-    if picture is not None or report is not None:
-        settings = run_settings(ctx, [model, *recordings, *(empty or []), tool])
-        write_report(payload_report(found, settings=settings), report, picture)
-    files = {"Payload": output, "Picture": picture, "Report": report}
-    if as_json:
-        print_json(_facts(found, files))
-    else:
-        _show(found, files)
-    if not found.payload.verdict.ok:
-        raise typer.Exit(1)
+    read_files = [model, *recordings, *(empty or []), tool]
+    out.report(ctx, found.page, read_files, report=report, picture=picture)
+    facts = _facts(found) | {"file": output, "picture": picture, "report": report}
+    out.emit(facts, lambda: _show(out, found), files=files, verdict=found.payload.verdict)
 
 
-def with_cutoff(model: DynamicModel, cutoff_hz: float | None) -> Preparation | None:
+def _with_cutoff(model: DynamicModel, cutoff_hz: float | None) -> Preparation | None:
     """The preparation of a model with another cut-off, [Hz]; None where none is given."""
     from steelyard.workflow.data import preparation_for
 
@@ -143,35 +149,26 @@ def _require_online(
         raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
 
 
-def _show(found: Weighing, files: dict[str, Path | None]) -> None:
+def _show(output: Output, found: Weighing) -> None:
     if found.methods:
-        print_table(
+        output.table(
             "The methods beside each other (95 % intervals)",
             ("method", "mass, kg", "+-", "centre, mm", "+-", ""),
             [_method_row(name, answer) for name, answer in found.methods.items()],
             words=(0, 5),
         )
         print()
-    print_quantities("What the arm carries (95 % intervals)", found.payload)
+    output.payload("What the arm carries (95 % intervals)", found.payload)
     print()
-    print_verdict(found.payload.verdict)
-    for what, path in files.items():
-        if path is not None:
-            print(f"{what}: {path}")
+    output.verdict(found.payload.verdict)
 
 
-def _facts(found: Weighing, files: dict[str, Path | None]) -> dict[str, Any]:
+def _facts(found: Weighing) -> dict[str, Any]:
     methods = {
         name: answer if isinstance(answer, str) else answer.to_dict()
         for name, answer in found.methods.items()
     }
-    written = {name.lower(): None if path is None else str(path) for name, path in files.items()}
-    return {
-        **found.payload.to_dict(),
-        **({"methods": methods} if methods else {}),
-        "file": written.pop("payload"),
-        **written,
-    }
+    return found.payload.to_dict() | ({"methods": methods} if methods else {})
 
 
 def _method_row(name: str, answer: Payload | str) -> tuple[str, ...]:
@@ -194,3 +191,68 @@ def _fixed(requests: list[str]) -> dict[str, float]:
         except ValueError:
             raise InvalidSamples(f"--fix is NAME=NUMBER, say mass=2.8; got '{request}'") from None
     return fixed
+
+
+# --- sample by sample ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _screen(title: str, *, quiet: bool) -> Iterator[Callable[[CurvePoint], None]]:
+    """A function that shows a point: live in a terminal, elsewhere one line per second."""
+    if quiet:
+        yield lambda point: None
+        return
+    if not sys.stdout.isatty():
+        print(f"{title}:")
+        yield _Lines()
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(refresh_per_second=10) as live:
+        yield lambda point: live.update(Text(f"{title}\n{_line(point)}\n{point.status}"))
+
+
+class _Lines:
+    """Prints one line per second of the recording."""
+
+    def __init__(self) -> None:
+        self.due_s = -np.inf
+
+    def __call__(self, point: CurvePoint) -> None:
+        if point.t >= self.due_s - 1e-9:
+            print(f"{_line(point)}  {point.status}")
+            self.due_s = point.t + 1.0
+
+
+def _line(point: CurvePoint) -> str:
+    """A point at a glance."""
+    if not np.isfinite(point.mass_std):
+        return f"{point.t:8.2f} s  mass unknown"
+    words = f"{point.t:8.2f} s  mass {point.mass:7.3f} +- {1.96 * point.mass_std:6.3f} kg"
+    if np.isfinite(point.com_std).all():
+        words += "  com " + " ".join(f"{1e3 * x:6.1f}" for x in point.com)
+        words += f" +- {1.96e3 * point.com_std.max():5.1f} mm"
+    return words
+
+
+def _show_online(output: Output, found: OnlineWeighing) -> None:
+    print()
+    if found.payload.mass:
+        output.payload("What the arm carries (95 % intervals)", found.payload)
+        print()
+    output.verdict(found.payload.verdict)
+    print(found.when)
+    if found.state.history:
+        rows = [
+            (
+                f"{i + 1}",
+                f"{episode['start_s']:.2f}",
+                f"{episode['end_s']:.2f}",
+                number(episode["mass"]),
+                number(1.96 * episode["mass_std"], 2),
+            )
+            for i, episode in enumerate(found.to_dict()["history"])
+        ]
+        print()
+        output.table("Payloads before", ("", "from [s]", "to [s]", "mass [kg]", "+-"), rows)

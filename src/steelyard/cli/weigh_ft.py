@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard.cli.output import JsonFlag, print_json, print_table
-from steelyard.cli.recordings import ColumnOption, ConventionOption, JointsOption, read_requested
-from steelyard.cli.reporting import ReportOption, run_settings, write_report
+from steelyard.cli.options import (
+    ColumnOption,
+    ConventionOption,
+    JointsOption,
+    JsonFlag,
+    ReportOption,
+    read_requested,
+)
+from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
-    from steelyard.recording import Recording
-    from steelyard.workflow.wrist import WristRig
     from steelyard.wrist import StaticWeight, WrenchPayload
 
 
@@ -40,54 +44,35 @@ def command(
     as_json: JsonFlag = False,
 ) -> None:
     """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
-    from steelyard.workflow.wrist import WristRig, wrist_weighing
+    from steelyard.robot import load_robot
+    from steelyard.workflow.wrist import WristWeighing
 
-    rig = WristRig.of(robot, sensor)
-    read = partial(wrist_source, rig=rig, column=column, joints=joints, wrench_convention=wrench_convention)
-    found = wrist_weighing(
-        rig,
-        static=None if static is None else read(static),
-        dynamic=None if dynamic is None else read(dynamic),
+    arm = None if robot is None else load_robot(robot)
+    read = partial(read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
+    sources = {
+        name: path if path is None or arm is None else read(path, robot=arm)
+        for name, path in (("static", static), ("dynamic", dynamic))
+    }
+    found = WristWeighing.of(
+        **sources,
+        robot=arm,
+        sensor=sensor,
         estimator=estimator,
         cutoff_hz=cutoff,
         level=level,
         drift_again=drift_again,
     )
-    payload, at_rest = found.payload, found.static
+    payload, out = found.payload, Output(as_json)
     if output is not None:
         payload.save(output)
-    if report is not None:
-        from steelyard.report.payload import wrench_page
-
-        settings = run_settings(ctx, [robot, static, dynamic, sensor])
-        write_report(wrench_page(payload, found.samples, at_rest, settings=settings), report)
-    if as_json:
-        print_json(_facts(payload, at_rest, output) | {"report": None if report is None else str(report)})
-    else:
-        _show(payload, at_rest, {"Payload": output, "Report": report})
-    if not payload.verdict.ok:
-        raise typer.Exit(1)
+    out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)
+    facts = _facts(payload, found.static) | {"output": output, "report": report}
+    files = {"Payload": output, "Report": report}
+    out.emit(facts, lambda: _show(out, payload, found.static), files=files, verdict=payload.verdict)
 
 
-def wrist_source(
-    path: Path, rig: WristRig, column: list[str] | None, joints: str | None, wrench_convention: str | None
-) -> Path | Recording:
-    """A file of a wrist sensor: read as requested where it has joints, else as its description says."""
-    if rig.robot is None:
-        return path
-    return read_requested(path, column, joints, robot=rig.robot, wrench_convention=wrench_convention)
-
-
-def _show(payload: WrenchPayload, static: StaticWeight | None, files: dict[str, Path | None]) -> None:
-    cells = [
-        (x.name, f"{x.value:.4f}", f"{x.half_width:.4f}", x.unit)
-        if np.isfinite(x.std)
-        else (x.name, "unknown", "", x.unit)
-        for x in payload.quantities
-    ]
-    print_table(
-        "What the sensor carries, in the sensor frame (95 % intervals)", ("", "value", "+-", "unit"), cells
-    )
+def _show(output: Output, payload: WrenchPayload, static: StaticWeight | None) -> None:
+    output.payload("What the sensor carries, in the sensor frame (95 % intervals)", payload)
     print()
     if static is not None:
         notes = "".join(f"; {note}" for note in static.postures.notes)
@@ -98,12 +83,9 @@ def _show(payload: WrenchPayload, static: StaticWeight | None, files: dict[str, 
             turn, std = np.degrees([static.yaw, static.yaw_std])
             print(f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f} degrees.")
     print(payload.verdict)
-    for what, path in files.items():
-        if path is not None:
-            print(f"{what}: {path}")
 
 
-def _facts(payload: WrenchPayload, static: StaticWeight | None, output: Path | None) -> dict[str, Any]:
+def _facts(payload: WrenchPayload, static: StaticWeight | None) -> dict[str, Any]:
     facts = payload.to_dict() | {
         "drift_std": payload.drift_std,
         "inclination_degrees": np.degrees(payload.inclination),
@@ -112,7 +94,6 @@ def _facts(payload: WrenchPayload, static: StaticWeight | None, output: Path | N
         "drift_trend": payload.trend,
         "drift_trend_std": payload.trend_std,
         "status": payload.status,
-        "output": None if output is None else str(output),
     }
     if static is not None:
         facts["static"] = {

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording
 from steelyard.recording import checked_clock, default_gap_s, median_rate_hz
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 Severity = Literal["error", "warning", "info"]
 
@@ -120,6 +121,18 @@ class QualityReport:
     def ok(self) -> bool:
         """Whether there is no error; warnings do not count."""
         return self.counts["error"] == 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the recording may be used: its errors block, its warnings are worth knowing."""
+        doubts = [
+            Doubt(DoubtKind.RECORDING, f.sentence, blocks=f.severity == "error")
+            for f in self.findings
+            if f.severity != "info"
+        ]
+        return Verdict(
+            f"{self.rows} rows of {many(self.joints, 'joint')}, {self.duration_s:.3g} s", tuple(doubts)
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def contact_page(
     return Page(title, answer, sections, settings or {}, picture=[made_of, left])
 
 
-def collisions_page(detections: Detections, *, title: str, settings: Mapping[str, str]) -> Page:
+def collisions_page(detections: Detections, *, title: str, settings: Mapping[str, str] | None = None) -> Page:
     """The page of detected contacts.
 
     Args:
@@ -85,11 +85,11 @@ def collisions_page(detections: Detections, *, title: str, settings: Mapping[str
     plot = _residual_plot(detections)
     shown = Section("Residuals and thresholds", [words], [plot])
     answer, doubts = [sentence(detections.status)], [sentence(words) for words in detections.doubts]
-    return Page(title, answer, [*([contacts] if rows else []), shown], settings, doubts, [plot])
+    return Page(title, answer, [*([contacts] if rows else []), shown], settings or {}, doubts, [plot])
 
 
 def guiding_page(
-    comparison: GuidingComparison, *, title: str, words: str, settings: Mapping[str, str]
+    comparison: GuidingComparison, *, title: str, words: str, settings: Mapping[str, str] | None = None
 ) -> Page:
     """The page of a comparison.
 
@@ -114,7 +114,7 @@ def guiding_page(
         Section("The path", (), [path]),
     ]
     answer = [sentence(comparison.status), sentence(words)]
-    return Page(title, answer, sections, settings, picture=[force, sizes, path])
+    return Page(title, answer, sections, settings or {}, picture=[force, sizes, path])
 
 
 def _size_plot(contact: ContactForce) -> Plot:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,11 @@ from steelyard.recording import Preparation, Recording
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.robot.friction import FrictionLaw
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow.data import Data, Run, doubts_of, runs_of
+from steelyard.workflow.data import Data, Run, qualities, runs_of, short_names
+
+if TYPE_CHECKING:
+    from steelyard.identification.feasible import FeasibleArm
+    from steelyard.report import Page
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,52 @@ class Identification:
     gains_from: str
     gains: DriveGains | None = None
 
+    @classmethod
+    @one_blas_thread()
+    def of(
+        cls,
+        robot: RobotModel | str,
+        data: Data,
+        *,
+        validate: Data = (),
+        friction: str | FrictionLaw | None = "auto",
+        gains: Gains = "auto",
+        preparation: Preparation | Callable[[RobotModel, Sequence[Recording]], Preparation] | None = None,
+        progress: Progress | None = None,
+    ) -> Identification:
+        """The empty arm with the runs that it was made from; see `identify`.
+
+        Args:
+            robot: the arm, or its name or file
+            data: of the empty arm
+            validate: runs to predict, not to fit
+            friction: name of a law, 'auto', a law, or None
+            gains: where torques come from when motor currents were recorded
+            preparation: how recordings become samples, or a function that chooses it (`best_cutoff`)
+            progress: called with the share that is done and words
+        """
+        arm = load_robot(robot) if isinstance(robot, str) else robot
+        cut = preparation if isinstance(preparation, Preparation) else Preparation()
+        fitted, predicted = (runs_of(each, arm, how=cut) for each in (data, validate))
+        if not fitted:
+            raise InvalidSamples("there are no runs to identify from")
+        recordings = [run.recording for run in fitted if run.recording is not None]
+        drive, found, words = _gains(arm, recordings, gains)
+        arm = arm if drive is None else arm.with_drive(drive)
+        how = preparation(arm, recordings) if callable(preparation) else preparation or Preparation()
+        if found is not None and found.how == "targets" and drive is not None:
+            found = _scaled(found, arm, fitted, how)
+            drive, words = found.in_drive(drive), f"{words} {_in_words(found)}; {found.verdict.sentence}"
+            arm = arm.with_drive(drive)
+        fitted, predicted = (tuple(run.prepared(how, drive) for run in runs) for runs in (fitted, predicted))
+        samples = [run.ready for run in fitted]
+        model = identify_from_samples(arm, samples, friction=friction, progress=progress)
+        doubts = [doubt for run in (*fitted, *predicted) for doubt in run.doubts]
+        doubts += [*_seen(fitted, predicted), *(() if found is None else found.verdict.doubts)]
+        verdict = model.verdict.doubted(*doubts)
+        model = replace(model, estimate=replace(model.estimate, verdict=verdict))
+        return cls(model, fitted, predicted, words, found)
+
     @property
     def runs(self) -> tuple[Run, ...]:
         """All runs, fitted ones first."""
@@ -76,6 +126,25 @@ class Identification:
     def validations(self) -> dict[str, Validation]:
         """How well the model predicts each run, by its name."""
         return {run.name: self.model.validate(run.ready) for run in self.runs}
+
+    def page(self, bodies: FeasibleArm | None = None) -> Page:
+        """The page that shows and explains it; it draws the first run that it was not fitted to.
+
+        Args:
+            bodies: the nearest real bodies, `model.feasible_arm()`, where they shall be named
+        """
+        from steelyard.report.identification import identification_page
+
+        names, fitted = short_names(self.runs), {run.name for run in self.fitted}
+        notes = [] if bodies is None else [f"Real bodies: {bodies.status}"]
+        page = identification_page(
+            self.model,
+            {names[run]: run.ready for run in self.fitted},
+            {names[run]: run.ready for run in self.predicted if run.name not in fitted},
+            notes=[f"Drives: {self.gains_from}.", *notes],
+            doubts=[doubt.words for doubt in self.model.verdict.doubts if not doubt.blocks],
+        )
+        return page.with_quality(qualities(self.runs, self.model.robot))
 
 
 def identify(
@@ -98,52 +167,9 @@ def identify(
         preparation: how recordings become samples; the defaults of `Preparation` otherwise
         progress: called with the share that is done and words
     """
-    return identification(
+    return Identification.of(
         robot, data, friction=friction, gains=gains, preparation=preparation, progress=progress
     ).model
-
-
-@one_blas_thread()
-def identification(
-    robot: RobotModel | str,
-    data: Data,
-    *,
-    validate: Data = (),
-    friction: str | FrictionLaw | None = "auto",
-    gains: Gains = "auto",
-    preparation: Preparation | Callable[[RobotModel, Sequence[Recording]], Preparation] | None = None,
-    progress: Progress | None = None,
-) -> Identification:
-    """The empty arm with the runs that it was made from; see `identify`.
-
-    Args:
-        robot: the arm, or its name or file
-        data: of the empty arm
-        validate: runs to predict, not to fit
-        friction: name of a law, 'auto', a law, or None
-        gains: where torques come from when motor currents were recorded
-        preparation: how recordings become samples, or a function that chooses it (`best_cutoff`)
-        progress: called with the share that is done and words
-    """
-    arm = load_robot(robot) if isinstance(robot, str) else robot
-    cut = preparation if isinstance(preparation, Preparation) else Preparation()
-    fitted, predicted = (runs_of(each, arm, how=cut) for each in (data, validate))
-    if not fitted:
-        raise InvalidSamples("there are no runs to identify from")
-    recordings = [run.recording for run in fitted if run.recording is not None]
-    drive, found, words = _gains(arm, recordings, gains)
-    arm = arm if drive is None else arm.with_drive(drive)
-    how = preparation(arm, recordings) if callable(preparation) else preparation or Preparation()
-    if found is not None and found.how == "targets" and drive is not None:
-        found = _scaled(found, arm, fitted, how)
-        drive, words = found.in_drive(drive), f"{words} {_in_words(found)}; {found.verdict.sentence}"
-        arm = arm.with_drive(drive)
-    fitted, predicted = (tuple(run.prepared(how, drive) for run in runs) for runs in (fitted, predicted))
-    model = identify_from_samples(arm, [run.ready for run in fitted], friction=friction, progress=progress)
-    doubts = (*doubts_of((*fitted, *predicted)), *_seen(fitted, predicted))
-    verdict = model.verdict.doubted(*doubts, *(() if found is None else found.verdict.doubts))
-    model = replace(model, estimate=replace(model.estimate, verdict=verdict))
-    return Identification(model, fitted, predicted, words, found)
 
 
 def _seen(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
@@ -159,7 +185,7 @@ def _seen(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
 
 
 def best_cutoff(how: Preparation) -> Callable[[RobotModel, Sequence[Recording]], Preparation]:
-    """A choice of preparation for `identification`: the cut-off whose samples predict torques best.
+    """A choice of preparation for `Identification.of`: the cut-off whose samples predict torques best.
 
     Args:
         how: to prepare them otherwise

@@ -13,7 +13,7 @@ from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
-from steelyard.workflow.data import Data, drive_for, runs_of
+from steelyard.workflow.data import Data, runs_of
 
 _FIXED, _FIXED_UNIT = 6.0, "Nm"  # gaz2017
 
@@ -67,4 +67,4 @@ def _recording(model: DynamicModel, data: Data) -> tuple[Recording, DriveModel |
     runs = runs_of(data, model.robot)
     if len(runs) != 1 or runs[0].recording is None:
         raise InvalidSamples(f"contacts are searched in one recording, as measured; got {len(runs)}")
-    return runs[0].recording, drive_for(model, runs[0])
+    return runs[0].recording, runs[0].drive_for(model)

@@ -13,6 +13,7 @@ from steelyard.errors import InvalidRecording, InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel
 from steelyard.io import read_recording, recording_of_table
 from steelyard.io.recordings import file_kind
+from steelyard.quality import QualityReport, check_quality
 from steelyard.quality.table import many
 from steelyard.recording import Preparation, Recording, Samples, default_gap_s
 from steelyard.robot import DriveModel, RobotModel
@@ -21,7 +22,7 @@ from steelyard.verdict import Doubt, DoubtKind
 
 
 @runtime_checkable
-class Table(Protocol):
+class _Table(Protocol):
     """A data frame of pandas or Polars, a table of Arrow: named columns."""
 
     def __getitem__(self, name: Any, /) -> Any:
@@ -34,7 +35,7 @@ class Table(Protocol):
         ...
 
 
-Source: TypeAlias = str | Path | Recording | Samples | Table
+Source: TypeAlias = str | Path | Recording | Samples | _Table
 Data: TypeAlias = Source | Iterable[Source] | Mapping[str, Source]
 """One source, many, or many by name."""
 
@@ -82,6 +83,28 @@ class Run:
         if self.samples is None:
             raise InvalidSamples(f"{self.name} was not prepared")
         return self.samples
+
+    def drive_for(self, model: DynamicModel) -> DriveModel | None:
+        """The drives that make torques of its currents, where a model was fitted to such torques.
+
+        Args:
+            model: the identified arm
+        """
+        recording = self.recording
+        if recording is None:
+            return None
+        if not model.from_currents:
+            if recording.tau is None and recording.current is not None:
+                raise InvalidSamples(
+                    f"{self.name} has motor currents, the model was fitted to measured torques: record"
+                    " torques, or identify the arm from currents"
+                )
+            return None
+        if recording.current is None:
+            raise InvalidSamples(
+                f"{self.name} has no motor currents, but the model was fitted to torques made of currents"
+            )
+        return model.robot.drive
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:
@@ -150,38 +173,33 @@ def _runs(data: Data, robot: RobotModel | None) -> tuple[Run, ...]:
     return tuple(replace(run, name=f"run {k + 1}") if nameless[k] else run for k, run in enumerate(runs))
 
 
-def drive_for(model: DynamicModel, run: Run) -> DriveModel | None:
-    """The drives that make torques of a run's currents, where the model was fitted to such torques.
-
-    Args:
-        model: the identified arm
-        run: to compare with it
-    """
-    recording = run.recording
-    if recording is None:
-        return None
-    if not model.from_currents:
-        if recording.tau is None and recording.current is not None:
-            raise InvalidSamples(
-                f"{run.name} has motor currents, the model was fitted to measured torques: record torques, or"
-                " identify the arm from currents"
-            )
-        return None
-    if recording.current is None:
-        raise InvalidSamples(
-            f"{run.name} has no motor currents, but the model was fitted to torques made of currents"
-        )
-    return model.robot.drive
-
-
 def preparation_for(model: DynamicModel, preparation: Preparation | None) -> Preparation:
     """How to prepare a recording for a model: as asked for, else as those that the model was fitted to."""
     return preparation or model.preparation or Preparation(kinematics=model.kinematics)
 
 
-def doubts_of(runs: Sequence[Run]) -> tuple[Doubt, ...]:
-    """What is wrong with the recordings of runs."""
-    return tuple(doubt for run in runs for doubt in run.doubts)
+def qualities(runs: Sequence[Run], robot: RobotModel) -> dict[str, QualityReport]:
+    """The quality of the recordings of runs, by short name.
+
+    Args:
+        runs: of an arm
+        robot: the arm, with its limits
+    """
+    return {
+        name: check_quality(run.recording, limits=robot.limits, expected_joints=robot.n)
+        for run, name in short_names(runs).items()
+        if run.recording is not None
+    }
+
+
+def short_names(runs: Sequence[Run]) -> dict[Run, str]:
+    """Names without folders, where they differ without them.
+
+    Args:
+        runs: of an arm
+    """
+    short = [Path(run.name).name for run in runs]
+    return {run: name if short.count(name) == 1 else run.name for run, name in zip(runs, short, strict=True)}
 
 
 def _run(source: Any, name: str, robot: RobotModel | None) -> Run:

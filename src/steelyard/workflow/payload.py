@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steelyard.computing import one_blas_thread
 from steelyard.errors import InvalidSamples, SteelyardError
@@ -13,7 +14,11 @@ from steelyard.payload import Payload
 from steelyard.recording import Preparation, Samples
 from steelyard.torque import weigh as weigh_samples
 from steelyard.torque.methods import METHODS
-from steelyard.workflow.data import Data, Run, doubts_of, drive_for, preparation_for, runs_of
+from steelyard.workflow.data import Data, Run, preparation_for, qualities, runs_of
+
+if TYPE_CHECKING:
+    from steelyard.inertia import InertialParameters
+    from steelyard.report import Page
 
 ALL_METHODS = "all"
 
@@ -33,6 +38,64 @@ class Weighing:
     payload: Payload
     runs: tuple[Run, ...]
     methods: Mapping[str, Payload | str] = field(default_factory=dict)
+
+    @classmethod
+    @one_blas_thread()
+    def of(
+        cls,
+        model: DynamicModel | str | Path,
+        data: Data,
+        *,
+        method: str = "direct",
+        fixed: Mapping[str, float] | None = None,
+        empty: Data = (),
+        tool: Payload | None = None,
+        preparation: Preparation | None = None,
+    ) -> Weighing:
+        """What the arm carries, with the runs that it was weighed from; see `weigh`.
+
+        Args:
+            model: of the empty arm, or its file
+            data: of the loaded arm
+            method: of weighing; 'all' for each beside the direct one
+            fixed: numbers that are known
+            empty: runs of the empty arm
+            tool: that the arm carried when its model was identified
+            preparation: how recordings become samples
+        """
+        arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
+        how = preparation_for(arm, preparation)
+        problem = _Problem(
+            arm,
+            how,
+            _prepared(arm, data, how),
+            _prepared(arm, empty, how),
+            dict(fixed or {}),
+        )
+        payload = problem.answer("direct" if method == ALL_METHODS else method)
+        methods = problem.answers() if method == ALL_METHODS else {}
+        if tool is not None:
+            payload = payload.together_with(tool)
+        doubts = (doubt for run in problem.loaded for doubt in run.doubts)
+        payload = replace(payload, verdict=payload.verdict.doubted(*doubts))
+        return cls(arm, payload, problem.loaded, methods)
+
+    def page(self, *, truth: InertialParameters | None = None) -> Page:
+        """The page that shows and explains it.
+
+        Args:
+            truth: the payload, where it is known
+        """
+        from steelyard.report.payload import payload_page
+
+        page = payload_page(
+            self.model,
+            self.payload,
+            self.runs[0].ready,
+            truth=truth,
+            others={name: answer for name, answer in self.methods.items() if not isinstance(answer, str)},
+        )
+        return page.with_quality(qualities(self.runs, self.model.robot))
 
 
 def weigh(
@@ -58,51 +121,13 @@ def weigh(
         tool: that the arm carried when its model was identified: the answer is then both together
         preparation: how recordings become samples; as those of the model were, by default
     """
-    found = weighing(model, data, method=method, fixed=fixed, empty=empty, tool=tool, preparation=preparation)
-    return found.payload
-
-
-@one_blas_thread()
-def weighing(
-    model: DynamicModel | str | Path,
-    data: Data,
-    *,
-    method: str = "direct",
-    fixed: Mapping[str, float] | None = None,
-    empty: Data = (),
-    tool: Payload | None = None,
-    preparation: Preparation | None = None,
-) -> Weighing:
-    """What the arm carries, with the runs that it was weighed from; see `weigh`.
-
-    Args:
-        model: of the empty arm, or its file
-        data: of the loaded arm
-        method: of weighing; 'all' for each beside the direct one
-        fixed: numbers that are known
-        empty: runs of the empty arm
-        tool: that the arm carried when its model was identified
-        preparation: how recordings become samples
-    """
-    arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
-    how = preparation_for(arm, preparation)
-    problem = _Problem(
-        arm,
-        how,
-        _prepared(arm, data, how),
-        _prepared(arm, empty, how),
-        dict(fixed or {}),
-    )
-    payload = problem.answer("direct" if method == ALL_METHODS else method)
-    methods = problem.answers() if method == ALL_METHODS else {}
-    if tool is not None:
-        payload = payload.together_with(tool)
-    payload = replace(payload, verdict=payload.verdict.doubted(*doubts_of(problem.loaded)))
-    return Weighing(arm, payload, problem.loaded, methods)
+    return Weighing.of(
+        model, data, method=method, fixed=fixed, empty=empty, tool=tool, preparation=preparation
+    ).payload
 
 
 def _prepared(model: DynamicModel, data: Data, how: Preparation) -> tuple[Run, ...]:
-    return tuple(run.prepared(how, drive_for(model, run)) for run in runs_of(data, model.robot, how=how))
+    return tuple(run.prepared(how, run.drive_for(model)) for run in runs_of(data, model.robot, how=how))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from steelyard import saved
 from steelyard.computing import one_blas_thread
+from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
@@ -22,7 +23,10 @@ from steelyard.signals import CausalPath, OnlineSample, replay
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
 from steelyard.torque.online.curve import CurvePoint, convergence_times, curve_point
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow.data import Data, Run, drive_for, preparation_for, runs_of
+from steelyard.workflow.data import Data, Run, preparation_for, qualities, runs_of
+
+if TYPE_CHECKING:
+    from steelyard.report import Page
 
 OnPoint: TypeAlias = Callable[[CurvePoint], None]
 
@@ -34,7 +38,7 @@ _STATE_VERSION = 4
 
 @dataclass(frozen=True, eq=False)
 class OnlineWeighing:
-    """A payload that was weighed sample by sample.
+    """A payload that was weighed sample by sample; `payload` is what to save, `save_state` to go on later.
 
     Attributes:
         model: of the empty arm
@@ -59,6 +63,56 @@ class OnlineWeighing:
         """Since when each payload was known as asked for, [s], payloads counted from 1."""
         return convergence_times(self.points)
 
+    @property
+    def when(self) -> str:
+        """Since when the payload was known as asked for, and how late samples come, a sentence."""
+        asked, late_s = f"{100 * self.accuracy:g} %", f"{self.delay_s:.2f} s"
+        since_s = self.converged_s.get(len(self.state.history) + 1)
+        known = f"is known to {asked} since {since_s:.1f} s" if since_s is not None else ""
+        known = known or f"did not become known to {asked}"
+        return f"The mass {known}; samples come {late_s} after their instant, for the filter."
+
+    def __str__(self) -> str:
+        return f"{self.payload} {self.when}"
+
+    def __repr__(self) -> str:
+        return f"<OnlineWeighing: {self}>"
+
+    def _repr_html_(self) -> str:
+        from steelyard.report.online import online_plot
+
+        headers = ("", "weighed", "\u00b1 (95 %)", "unit")
+        cells = [x.cells for x in self.payload.quantities]
+        words = f"{self.payload.verdict} {self.when}"
+        return notebook_html(
+            headers, cells, words=words, plot=online_plot(self.points, accuracy=self.accuracy)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The payload at the end, those before it, and the curve, as texts, numbers and arrays."""
+        since_s, history = self.converged_s, self.state.history
+        points = [point for point in self.points if np.isfinite(point.mass_std)]
+        names = ("t", "mass", "mass_std", "com", "com_std", "payload", "converged")
+        return {
+            **self.payload.to_dict(),
+            "converged_s": since_s.get(len(history) + 1),
+            "accuracy": self.accuracy,
+            "delay_s": self.delay_s,
+            "samples": self.state.counts._asdict(),
+            "history": [
+                {
+                    "start_s": episode.start_s,
+                    "end_s": episode.end_s,
+                    "mass": episode.vector[0],
+                    "mass_std": np.sqrt(episode.covariance[0, 0]),
+                    "vector": episode.vector,
+                    "converged_s": since_s.get(k),
+                }
+                for k, episode in enumerate(history, start=1)
+            ],
+            "curve": {name: [getattr(point, name) for point in points] for name in names},
+        }
+
     def save_state(self, path: str | Path) -> None:
         """Writes the state of the estimator to a JSON file, to go on from later.
 
@@ -67,6 +121,19 @@ class OnlineWeighing:
         """
         content = {"model": _fingerprint(self.model), "state": self.state.to_dict()}
         saved.save(content, "online state", path, version=_STATE_VERSION)
+
+    def page(self) -> Page:
+        """The page that shows and explains it, with the curve of how it became known."""
+        from steelyard.report import Section
+        from steelyard.report.online import online_plot
+        from steelyard.report.payload import payload_page
+
+        how, drive = preparation_for(self.model, None), self.run.drive_for(self.model)
+        plot = online_plot(self.points, accuracy=self.accuracy)
+        curve = Section("How the answer became known", (), [plot])
+        samples = self.run.prepared(how, drive).ready
+        page = payload_page(self.model, self.payload, samples, extra=[curve])
+        return replace(page.with_quality(qualities([self.run], self.model.robot)), picture=[plot])
 
 
 @one_blas_thread()
@@ -98,10 +165,10 @@ def weigh_online(
     (run,) = runs
     doubts = _quality(run, arm)
     estimator = OnlineEstimator(arm, arm.kinematics, options=OnlineOptions(accuracy=accuracy))
-    state = estimator.init() if resume is None else load_state(resume, arm)
+    state = estimator.init() if resume is None else _load_state(resume, arm)
     how = replace(preparation_for(arm, preparation), trim_s=0.0, decimate=1)
     source = run.recording if run.recording is not None else run.ready
-    samples = replay(source, how, drive=drive_for(arm, run), sleep=time.sleep if real_time else None)
+    samples = replay(source, how, drive=run.drive_for(arm), sleep=time.sleep if real_time else None)
     if np.isfinite(state.last_s):
         later_s = state.last_s + _RESUME_S
         samples = (sample._replace(t=sample.t + later_s) for sample in samples)
@@ -115,13 +182,8 @@ def weigh_online(
     return OnlineWeighing(arm, payload, run, state, points, accuracy, delay_s)
 
 
-def load_state(path: str | Path, model: DynamicModel) -> OnlineState:
-    """The state of an online estimate that `OnlineWeighing.save_state` wrote.
-
-    Args:
-        path: of the file
-        model: that it must have been made with
-    """
+def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
+    """The state of an online estimate that `OnlineWeighing.save_state` wrote, with this model."""
     content = saved.load(path, "online state", version=_STATE_VERSION)
     with saved.reading(path, "online state"):
         state = OnlineState.from_dict(content["state"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -34,13 +34,16 @@ from steelyard.wrist import (
 )
 from steelyard.wrist.estimators import ESTIMATORS
 
+if TYPE_CHECKING:
+    from steelyard.report import Page
+
 WristSource: TypeAlias = str | Path | Recording | WrenchRecording
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 @dataclass(frozen=True, eq=False)
-class WristRig:
+class _WristRig:
     """What stands behind a recording of a wrist sensor.
 
     Attributes:
@@ -52,7 +55,7 @@ class WristRig:
     about: SensorDescription = field(default_factory=SensorDescription)
 
     @classmethod
-    def of(cls, robot: RobotModel | str | None, sensor: SensorDescription | str | Path | None) -> WristRig:
+    def of(cls, robot: RobotModel | str | None, sensor: SensorDescription | str | Path | None) -> _WristRig:
         """The rig of an arm and a sensor, each as a value, by its file, or none.
 
         Args:
@@ -140,6 +143,58 @@ class WristWeighing:
     static: StaticWeight | None
     samples: WrenchSamples | None
 
+    @classmethod
+    @one_blas_thread()
+    def of(
+        cls,
+        *,
+        static: WristSource | None = None,
+        dynamic: WristSource | None = None,
+        robot: RobotModel | str | None = None,
+        sensor: SensorDescription | str | Path | None = None,
+        estimator: str = "ml",
+        cutoff_hz: float = DEFAULT_CUTOFF_HZ,
+        level: bool = False,
+        drift_again: bool = False,
+    ) -> WristWeighing:
+        """What hangs on a wrist sensor, with what it was weighed from; see `weigh_wrist`.
+
+        Args:
+            static: a recording with postures at rest
+            dynamic: a recording in motion
+            robot: the arm, or its name or file, for recordings with joints
+            sensor: what the sensor is, or the TOML file of it
+            estimator: of the motion
+            cutoff_hz: of the filter on motion and wrench, [Hz]
+            level: the base is known to be level
+            drift_again: the zero drift changed after the static recording
+        """
+        rig = _WristRig.of(robot, sensor)
+        if estimator not in ESTIMATORS:
+            raise UnknownName(f"no estimator '{estimator}'; there are {', '.join(ESTIMATORS)}")
+        at_rest = None if static is None else _at_rest(rig, static, level=level)
+        yaw = 0.0 if at_rest is None else at_rest.yaw
+        if dynamic is not None:
+            samples = rig.samples(dynamic, yaw=yaw, cutoff_hz=cutoff_hz, decimate=True)
+            payload = weigh_dynamic(
+                samples,
+                at_rest,
+                estimator=ESTIMATORS[estimator],
+                gravity_base=rig.gravity_base,
+                tilt=not level,
+                drift_again=drift_again,
+            )
+            return cls(payload, at_rest, samples)
+        if at_rest is None:
+            raise InvalidSamples("there is nothing to weigh: give --static, --dynamic or both")
+        return cls(at_rest.payload(rig.turned(yaw)), at_rest, None)
+
+    def page(self) -> Page:
+        """The page that shows and explains it."""
+        from steelyard.report.payload import wrench_page
+
+        return wrench_page(self.payload, self.samples, self.static)
+
 
 def weigh_wrist(
     *,
@@ -164,59 +219,17 @@ def weigh_wrist(
         level: the base is known to be level
         drift_again: the zero drift changed after the static recording
     """
-    rig = WristRig.of(robot, sensor)
-    found = wrist_weighing(
-        rig,
+    found = WristWeighing.of(
         static=static,
         dynamic=dynamic,
+        robot=robot,
+        sensor=sensor,
         estimator=estimator,
         cutoff_hz=cutoff_hz,
         level=level,
         drift_again=drift_again,
     )
     return found.payload
-
-
-@one_blas_thread()
-def wrist_weighing(
-    rig: WristRig,
-    *,
-    static: WristSource | None = None,
-    dynamic: WristSource | None = None,
-    estimator: str = "ml",
-    cutoff_hz: float = DEFAULT_CUTOFF_HZ,
-    level: bool = False,
-    drift_again: bool = False,
-) -> WristWeighing:
-    """What hangs on a wrist sensor, with what it was weighed from; see `weigh_wrist`.
-
-    Args:
-        rig: the arm and the sensor
-        static: a recording with postures at rest
-        dynamic: a recording in motion
-        estimator: of the motion
-        cutoff_hz: of the filter on motion and wrench, [Hz]
-        level: the base is known to be level
-        drift_again: the zero drift changed after the static recording
-    """
-    if estimator not in ESTIMATORS:
-        raise UnknownName(f"no estimator '{estimator}'; there are {', '.join(ESTIMATORS)}")
-    at_rest = None if static is None else _at_rest(rig, static, level=level)
-    yaw = 0.0 if at_rest is None else at_rest.yaw
-    if dynamic is not None:
-        samples = rig.samples(dynamic, yaw=yaw, cutoff_hz=cutoff_hz, decimate=True)
-        payload = weigh_dynamic(
-            samples,
-            at_rest,
-            estimator=ESTIMATORS[estimator],
-            gravity_base=rig.gravity_base,
-            tilt=not level,
-            drift_again=drift_again,
-        )
-        return WristWeighing(payload, at_rest, samples)
-    if at_rest is None:
-        raise InvalidSamples("there is nothing to weigh: give --static, --dynamic or both")
-    return WristWeighing(at_rest.payload(rig.turned(yaw)), at_rest, None)
 
 
 @one_blas_thread()
@@ -242,7 +255,7 @@ def contact(
         cutoff_hz: of the filter on motion and wrench, [Hz]
     """
     load = payload if isinstance(payload, WrenchPayload) else WrenchPayload.load(payload)
-    rig = WristRig.of(robot, sensor)
+    rig = _WristRig.of(robot, sensor)
     turned, nominal = load.T_flange_sensor, rig.about.sensor.T_flange_sensor
     rotation = turned[:3, :3] @ nominal[:3, :3].T
     yaw = float(np.arctan2(rotation[1, 0], rotation[0, 0]))
@@ -255,7 +268,7 @@ def contact(
     return contact_force(load, samples, frame=frame, rezero=rezero, temperature=temperature)
 
 
-def _at_rest(rig: WristRig, source: WristSource, *, level: bool) -> StaticWeight:
+def _at_rest(rig: _WristRig, source: WristSource, *, level: bool) -> StaticWeight:
     """What the postures say, with the yaw of the sensor where it is not known."""
     sensor = rig.about.sensor
     axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]

@@ -1,0 +1,170 @@
+"""What verbs are given: options that several of them share, and how arms, recordings and numbers are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.errors import InvalidRobot, SteelyardError, UnknownName, UnreadableFile
+
+if TYPE_CHECKING:
+    from steelyard.recording import Recording
+    from steelyard.robot import RobotModel
+
+
+def in_a_folder(path: Path | None) -> Path | None:
+    """The path of a file to write, refused before any work is done where its folder does not exist.
+
+    Args:
+        path: of the file; None where none is asked for
+    """
+    if path is not None and not path.parent.is_dir():
+        raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
+    return path
+
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", callback=in_a_folder, help="Where a page that shows and explains it goes (.html)."
+    ),
+]
+PictureOption = Annotated[
+    Path | None, typer.Option("--picture", callback=in_a_folder, help="Where a picture goes (.png).")
+]
+RobotArgument = Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")]
+LockOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A joint that shall not move, as finger=0.02 [rad or m]; may be repeated."),
+]
+FlangeOption = Annotated[str | None, typer.Option(help="The frame for payloads, of a URDF.")]
+GravityOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gravity",
+        metavar="X,Y,Z",
+        help="Where things fall in the base frame [m/s^2], for a tilted base, a wall (say 0,9.81,0) or a "
+        "ceiling (0,0,9.81); the arm's own by default, 0,0,-9.81 of a URDF.",
+    ),
+]
+ModelArgument = Annotated[
+    Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")
+]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="SIGNAL=NAME",
+        help="Where a signal is in a foreign file, as tau=effort_; in a ROS bag q=/topic, tau=effort or "
+        "current=effort, wrench=/topic; tau= leaves it out. May be repeated.",
+    ),
+]
+JointsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--joints",
+        metavar="A,B,...",
+        help="Joints of a ROS bag in the arm's order; the arm's names by default.",
+    ),
+]
+ConventionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--wrench-convention", help="load_on_sensor or sensor_on_load, for a wrench in a foreign file or bag."
+    ),
+]
+
+
+def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str | None = None) -> RobotModel:
+    """The arm that a user named.
+
+    Args:
+        name: of a bundled arm, or a path
+        lock: joints and their positions as NAME=NUMBER [rad or m]
+        flange: name of the frame for payloads
+        gravity: where things fall in the base frame, as X,Y,Z [m/s^2]; the arm's own by default
+    """
+    from steelyard.robot import load_robot
+
+    locked = {}
+    for request in lock or []:
+        joint, _, position = request.partition("=")
+        try:
+            locked[joint] = float(position)
+        except ValueError:
+            raise InvalidRobot(f"--lock is JOINT=NUMBER, say finger=0.02; got '{request}'") from None
+    robot = load_robot(name, locked=locked, flange=flange)
+    if gravity is None:
+        return robot
+    rule = "--gravity is X,Y,Z [m/s^2], say 0,9.81,0"
+    return robot.with_gravity(numbers(gravity, rule, InvalidRobot, count=3))
+
+
+def read_requested(
+    path: Path,
+    column: list[str] | None,
+    joints: str | None,
+    *,
+    robot: RobotModel | None = None,
+    wrench_convention: str | None = None,
+    wrench_frame: str | None = None,
+    degrees: bool = False,
+) -> Recording:
+    """The recording in a file, with what the user says about it.
+
+    Args:
+        path: the file, or the folder of a bag
+        column: requests as SIGNAL=NAME, SIGNAL=NAME,NAME,... or SIGNAL=
+        joints: names with commas
+        robot: the arm, whose joints are read from a bag, in its order
+        wrench_convention: who pushes whom
+        wrench_frame: frame of the wrench
+        degrees: whether angles are in degrees
+    """
+    from steelyard.io import read_recording
+    from steelyard.io.recordings import file_kind
+
+    names = tuple(name.strip() for name in joints.split(",")) if joints else ()
+    if not names and robot is not None and file_kind(path) == "bag":
+        names = robot.joint_names
+    convention: Any = wrench_convention
+    return read_recording(
+        path,
+        columns=_columns(column or []),
+        joint_names=names,
+        wrench_frame=wrench_frame,
+        wrench_convention=convention,
+        degrees=degrees,
+    )
+
+
+def numbers(text: str, rule: str, error: type[SteelyardError], *, count: int | None = None) -> list[float]:
+    """The numbers in '1,2.5,3'.
+
+    Args:
+        text: as a user gave it
+        rule: what the option takes, for the refusal
+        error: to refuse with
+        count: how many there must be; any number of them by default
+    """
+    try:
+        found = [float(x) for x in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or (count is not None and len(found) != count):
+        raise error(f"{rule}; got '{text}'")
+    return found
+
+
+def _columns(requests: list[str]) -> dict[str, str | list[str]]:
+    columns: dict[str, str | list[str]] = {}
+    for request in requests:
+        signal, equals, names = request.partition("=")
+        if not signal or not equals:
+            raise UnknownName(f"--column is SIGNAL=NAME, say tau=effort; got '{request}'")
+        listed = [name.strip() for name in names.split(",") if name.strip()]
+        columns[signal] = listed[0] if len(listed) == 1 else listed
+    return columns
