@@ -15,7 +15,7 @@ from steelyard.signals import prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard.verdict import DoubtKind
-from steelyard.workflow.arm import identification
+from steelyard.workflow.arm import Identification
 
 NOISE = np.array([1.31, 2.52, 1.14, 0.39, 0.28, 0.33])
 """Torque residuals of a UR10, xu2024 Table VIII, [Nm]."""
@@ -136,7 +136,7 @@ def test_a_controller_of_another_arm_is_noticed(robot):
 def test_identify_scales_the_gains_of_targets(robot):
     arm = robot.with_drive(replace(robot.drive, gain=None))
     runs = [log(robot, 0.02, seed, noise=0.3) for seed in (7, 8)]
-    done = identification(arm, runs, friction="power")
+    done = Identification.of(arm, runs, friction="power")
     drive = done.model.robot.drive
     k = np.log(drive.gain / gains_from_targets(runs).value)
     np.testing.assert_allclose(k, k[0])
