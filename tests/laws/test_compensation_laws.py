@@ -37,13 +37,15 @@ def motion(robot, seed=1, seconds=4.0):
 
 
 def identified(robot, law_name):
-    """A model with a friction law of given shapes, fitted to torques with noise."""
-    parts = []
+    """A model with a friction law of given shapes, fitted to torques of drives that rub so, with noise."""
+    parts, law = [], replace(friction_law(law_name, robot.n), fixed=True)
     for seed in (1, 2):
         q, v, a = motion(robot, seed)
-        tau = robot.torque(q, v, a) + 0.1 * np.random.default_rng(seed).normal(size=q.shape)
+        tau = robot.inverse_dynamics(q, v, a)
+        columns = law.columns(q, v, tau if law.load else None)
+        tau += np.tensordot([4.0, 3.0, 0.1 if law.load else 1.0][: len(columns)], columns, axes=1)
+        tau += 0.1 * np.random.default_rng(seed).normal(size=q.shape)
         parts.append(Samples(q, v, a, tau, 100.0, robot.joint_names, "measured"))
-    law = replace(friction_law(law_name, robot.n), fixed=True)
     return identify(robot, parts, friction=law)
 
 
