@@ -17,11 +17,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Array, Indices
+from steelyard.arrays import Array, Indices, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw
+
+_DRIVES = ("Ia", "Fc", "Fv", "B", "Fs", "Fl")  # what gears do not carry
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +48,22 @@ class _Fixed:
     Attributes:
         places: which unknowns they belong to, (r,)
         Y: the columns and the torque, (N, r + 1)
-        gram: their inner products over the rows that count, (r + 1, r + 1)
+        usable: which rows count, (N,)
     """
 
     places: Indices
     Y: Array
-    gram: Array
+    usable: Mask
+
+    @cached_property
+    def gram(self) -> Array:
+        """The inner products over the rows that count, (r + 1, r + 1)."""
+        counted = self.Y if self.usable.all() else self.Y[self.usable]
+        return np.asarray(counted.T @ counted)
+
+    def torque(self, theta: Array) -> Array:
+        """What the unknowns add to the torque of the joint through these columns, (N,)."""
+        return np.asarray(self.Y[:, :-1] @ theta[self.places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +101,7 @@ class RowMaker:
             shapes: whether the columns D of the law's free shapes follow; they need theta
         """
         fixed = self._fixed(samples)
-        values, places = self._friction(samples, law, theta, shapes=shapes)
+        values, places = self._friction(samples, fixed, law, theta, shapes=shapes)
         out = np.zeros((*samples.q.shape, max(len(self.names(law)), places.max() + 1)))
         for j, columns in enumerate(fixed):
             out[:, j, columns.places] = columns.Y[:, :-1]
@@ -105,15 +117,16 @@ class RowMaker:
             law: of friction
             theta: the unknowns so far, (p,)
         """
-        values, places = self._friction(samples, law, theta, shapes=theta is not None)
+        every = self._fixed(samples)
+        values, places = self._friction(samples, every, law, theta, shapes=theta is not None)
         m = max(len(self.names(law)), int(places.max()) + 1)
         coupling = self.robot.drive.transmission.matrix
         out = np.zeros((samples.n, m + 1, m + 1))
-        for j, fixed in enumerate(self._fixed(samples)):
+        for j, fixed in enumerate(every):
             drives = np.flatnonzero(coupling[:, j])
             C = (values[:, :, drives] * coupling[drives, j]).transpose(0, 2, 1).reshape(-1, len(samples))
-            if not samples.mask[:, j].all():
-                C = C * samples.mask[:, j]
+            if not fixed.usable.all():
+                C = C * fixed.usable
             own, rest = places[:, drives].ravel(), np.append(fixed.places, m)
             out[j][np.ix_(rest, rest)] = fixed.gram
             out[j][np.ix_(own, rest)] = across = C @ fixed.Y
@@ -129,10 +142,11 @@ class RowMaker:
             law: of friction
             theta: the unknowns, (p,)
         """
-        values, places = self._friction(samples, law, theta, shapes=False)
+        every = self._fixed(samples)
+        values, places = self._friction(samples, every, law, theta, shapes=False)
         friction = np.einsum("tj,tkj->kj", theta[places], values)
-        rest = [fixed.Y[:, :-1] @ theta[fixed.places] for fixed in self._fixed(samples)]
-        return np.column_stack(rest) + self.robot.drive.transmission.to_joints(friction)
+        rest = np.column_stack([fixed.torque(theta) for fixed in every])
+        return rest + self.robot.drive.transmission.to_joints(friction)
 
     def _fixed(self, samples: Samples) -> list[_Fixed]:
         """The columns of links, rotors and offsets, joint by joint."""
@@ -145,34 +159,33 @@ class RowMaker:
         for j in range(samples.n):
             places = np.flatnonzero(Y[:, j].any(axis=0) & ~changing)
             columns = np.column_stack([Y[:, j, places], samples.tau[:, j]])
-            counted = columns if samples.mask[:, j].all() else columns[samples.mask[:, j]]
-            fixed.append(_Fixed(places, columns, counted.T @ counted))
+            fixed.append(_Fixed(places, columns, samples.mask[:, j]))
         if sum(len(kept) for kept, _ in self._kept.values()) + len(Y) <= self.most_kept_samples:
             self._kept[id(samples)] = (samples, fixed)
         return fixed
 
     def _friction(
-        self, samples: Samples, law: FrictionLaw, theta: Array | None, *, shapes: bool
+        self,
+        samples: Samples,
+        fixed: Sequence[_Fixed],
+        law: FrictionLaw,
+        theta: Array | None,
+        *,
+        shapes: bool,
     ) -> tuple[Array, Indices]:
         """The columns of friction and of its free shapes, (k, N, n), and whose unknowns they are, (k, n)."""
         drives, kind = self.robot.drive.transmission, kinds(self.names(law))
         places = np.array([np.flatnonzero(kind == term) for term in law.terms])
         u, v, load = drives.to_drives(samples.q), drives.to_drives(samples.v), None
         if law.load and theta is not None:
-            load = drives.load(self._links(samples, theta))
+            links = np.where(np.isin(kind, _DRIVES), 0.0, theta)
+            load = drives.load(np.column_stack([columns.torque(links) for columns in fixed]))
         columns = law.columns(u, v, load)
         if not shapes or theta is None or not law.free_shapes:
             return columns, places
         slopes = law.slopes(u, v, load, columns, theta[places])
         steps = len(kind) + np.arange(law.log_shapes.size).reshape(-1, samples.n)
         return np.concatenate([columns, slopes]), np.concatenate([places, steps])
-
-    def _links(self, samples: Samples, theta: Array) -> Array:
-        """The torque of the links alone, (N, n) [Nm or N]."""
-        link = np.zeros(len(theta))
-        chosen = ~np.isin(kinds(self._base_names), ("Ia", "Fc", "Fv", "B"))
-        link[: len(chosen)][chosen] = theta[: len(chosen)][chosen]
-        return np.column_stack([fixed.Y[:, :-1] @ link[fixed.places] for fixed in self._fixed(samples)])
 
 
 def kinds(names: Sequence[str]) -> NDArray[np.str_]:
