@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import steelyard
-from steelyard.identification import DynamicModel
+from steelyard.identification import DynamicModel, validation
 from steelyard.io import read_recording, write_recording
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
@@ -129,3 +129,30 @@ def test_what_cannot_be_done_is_refused_before_the_work(folder):
         assert done.returncode == 2
         assert f"cannot write {options[-1]}: there is no folder none" in done.stderr
     assert not (folder / "x.json").exists()
+
+
+def test_laws_are_compared_with_plain_lines_where_there_is_no_terminal_and_ctrl_c_answers(
+    folder, monkeypatch
+):
+    squares = validation._unseen_squares
+    laws = []
+
+    def third_is_stopped(maker, folds, law):
+        laws.append(law.name)
+        if len(laws) == 3:
+            raise KeyboardInterrupt
+        return squares(maker, folds, law)
+
+    arguments = ("identify", "planar2r", "a.parquet", "b.parquet", "-o", "stopped.json")
+    monkeypatch.setattr(validation, "_unseen_squares", third_is_stopped)
+    done = steelyard(*arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert lines[0] == "identifying planar2r: law 1 of 9: band"
+    assert re.match(r"identifying planar2r: law 3 of 9: power, best so far \w+ \d+\.\d %", lines[2])
+    assert "Note: stopped by hand: " in done.stdout
+    assert DynamicModel.load(folder / "stopped.json").law.name in ("band", "smooth")
+    laws.clear()
+    done = steelyard(*arguments, "--json", cwd=folder)
+    assert done.stderr == ""
+    assert "stopped" in [doubt["kind"] for doubt in json.loads(done.stdout)["verdict"]["doubts"]]

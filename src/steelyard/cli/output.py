@@ -173,12 +173,17 @@ class Output:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(20),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=Console(stderr=True)) as bar:
             task = bar.add_task(what, total=1.0)
 
             def done(share: float, words: str = "") -> None:
-                bar.update(task, completed=share, description=f"{what}: {words}" if words else what)
+                bar.update(task, completed=share, description=words or what)
 
             yield done
             bar.update(task, completed=1.0)

@@ -162,7 +162,7 @@ def _verdict(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> Verd
         summary = ""
     doubts += _unexplained(found, joint_names)
     doubts += _negative_friction(found, names, joint_names)
-    doubts += _extreme_shapes(found, joint_names)
+    doubts += _doubtful_shapes(found, joint_names)
     return Verdict(summary, tuple(doubts))
 
 
@@ -214,21 +214,24 @@ def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[s
     return doubts
 
 
-def _extreme_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
-    """A doubt where a shape of the friction law lies at an end of its range."""
-    law = found.law
+def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
+    """Doubts where shapes of the friction law did not come to rest, or lie at an end of their range."""
+    law, doubts = found.law, []
+    if not found.settled:
+        words = f"the shapes of the friction law '{law.name}' did not come to rest: the data hardly show some"
+        doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
     extreme = [
         f"{name.replace('_', ' ')} of {joint_names[j]} ({getattr(law, name)[j]:.3g})"
         for name, row in zip(law.free_shapes, law.at_bounds, strict=True)
         for j in np.flatnonzero(row).tolist()
     ]
-    if not extreme:
-        return []
-    words = (
-        f"the friction law '{law.name}' has shapes at the end of their range: {', '.join(extreme)}; the data"
-        " hardly show them, or another law may fit better"
-    )
-    return [Doubt(DoubtKind.FRICTION_SHAPE, words, blocks=False)]
+    if extreme:
+        words = (
+            f"the friction law '{law.name}' has shapes at the end of their range: {', '.join(extreme)};"
+            " the data hardly show them, or another law may fit better"
+        )
+        doubts.append(Doubt(DoubtKind.FRICTION_SHAPE, words, blocks=False))
+    return doubts
 
 
 def _stopped(choice: FrictionChoice | None) -> list[Doubt]:

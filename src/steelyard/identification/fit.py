@@ -56,6 +56,7 @@ class Fit:
         condition: of the weighted regression with columns of unit length
         unknown: which of theta the data do not determine, (p,)
         factor: of all rows in theta alone, each joint of each part with its own group
+        settled: whether the shapes came to rest
     """
 
     law: FrictionLaw
@@ -66,6 +67,7 @@ class Fit:
     condition: float
     unknown: NDArray[np.bool_]
     factor: RegressionFactor
+    settled: bool
 
 
 def fit(
@@ -110,11 +112,12 @@ def settle(
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """Where an iteration ended: the law, the solution, and the one before, from which its rows were made."""
+    """Where an iteration ended: the law, the solution, the one before that its rows were made from."""
 
     law: FrictionLaw
     solution: Solution
     before: Solution | None
+    settled: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +161,7 @@ class _Task:
             solution.condition,
             unknown,
             factor if factor.p == p else factor.columns(np.arange(p)),
+            end.settled,
         )
 
     @cached_property
@@ -179,9 +183,9 @@ class _Task:
             if progress is not None:
                 progress((i + 1) / _ROUNDS, f"fitting {law.name}")
             if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
-                break
+                return _End(law, solution, before, settled=True)
             law = moved
-        return _End(law, solution, before)
+        return _End(law, solution, before, settled=not repeats)
 
     def _solve(self, law: FrictionLaw, before: Solution | None) -> Solution:
         """The solution from inner products, with a weak prior on the step of the shapes."""
