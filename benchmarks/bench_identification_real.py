@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from figure import Figure
 
-from steelyard.identification import DynamicModel, identify
+from steelyard.computing import one_blas_thread
+from steelyard.identification import DynamicModel, RegressionFactor, identify
 from steelyard.identification.feasible import ParameterBounds, feasible_parameters
 from steelyard.identification.gains import gains_from_targets
 from steelyard.identification.least_squares import solve_weighted
-from steelyard.io import read_recording
-from steelyard.robot import load_robot
+from steelyard.io import read_recording, write_recording
+from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import Preparation, prepare
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -48,6 +53,44 @@ def ur10e() -> Iterator[Figure]:
     yield Figure("ur10e_feasible", "UR10e: RMS that real bodies cost", cost(ours), "%", goal=3)
 
 
+def processor_s(work: Callable[[], object]) -> float:
+    """Processor time of a piece of work and of what it starts, [s]."""
+    began = os.times()
+    work()
+    return sum(after - before for after, before in zip(os.times()[:4], began[:4], strict=True))
+
+
+def speed() -> Iterator[Figure]:
+    """`steelyard identify` with the law chosen automatically, imports included, one BLAS thread."""
+    folder = DATA / "ur10e" / "unloaded"
+    four = [folder / f"{name}.npz" for name in (*TRAINING, *UNSEEN)]
+    robot, basis = load_robot("ur10e"), ParameterBasis.of(load_robot("ur10e"))
+    samples = prepare(read_recording(four[0]), drive=replace(robot.drive, gain=np.full(6, 10.0)))
+    Y = basis.reduce(robot.regressor(samples.q, samples.v, samples.a))
+    bare = RegressionFactor.empty(robot.n, len(basis))
+    with one_blas_thread():
+        qr_s = processor_s(lambda: [bare.add(Y, samples.tau) for _ in range(20)]) / 20
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as out:
+        again = []
+        for path in four:
+            recording = read_recording(path)
+            noisy = recording.current + 0.02 * rng.normal(size=recording.current.shape)
+            again.append(Path(out) / f"{path.stem}.parquet")
+            write_recording(replace(recording, current=noisy), again[-1])
+        for words, logs, goal, ratio in (("two", four[:2], 6, 300), ("eight", four + again, 20, 300)):
+            command = [sys.executable, "-m", "steelyard", "identify", "ur10e", *map(str, logs)]
+            command += ["-o", f"{out}/model.json", "--json"]
+            seconds = processor_s(
+                lambda command=command: subprocess.run(command, check=True, capture_output=True)
+            )
+            what = f"UR10e, {words} logs of 50 s, friction chosen: processor time"
+            yield Figure(f"{words}_logs_s", what, seconds, "s", goal=goal)
+            what = f"the same beside one QR decomposition of the rows of {words} logs"
+            reference = len(logs) * qr_s
+            yield Figure(f"{words}_logs_in_qr", what, seconds, "s", goal=ratio, reference=reference)
+
+
 def panda() -> Iterator[Figure]:
     recording = read_recording(DATA / "panda" / "exciting_traj1.npz")
     how = Preparation(cutoff_hz=5.0, torque_cutoff_hz=5.0, rate_hz=500.0, lowest_speed=0.0)
@@ -68,5 +111,6 @@ def panda() -> Iterator[Figure]:
 
 def figures() -> Iterator[Figure]:
     if DATA.is_dir():
+        yield from speed()
         yield from ur10e()
         yield from panda()

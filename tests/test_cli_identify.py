@@ -131,9 +131,7 @@ def test_what_cannot_be_done_is_refused_before_the_work(folder):
     assert not (folder / "x.json").exists()
 
 
-def test_laws_are_compared_with_plain_lines_where_there_is_no_terminal_and_ctrl_c_answers(
-    folder, monkeypatch
-):
+def test_progress_is_plain_lines_without_a_terminal_and_ctrl_c_answers(folder, monkeypatch):
     squares = validation._unseen_squares
     laws = []
 
