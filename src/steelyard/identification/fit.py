@@ -37,6 +37,7 @@ from steelyard.robot.friction import FrictionLaw
 Estimator = Literal["weighted", "ordinary", "huber"]
 
 _ROUNDS = 30
+_ROUNDS_TO_COMPARE = 15  # shapes that still move then hardly matter
 _LONGEST_STEP = 0.7
 _SETTLED = 2e-3
 _HUBER = 1.345
@@ -106,7 +107,7 @@ def settle(
         parts: sets of samples, each in the order of time
         starts: one law with the shapes to start from
     """
-    end = _Task(maker, parts, "weighted").best(starts, None)
+    end = _Task(maker, parts, "weighted", _ROUNDS_TO_COMPARE).best(starts, None)
     return end.law, end.solution.value[: len(maker.names(end.law))]
 
 
@@ -127,6 +128,7 @@ class _Task:
     maker: RowMaker
     parts: Sequence[Samples]
     estimator: Estimator
+    rounds: int = _ROUNDS
 
     def best(self, starts: Sequence[FrictionLaw], progress: Progress | None) -> _End:
         """The likeliest of the ends of all starts."""
@@ -174,14 +176,14 @@ class _Task:
         p = len(self.maker.names(law))
         before, solution = None, self._solve(law, None)
         repeats = bool(law.free_shapes) or law.load or self.estimator == "huber"
-        for i in range(_ROUNDS if repeats else 0):
+        for i in range(self.rounds if repeats else 0):
             before = solution
             solution = self._solve(law, before)
             step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(law.log_shapes.shape)
             moved = law.with_log_shapes(law.log_shapes + step)
             still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _SETTLED
             if progress is not None:
-                progress((i + 1) / _ROUNDS, f"fitting {law.name}")
+                progress((i + 1) / self.rounds, f"fitting {law.name}")
             if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
                 return _End(law, solution, before, settled=True)
             law = moved
