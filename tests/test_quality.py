@@ -1,6 +1,7 @@
 """What is said about a recording: every defect is found where it is, a good recording is left in peace."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -231,11 +232,38 @@ def test_small_angles_in_degrees_show_by_their_speed(good):
 
 
 def test_a_joint_without_stops_is_only_asked_about(good):
-    turned = changed(good, "q", lambda q: q + np.array([0, 0, 40.0]))
+    turned = changed(good, "q", lambda q: q + np.array([0, 0, 20.0]))
     finding = only(check_quality(turned), "degrees")
     assert finding.severity == "warning"
     assert finding.place.joints == ("elbow",)
     assert "degrees, or a joint without stops?" in finding.sentence
+
+
+def test_angles_of_many_turns_are_refused_with_advice(good):
+    turned = changed(good, "q", lambda q: q + np.array([0, 0, np.radians(2123.0)]))
+    finding = only(check_quality(turned), "degrees")
+    assert (finding.severity, finding.place.joints) == ("error", ("elbow",))
+    assert finding.sentence.startswith("q reaches 39.15 (elbow): degrees (or motor angles), not joint angles")
+    assert finding.sentence.endswith("if the joint counts its turns, take whole turns off")
+
+
+def test_torques_far_beyond_the_limits_are_refused_with_a_question(good):
+    report = check_quality(good, tau_max=[330, 330, 20])
+    finding = next(finding for finding in report.findings if finding.kind == "torque_limit")
+    assert not report.ok
+    assert finding.sentence.startswith("tau reaches 6")
+    assert finding.sentence.endswith("or another arm?")
+    as_current = replace(good, tau=None, current=np.array(good.tau))
+    assert check_quality(as_current, limits=LIMITS).ok  # nothing is known of the drives
+    report = check_quality(as_current, limits=LIMITS, gain=[1.0, 11.0, 34.0])
+    finding = next(finding for finding in report.findings if finding.kind == "torque_limit")
+    assert re.match(
+        r"current x gain reaches 2,\d\d\d Nm \(elbow\), the limit is 200: is it a torque in Nm already",
+        finding.sentence,
+    )
+    assert (finding.place.channel, finding.place.joints) == ("current", ("elbow",))
+    spike = changed(good, "tau", lambda tau: np.where(np.arange(1000)[:, None] == 7, 3000.0, tau))
+    assert check_quality(spike, limits=LIMITS).ok
 
 
 def test_two_pi_is_not_degrees(good):

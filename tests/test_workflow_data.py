@@ -131,3 +131,58 @@ def test_the_manufacturer_method_on_an_arm_that_logs_currents_and_target_moments
     assert payload.verdict.ok
     assert payload.mass == pytest.approx(LOAD.mass, abs=3 * payload.std[0])
     assert payload.gain_error is not None
+
+
+def test_effort_in_newton_metres_taken_for_a_current_is_refused(model, loaded):
+    gain = np.full(6, 12.0)
+    robot = ROBOT.with_drive(replace(DRIVE, gain=gain))
+    efforts = replace(loaded, tau=None, current=np.array(loaded.tau))
+    with pytest.raises(InvalidRecording, match=r"loaded: .* current x gain reaches .* is it a torque in Nm"):
+        sy.identify(robot, efforts, friction="linear")
+    currents = replace(recorded(robot, 1, 1), tau=None, current=recorded(robot, 1, 1).tau / gain)
+    of_currents = sy.identify(robot, currents, friction="linear")
+    for weigh in (sy.weigh, sy.weigh_online):
+        with pytest.raises(InvalidRecording, match=r"current x gain reaches .* the limit is"):
+            weigh(of_currents, efforts)
+
+
+def test_angles_in_degrees_are_refused_by_the_limits_of_the_arm(model, loaded):
+    small = replace(loaded, q=np.degrees(0.1 * loaded.q))  # no further than some joints go, but far too fast
+    with pytest.raises(InvalidRecording, match=r"loaded: .*degrees \(or motor angles\)"):
+        sy.weigh(model, small)
+
+
+def with_targets(robot, trajectory_seed):
+    """A recording with the torques of a controller that knows the arm but for its friction."""
+    q, v, a = lively_motion(robot, trajectory_seed, duration_s=20.0)
+    moment = robot.inverse_dynamics(q, v, a) + robot.drive.rotor_inertia * a
+    return replace(
+        recorded(robot, 1, trajectory_seed), tau_target=moment, joint_names=[f"j{k}" for k in range(6)]
+    )
+
+
+def test_the_recording_of_another_robot_is_told_by_the_controllers_torques():
+    right = sy.identify(ROBOT, with_targets(ROBOT, 1), friction="linear")
+    assert not right.verdict.has(sy.DoubtKind.OTHER_ROBOT)
+    other = sy.load_robot("kr60ha").with_drive(DRIVE)
+    model = sy.identify(other, with_targets(ROBOT, 1), friction="linear")
+    assert model.verdict.has(sy.DoubtKind.OTHER_ROBOT)
+    assert not model.verdict.ok
+    assert "no masses on the links of kr60ha explain the controller's own torques" in str(model.verdict)
+
+
+def test_a_joint_that_stays_unexplained_is_a_doubt_however_small_it_is():
+    """A wrist joint whose torque goes its own ways, small beside gravity in the shoulder."""
+    weak = np.array([1.0, 1.0, 1.0, 0.2, 0.2, 0.2])
+    robot = ROBOT.with_drive(replace(DRIVE, coulomb=5.0 * weak, viscous=3.0 * weak))
+    recording = recorded(robot, 1, 1)
+    size = np.sqrt(np.mean(recording.tau**2, axis=0))
+    slow = np.sin(2 * np.pi * 0.37 * recording.t) + np.sin(2 * np.pi * 0.83 * recording.t)
+    for share, blocks in ((0.5, False), (1.0, True)):
+        tau = np.array(recording.tau)
+        tau[:, 5] += share * size[5] * slow
+        assert share * size[5] < 0.05 * size.max()
+        verdict = sy.identify(robot, replace(recording, tau=tau), friction="linear").verdict
+        doubts = [doubt for doubt in verdict.doubts if doubt.kind is sy.DoubtKind.UNEXPLAINED_TORQUE]
+        assert [doubt.blocks for doubt in doubts] == [blocks]
+        assert f"% of the torque of {robot.joint_names[5]}" in doubts[0].words

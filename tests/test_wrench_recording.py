@@ -19,7 +19,7 @@ from steelyard.wrist import (
     samples_from_pose,
     weigh_dynamic,
 )
-from steelyard.wrist.regressor import features, wrench_regressor
+from steelyard.wrist.regressor import features, tilted_gravity, wrench_regressor
 
 BODY = InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.04, 0.05, 0.03]), "sensor")
 
@@ -66,6 +66,17 @@ def test_a_pose_gives_all_ten_causally(rng):
     assert payload.body.mass == pytest.approx(3.0, abs=0.02)
     np.testing.assert_allclose(payload.body.com, BODY.com, atol=0.002)
     np.testing.assert_allclose(payload.body.inertia, BODY.inertia, atol=0.01)
+
+
+def test_a_base_that_came_out_far_from_level_is_a_doubt_in_motion_too(rng):
+    recording = turning(rng)
+    steep = tilted_gravity(np.array([0.0, 0.0, -9.81]), np.radians([12.0, 5.0]))
+    seen = Rotation.align_vectors([steep / 9.81], [[0.0, 0.0, -1.0]])[0].as_matrix()
+    tilted = replace(recording, R_base_sensor=seen @ recording.R_base_sensor)
+    found = weigh_dynamic(samples_from_imu(tilted))
+    assert found.verdict.has(DoubtKind.TILTED_BASE)
+    assert "tilted by 13 degrees" in found.status
+    assert weigh_dynamic(samples_from_imu(tilted), gravity_base=steep).verdict.ok
 
 
 def test_rows_that_a_mean_repeats_are_not_missed(rng):

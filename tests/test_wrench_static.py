@@ -65,6 +65,17 @@ def test_exact_postures_are_recovered(rng):
     np.testing.assert_allclose(found.gravity_base, tilted_gravity(UPRIGHT, TILT), atol=1e-6)
 
 
+def test_a_base_that_came_out_far_from_level_is_a_doubt(rng):
+    steep = tilted_gravity(UPRIGHT, np.radians([15.0, -8.0]))
+    found = weigh_static(find_postures(table(rng, gravity_base=steep)))
+    assert found.verdict.has(DoubtKind.TILTED_BASE)
+    assert not found.verdict.ok
+    assert not found.payload().verdict.ok
+    assert "the base came out tilted by 17 degrees: if it is, give gravity_base" in found.status
+    known = weigh_static(find_postures(table(rng, gravity_base=steep)), gravity_base=steep)
+    assert known.verdict.ok
+
+
 def test_the_static_stage_knows_its_uncertainty():
     inside = []
     for seed in range(30):

@@ -24,6 +24,8 @@ class DoubtKind(StrEnum):
     CONTRADICTS_MODEL = "contradicts_model"  # loaded and empty arm do not fit together
     CONTRADICTS_GIVEN = "contradicts_given"  # the data contradict a number that the user gave
     UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
+    OTHER_ROBOT = "other_robot"  # the recording is of another arm than the model
+    TILTED_BASE = "tilted_base"  # the base stands far from how it was said to
     NEGATIVE_FRICTION = "negative_friction"
     FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
     MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself

@@ -72,9 +72,9 @@ def command(
         from steelyard.io import write_recording
 
         write_recording(recording, output)
-    report = check_quality(
-        recording, limits=None if arm is None else arm.limits, expected_joints=None if arm is None else arm.n
-    )
+    report = check_quality(recording)
+    if arm is not None:
+        report = check_quality(recording, limits=arm.limits, expected_joints=arm.n, gain=arm.drive.gain)
     facts = {"file": file, **report.to_dict(), "notes": list(recording.notes), "written": output}
     show = partial(_show, file, recording, report)
     Output(as_json).emit(facts, show, files={"Written": output}, verdict=report.verdict)

@@ -23,7 +23,9 @@ _CHOOSING = 0.9  # of the time, where the law is chosen
 _FAST = 0.2  # of the rate: central differences are off by a quarter there
 _MOST_FAST_POWER = 0.05
 _RESTING = 0.01  # [rad/s]
+_STILL = 0.01  # [rad]: steps of an encoder are quick, and no motion
 _MOST_UNEXPLAINED = 1 / 3  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
+_HOPELESS = 0.5  # of the same, however small the joint is
 _STRUCTURED = 4.0  # of the widening by correlation: sensor noise alone has about 1
 _NEXT_TO_NONE = 0.02  # of the viscous friction at 1 rad/s
 _MATTERS = 0.05  # of the largest torque: gravity that is off by three degrees
@@ -99,7 +101,7 @@ def _require_quick_sampling(samples: Samples) -> None:
     power = np.abs(np.fft.rfft(samples.v - samples.v.mean(axis=0), axis=0)) ** 2
     fast = np.fft.rfftfreq(len(samples)) > _FAST
     share = power[fast].sum(axis=0) / np.maximum(power.sum(axis=0), 1e-300)
-    moving = np.abs(samples.v).max(axis=0) > _RESTING
+    moving = np.ptp(samples.q, axis=0) > _STILL
     if (share * moving).max() > _MOST_FAST_POWER:
         j = int((share * moving).argmax())
         raise InvalidSamples(
@@ -171,14 +173,14 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
 
     Residuals are compared with the torques about zero, row by row as they were fitted. Noise of a sensor may
     be large beside the torque of a small joint, which is no fault of the model: then the residuals are not
-    correlated in time, or small beside what the other joints carry.
+    correlated in time. Up to half of it the doubt blocks only where it matters beside other joints.
     """
     n = len(joint_names)
     rows = np.maximum(found.factor.rows.reshape(-1, n).sum(axis=0), 1)
     residual = np.sqrt(found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0) / rows)
     torque = np.sqrt((found.factor.R[:, :, -1] ** 2).sum(axis=1).reshape(-1, n).sum(axis=0) / rows)
     guilty = (residual > _MOST_UNEXPLAINED * torque) & (found.inflation > _STRUCTURED)
-    guilty &= residual > _MATTERS * torque.max()
+    grave = guilty & ((residual > _MATTERS * torque.max()) | (residual > _HOPELESS * torque))
     if not guilty.any():
         return []
     share = 100 * residual / np.maximum(torque, 1e-300)
@@ -190,7 +192,7 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
         f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall), signs and gains"
         " of the drives, and whether this is the robot of the recording"
     )
-    return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)]
+    return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(grave.any()))]
 
 
 def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[str]) -> list[Doubt]:

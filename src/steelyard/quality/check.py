@@ -44,6 +44,7 @@ _FOLLOWS = 0.8  # correlation of v with the change of q: 0.9999 on real logs, be
 _SCALE = 0.1  # how far the ratio may be off 1: 0.001 on real logs, some per cent where v is filtered
 _DEGREE = 180.0 / np.pi
 _TURNS = 4.0 * np.pi  # arms turn to 2 pi; beyond twice that a joint has no stops, or the unit is degrees
+_MANY_TURNS = 8.0 * np.pi  # a joint without stops that goes so far counts its turns
 _REACH = 2.0  # times the limit of position: no arm is there
 _FAR_SHARE = 0.1  # of the rows: degrees are far consistently, a spike is not
 _FAST = 3.0  # times v_max: no drive does that
@@ -52,6 +53,8 @@ _SATURATED_ROWS = 5  # a measured torque never repeats to the last digit that of
 _SATURATED_FACTOR = 3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
 _SATURATED_MOTION = 1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
 _AT_LIMIT = 0.999  # of tau_max: the last digits of the published number are rounded
+_BEYOND_LIMIT = 2.0  # times tau_max: no drive gives that
+_BEYOND_SHARE = 0.01  # of the rows: a spike may
 _MEASURED = ("tau", "current", "wrench")
 _TARGETS = ("tau_target", "current_target")
 
@@ -78,6 +81,7 @@ def check_quality(
     limits: _Limits | None = None,
     expected_joints: int | None = None,
     tau_max: ArrayLike | None = None,
+    gain: ArrayLike | None = None,
 ) -> QualityReport:
     """What is wrong with a recording, the worst first.
 
@@ -86,6 +90,7 @@ def check_quality(
         limits: limits of the joints (`robot.limits`); makes the search for degrees and saturation sharper
         expected_joints: number of joints of the arm; that of the limits when None
         tau_max: largest torque, (n,) [Nm or N]; that of the limits when None
+        gain: of the drives that make torques of motor currents, (n,) [Nm/A]; none to leave currents alone
     """
     if tau_max is not None and np.shape(tau_max) != (recording.n,):
         raise InvalidRecording(f"tau_max must hold {recording.n} numbers, got shape {np.shape(tau_max)}")
@@ -102,7 +107,7 @@ def check_quality(
     findings += [*_degrees(recording, limits), *_velocity(recording)]
     findings += [*check_jumps(recording.t, recording.q, "q", recording.joint_names), *_still(recording)]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
-    findings += _at_torque_limit(recording, tau_max)
+    findings += [*_at_torque_limit(recording, tau_max), *_beyond_torque_limit(recording, tau_max, gain)]
     if not any(finding.kind == "degrees" for finding in findings):
         findings += _outside_limits(recording, limits)
     findings.sort(key=lambda finding: ("error", "warning", "info").index(finding.severity))
@@ -146,7 +151,7 @@ def _other_joints(recording: Recording, expected: int | None) -> Iterator[Findin
 def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
     """Whether positions are in degrees: consistently far beyond the limits, or too fast for the drives.
 
-    Without limits two joints must agree, since one may turn without stops.
+    Without limits two joints must agree, or one be many turns away, since one may turn without stops.
     """
     reach = np.full(recording.n, np.inf)
     fast = np.zeros(recording.n, bool)
@@ -160,10 +165,15 @@ def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
     far = (q > np.where(bounded, _REACH * reach, _TURNS)).mean(axis=0) > _FAR_SHARE
     if not (far | fast).any():
         return
-    sure = bool((far & bounded | fast).any() or far.sum() > 1)
+    beyond = (q > _MANY_TURNS).mean(axis=0) > _FAR_SHARE
+    sure = bool((far & bounded | fast).any() or far.sum() > 1 or beyond.any())
     place = _place(recording, "q", far | fast)
     cure = "write it anew with 'steelyard check FILE --degrees -o NEW.parquet' (in Python: degrees=True)"
     meaning = f"degrees (or motor angles), not joint angles in radians; if degrees, {cure}"
+    if beyond.sum() == 1:
+        meaning += "; if the joint counts its turns, take whole turns off"
+    elif not beyond.any():
+        meaning += "; or the recording is of another arm"
     if not sure:
         meaning = f"degrees, or a joint without stops? If degrees, {cure}"
     largest = np.fmax.reduce(q[:, far | fast], axis=None)
@@ -322,3 +332,26 @@ def _at_torque_limit(recording: Recording, tau_max: ArrayLike | None) -> Iterato
             f" first {recording.tau[row, j]:.4g} {place}: saturated, or another unit"
         )
         yield Finding("saturation", "warning", text, place)
+
+
+def _beyond_torque_limit(
+    recording: Recording, tau_max: ArrayLike | None, gain: ArrayLike | None
+) -> Iterator[Finding]:
+    """Which torques are far beyond what the drive gives: another unit, or another drive."""
+    if tau_max is None:
+        return
+    bound, torques = np.asarray(tau_max, dtype=float), []
+    if recording.tau is not None:
+        torques.append(("tau", recording.tau, "another unit, torques before the gears, or another arm?"))
+    if recording.current is not None and gain is not None:
+        question = "is it a torque in Nm already (then read it as tau), or the gain of another drive?"
+        torques.append(("current x gain", recording.current * np.asarray(gain), question))
+    for what, values, question in torques:
+        torque = np.abs(_finite(values))
+        beyond = (torque > _BEYOND_LIMIT * bound).mean(axis=0) > _BEYOND_SHARE
+        if beyond.any():
+            largest = np.fmax.reduce(torque)
+            j = int(np.argmax(np.where(beyond, largest / bound, 0.0)))
+            place = _place(recording, what.split()[0], np.arange(recording.n) == j)
+            words = f"{what} reaches {largest[j]:,.0f} Nm ({place.joints[0]}), the limit is {bound[j]:,.4g}"
+            yield Finding("torque_limit", "error", f"{words}: {question}", place)

@@ -11,7 +11,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
 from steelyard.recording import Preparation, Recording, Samples
-from steelyard.robot import DriveModel
+from steelyard.robot import DriveModel, JointLimits
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample, uniform_clock
 
 
@@ -38,7 +38,11 @@ class _Signals:
 
 
 def prepare(
-    recording: Recording, preparation: Preparation | None = None, *, drive: DriveModel | None = None
+    recording: Recording,
+    preparation: Preparation | None = None,
+    *,
+    drive: DriveModel | None = None,
+    limits: JointLimits | None = None,
 ) -> Samples:
     """The samples of a recording, ready to fit.
 
@@ -50,13 +54,14 @@ def prepare(
         recording: as measured
         preparation: how; the defaults of `Preparation` otherwise
         drive: that makes torques of motor currents (`robot.drive`); needed where only currents were recorded
+        limits: of the joints (`robot.limits`), which make the check of the recording sharper
     """
     if not isinstance(recording, Recording):
         raise InvalidSamples(
             f"prepare() wants a Recording, got {type(recording).__name__}: read_recording() it first"
         )
     how = preparation or Preparation()
-    report = check_quality(recording)
+    report = check_quality(recording, limits=limits, gain=None if drive is None else drive.gain)
     report.require_ok()
     signals = _uniform(_select(recording, how, drive), how)
     rate_hz = float(1.0 / (signals.t[1] - signals.t[0]))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.computing import Progress, one_blas_thread
-from steelyard.errors import InvalidSamples
+from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel, Validation, choose_cutoff
 from steelyard.identification import identify as identify_from_samples
 from steelyard.identification.gains import (
@@ -23,9 +23,10 @@ from steelyard.identification.gains import (
     scaled_by_targets,
 )
 from steelyard.identification.gains.scale import SMOOTH_HZ
+from steelyard.identification.problem import kinds
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Preparation, Recording
-from steelyard.robot import DriveModel, RobotModel, load_robot
+from steelyard.robot import DriveModel, ParameterBasis, RobotModel, load_robot
 from steelyard.robot.friction import FrictionLaw
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import Data, Run, qualities, runs_of, short_names
@@ -33,6 +34,11 @@ from steelyard.workflow.data import Data, Run, qualities, runs_of, short_names
 if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
     from steelyard.report import Page
+
+_SLOW_MOTION = Preparation(cutoff_hz=2.0, torque_cutoff_hz=2.0, trim_s=1.5, lowest_speed=0.0)
+_ENOUGH_ROWS = 1500
+_SMALL_TORQUE = 0.005  # of the largest joint's: smaller ones are judged beside that
+_MOST_OF_TARGETS = 0.2  # of a joint's torque
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +114,14 @@ class Identification:
             found = _scaled(found, arm, fitted, how)
             drive, words = found.in_drive(drive), f"{words} {_in_words(found)}; {found.verdict.sentence}"
             arm = arm.with_drive(drive)
-        fitted, predicted = (tuple(run.prepared(how, drive) for run in runs) for runs in (fitted, predicted))
+        fitted, predicted = (
+            tuple(run.prepared(how, drive, arm.limits) for run in runs) for runs in (fitted, predicted)
+        )
         samples = [run.ready for run in fitted]
         model = identify_from_samples(arm, samples, friction=friction, progress=progress)
         doubts = [doubt for run in (*fitted, *predicted) for doubt in run.doubts]
-        doubts += [*_seen(fitted, predicted), *(() if found is None else found.verdict.doubts)]
+        doubts += [*_seen(fitted, predicted), *_other_robot(arm, fitted)]
+        doubts += [] if found is None else found.verdict.doubts
         verdict = model.verdict.doubted(*doubts)
         model = replace(model, estimate=replace(model.estimate, verdict=verdict))
         return cls(model, fitted, predicted, words, found)
@@ -170,6 +179,38 @@ def identify(
     return Identification.of(
         robot, data, friction=friction, gains=gains, preparation=preparation, progress=progress
     ).model
+
+
+def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
+    """A doubt where no bodies on the links of the robot explain the torques of the controller's own model.
+
+    These are those of rigid bodies, so little is left where the kinematics are right: up to 6 % of a joint's
+    torque on a real arm (noise of its accelerations), 40 to 70 % with another arm's kinematics.
+    """
+    basis = ParameterBasis.of(robot)
+    rigid = ~np.isin(kinds(basis.short_names), ("Fc", "Fv", "B"))
+    for run in runs:
+        try:
+            samples = run.of_controller().prepared(_SLOW_MOTION, None).ready
+        except SteelyardError:
+            continue  # it has no targets, or too few
+        few = slice(0, None, -(-len(samples) // _ENOUGH_ROWS))
+        q, v, a, tau = (x[few] for x in (samples.q, samples.v, samples.a, samples.tau))
+        size = np.sqrt(np.mean(tau**2, axis=0))
+        weight = 1 / np.maximum(size, _SMALL_TORQUE * size.max())
+        Y = np.concatenate([basis.reduce(chunk)[:, :, rigid] for _, chunk in robot.regressor_chunks(q, v, a)])
+        rows = (Y * weight[:, None]).reshape(-1, int(rigid.sum()))
+        found = np.linalg.lstsq(rows, (tau * weight).ravel(), rcond=None)[0]
+        share = np.sqrt(np.mean((tau * weight - (rows @ found).reshape(tau.shape)) ** 2, axis=0))
+        if share.max() > _MOST_OF_TARGETS:
+            j = int(share.argmax())
+            words = (
+                f"{run.name}: no masses on the links of {robot.name} explain the controller's own torques"
+                f" ({100 * share[j]:.0f} % of those of {robot.joint_names[j]} are left): is it the recording"
+                " of another robot, or is gravity in another direction?"
+            )
+            return [Doubt(DoubtKind.OTHER_ROBOT, words)]
+    return []
 
 
 def _seen(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
@@ -253,9 +294,8 @@ def _scaled(gains: DriveGains, robot: RobotModel, runs: Sequence[Run], how: Prep
     measured, targets = [], []
     for run in runs:
         if run.recording is not None:
-            moments = replace(run.recording, tau=run.recording.tau_target, current=None)
             measured.append(run.prepared(smooth, robot.drive).ready)
-            targets.append(replace(run, recording=moments).prepared(smooth, None).ready)
+            targets.append(run.of_controller().prepared(smooth, None).ready)
     return scaled_by_targets(gains, robot, measured, targets)
 
 

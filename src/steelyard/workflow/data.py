@@ -16,7 +16,7 @@ from steelyard.io.recordings import file_kind
 from steelyard.quality import QualityReport, check_quality
 from steelyard.quality.table import many
 from steelyard.recording import Preparation, Recording, Samples, default_gap_s
-from steelyard.robot import DriveModel, RobotModel
+from steelyard.robot import DriveModel, JointLimits, RobotModel
 from steelyard.signals import prepare
 from steelyard.verdict import Doubt, DoubtKind
 
@@ -59,7 +59,7 @@ class Run:
     samples: Samples | None = None
     cut: str = ""
 
-    def prepared(self, how: Preparation, drive: DriveModel | None) -> Run:
+    def prepared(self, how: Preparation, drive: DriveModel | None, limits: JointLimits | None = None) -> Run:
         """The run with samples; one that has them already stays as it is. Refusals name the run.
 
         A piece of a file begins and ends in motion, where the filter sees too little: its ends are trimmed.
@@ -67,15 +67,27 @@ class Run:
         Args:
             how: to make them of the recording
             drive: that makes torques of motor currents; None where torques were measured
+            limits: of the joints, which its motion and torques must not be far beyond
         """
         if self.recording is None or self.samples is not None:
             return self
-        if self.cut and how.cutoff_hz is not None:
-            how = replace(how, trim_s=max(how.trim_s, _SETTLED / how.cutoff_hz))
+        settled_s = _SETTLED / how.cutoff_hz if self.cut and how.cutoff_hz is not None else 0.0
+        here = replace(how, trim_s=max(how.trim_s, settled_s))
         try:
-            return replace(self, samples=prepare(self.recording, how, drive=drive))
+            samples = prepare(self.recording, here, drive=drive, limits=limits)
+            return replace(self, samples=replace(samples, preparation=how))
         except SteelyardError as error:
             raise type(error)(f"{self.name}: {error}") from error
+
+    def of_controller(self) -> Run:
+        """The same motion with the controller's target torque, as if it had been measured."""
+        if self.recording is None or self.recording.tau_target is None:
+            raise InvalidSamples(
+                f"{self.name} has no target torque of the controller, which the manufacturer method takes for"
+                " that of the empty arm"
+            )
+        recording = replace(self.recording, tau=self.recording.tau_target, current=None)
+        return replace(self, recording=recording, samples=None)
 
     @property
     def ready(self) -> Samples:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.computing import one_blas_thread
-from steelyard.errors import InvalidSamples, SteelyardError
+from steelyard.errors import SteelyardError
 from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
-from steelyard.recording import Preparation, Samples
+from steelyard.recording import Preparation
 from steelyard.torque import weigh as weigh_samples
 from steelyard.torque.methods import METHODS
 from steelyard.workflow.data import Data, Run, preparation_for, qualities, runs_of
@@ -127,7 +127,8 @@ def weigh(
 
 
 def _prepared(model: DynamicModel, data: Data, how: Preparation) -> tuple[Run, ...]:
-    return tuple(run.prepared(how, run.drive_for(model)) for run in runs_of(data, model.robot, how=how))
+    runs = runs_of(data, model.robot, how=how)
+    return tuple(run.prepared(how, run.drive_for(model), model.robot.limits) for run in runs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +143,10 @@ class _Problem:
 
     def answer(self, method: str) -> Payload:
         """The payload by one method."""
-        empty = self._of_the_controller() if method == "manufacturer" else [run.ready for run in self.empty]
-        samples = [run.ready for run in self.loaded]
+        runs = self.empty
+        if method == "manufacturer":
+            runs = tuple(run.of_controller().prepared(self.how, None) for run in self.loaded)
+        samples, empty = ([run.ready for run in each] for each in (self.loaded, runs))
         return weigh_samples(self.model, samples, method=method, fixed=self.fixed, empty=empty or None)
 
     def answers(self) -> dict[str, Payload | str]:
@@ -155,16 +158,3 @@ class _Problem:
             except SteelyardError as error:
                 found[name] = str(error)
         return found
-
-    def _of_the_controller(self) -> list[Samples]:
-        """The controller's own torque for each loaded motion, as if it had been measured."""
-        runs = []
-        for run in self.loaded:
-            if run.recording is None or run.recording.tau_target is None:
-                raise InvalidSamples(
-                    f"{run.name} has no target torque of the controller, which the manufacturer method"
-                    " takes for that of the empty arm"
-                )
-            recording = replace(run.recording, tau=run.recording.tau_target, current=None)
-            runs.append(replace(run, recording=recording, samples=None).prepared(self.how, None))
-        return [run.ready for run in runs]

@@ -224,7 +224,9 @@ def _quality(run: Run, model: DynamicModel) -> tuple[Doubt, ...]:
     """What is wrong with a recording and yet does not forbid to replay it; else a refusal."""
     if run.recording is None:
         return run.doubts
-    report = check_quality(run.recording, expected_joints=model.robot.n)
+    drive = run.drive_for(model)
+    gain = None if drive is None else drive.gain
+    report = check_quality(run.recording, limits=model.robot.limits, expected_joints=model.robot.n, gain=gain)
     if not report.ok:
         raise InvalidRecording(f"{run.name}: the recording is not fit for use: {report.findings[0].sentence}")
     return tuple(Doubt(DoubtKind.RECORDING, f"{run.name}: {x}", blocks=False) for x in report.warnings)

@@ -20,6 +20,7 @@ known to some ten percent only, explains the residuals.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +32,7 @@ from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.payload import StaticWeight, WrenchPayload, drift_doubt
+from steelyard.wrist.payload import StaticWeight, WrenchPayload, drift_doubt, tilt_doubt
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist.regressor import checked_gravity, tilt_columns, tilted_gravity, wrench_slope
 from steelyard.wrist.samples import WrenchSamples
@@ -133,7 +134,8 @@ def weigh_dynamic(
     count = len(setting.free)
     full[np.ix_(setting.free, setting.free)] = fit.covariance[:count, :count]
     plain = InertialParameters.from_vector(setting.value[:10], "sensor")
-    body, verdict = _judged(plain, full[:10, :10], moving_drift)
+    doubts = [doubt for doubt in (moving_drift, tilt_doubt(setting.value[16:])) if doubt is not None]
+    body, verdict = _judged(plain, full[:10, :10], doubts)
     return WrenchPayload(
         body,
         plain,
@@ -254,10 +256,9 @@ def _trend(setting: _Setting) -> tuple[Array, Array]:
 
 
 def _judged(
-    plain: InertialParameters, covariance: Array, moving_drift: Doubt | None
+    plain: InertialParameters, covariance: Array, doubts: Sequence[Doubt]
 ) -> tuple[InertialParameters, Verdict]:
     """The body to answer with, and the verdict on it."""
-    doubts = () if moving_drift is None else (moving_drift,)
     unknown = ~np.isfinite(np.diag(covariance))
     body, verdict = judge(Evidence(plain, covariance, unknown, doubts=doubts, beyond_empty_arm=False))
     size = float(np.trace(body.inertia) / 3)

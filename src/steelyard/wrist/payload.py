@@ -22,6 +22,7 @@ STATIC_NAMES = ("m", "mx", "my", "mz", "fx0", "fy0", "fz0", "tx0", "ty0", "tz0",
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _UNITS = ("N", "N", "N", "Nm", "Nm", "Nm")
 _HOLDS = "what hangs on the wrist sensor; the sensor itself is not in it"
+_MOST_TILTED = 10.0  # [degrees]
 _SIGNIFICANT = 4.5  # standard deviations of one of six trends before a moving drift is believed
 _ARRAYS = (
     "full_covariance", "noise", "drift", "inclination", "nominal_gravity", "trend", "trend_std",
@@ -294,3 +295,19 @@ def drift_doubt(trend: Array, trend_std: Array) -> Doubt | None:
         " minute; the drift given is that in the middle of the run, measure it again before use"
     )
     return Doubt(DoubtKind.DRIFT_MOVES, words)
+
+
+def tilt_doubt(inclination: Array) -> Doubt | None:
+    """A doubt where the base came out tilted further than anybody mounts an arm without knowing.
+
+    Args:
+        inclination: tilt U, V of the base, (2,) [rad]
+    """
+    tilt = float(np.degrees(np.arccos(np.cos(inclination).prod())))
+    if tilt <= _MOST_TILTED:
+        return None
+    words = (
+        f"the base came out tilted by {tilt:.0f} degrees: if it is, give gravity_base in the description of"
+        " the sensor; else the orientation, the frame or the sign of the wrench is not as stated"
+    )
+    return Doubt(DoubtKind.TILTED_BASE, words)

@@ -29,7 +29,7 @@ from scipy.spatial.transform import Rotation
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
 from steelyard.verdict import Doubt, DoubtKind, Verdict
-from steelyard.wrist.payload import STATIC_NAMES, StaticWeight, drift_doubt
+from steelyard.wrist.payload import STATIC_NAMES, StaticWeight, drift_doubt, tilt_doubt
 from steelyard.wrist.regressor import (
     checked_gravity,
     inclination,
@@ -92,7 +92,7 @@ def weigh_static(
         trend_std,
         yaw,
         yaw_std,
-        _verdict(chosen, nominal, covariance, moving_drift),
+        _verdict(chosen, nominal, covariance, moving_drift, tilt_doubt(value[10:])),
     )
 
 
@@ -105,8 +105,10 @@ def _how_long(postures: Postures) -> str:
     return f"A rest counts when the arm stands still for {lasts:.2g} s or longer: stop for 2 s each time. "
 
 
-def _verdict(postures: Postures, nominal: Array, covariance: Array, moving_drift: Doubt | None) -> Verdict:
-    doubts = []
+def _verdict(
+    postures: Postures, nominal: Array, covariance: Array, moving_drift: Doubt | None, tilted: Doubt | None
+) -> Verdict:
+    doubts = [] if tilted is None else [tilted]
     unknown = ~np.isfinite(np.diag(covariance))
     if unknown.any():
         names = ", ".join(np.array(STATIC_NAMES)[unknown])
