@@ -14,8 +14,8 @@ beyond 3 the model does not belong to the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,6 +29,13 @@ _FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off w
 _CONTRADICTED = 3.0  # times what noise makes
 _STRANGE = 5.0  # times the empty arm's residuals
 _STRANGE_SHARE = 0.01  # of the torque
+_MOST = 0.5
+_HELP = {
+    "noise": "far more motion",
+    "friction": "an empty run of the same day",
+    "gains": "a known mass",
+    "drift": "an empty run right before or after",
+}
 _CHECK = "is the model that of this arm, and did nothing touch it?"
 
 
@@ -45,6 +52,7 @@ class Evidence:
         fixed: names of the numbers that were given
         contradiction: how far loaded data move the empty arm, RMS over the RMS that noise alone makes
         doubts: what else counts against the estimate
+        shares: of the mass's variance, by what makes it, see `Payload`
         beyond_empty_arm: whether it is what the arm carries beyond a model, and not all that a sensor feels
         look_for_body: whether to look for the nearest real body, which takes much longer than a sample
     """
@@ -57,6 +65,7 @@ class Evidence:
     fixed: tuple[str, ...] = ()
     contradiction: float = 0.0
     doubts: Sequence[Doubt] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
     beyond_empty_arm: bool = True
     look_for_body: bool = True
 
@@ -71,6 +80,7 @@ def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
     body, summary, about_body = _body(evidence, look=evidence.look_for_body and about_mass is None)
     about_model = _about_contradiction(evidence.contradiction)
     doubts = (about_mass, *_unknown(evidence), about_body, about_model, *evidence.doubts)
+    summary = "; ".join(words for words in (summary, _what_limits(evidence.shares)) if words)
     return body, Verdict(summary).doubted(*(doubt for doubt in doubts if doubt is not None))
 
 
@@ -145,6 +155,20 @@ def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, D
         return body, f"{found}; {near}", None
     words = f"no real body is near: the nearest is {distance:.0f} standard deviations away"
     return plain, found, Doubt(DoubtKind.NOT_PHYSICAL, f"{words}; {plain.why_not_physical}")
+
+
+def _what_limits(shares: Mapping[str, float]) -> str:
+    """What makes most of the mass's interval, where torques were made of currents, and what would help."""
+    if not shares.get("gains", 0.0) + shares.get("drift", 0.0) > 0:
+        return ""
+    most = max(shares, key=lambda name: shares[name])
+    if shares[most] < _MOST:
+        parts = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+        return f"the variance of the mass is made of {parts}"
+    left = f"would leave {np.sqrt(1.0 - shares[most]):.0%} of it"
+    return (
+        f"most of the interval of the mass: {most} ({shares[most]:.0%} of its variance); {_HELP[most]} {left}"
+    )
 
 
 def _about_mass(evidence: Evidence) -> Doubt | None:

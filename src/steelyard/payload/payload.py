@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -69,6 +70,8 @@ class Payload:
         method: of weighing
         gain_error: how one standard deviation of each cause of wrong drive gains moves the ten numbers,
             (10, causes), which is in the covariance too; None where torques were measured
+        shares: of the mass's variance, by what makes it: 'noise', 'friction' (of the day, and where loaded
+            data contradict the empty arm), 'gains', and their 'drift' since the empty runs
     """
 
     body: InertialParameters
@@ -78,6 +81,7 @@ class Payload:
     verdict: Verdict
     method: str = "direct"
     gain_error: Array | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
     _KIND: ClassVar[str] = "payload"
 
     def __post_init__(self) -> None:
@@ -149,6 +153,9 @@ class Payload:
         else:  # a gain that is wrong is wrong for both
             gain_error = mine + others
             covariance = covariance + mine @ others.T + others @ mine.T
+        parts = {name: self._part(name) + tool._part(name) for name in (self.shares or tool.shares)}
+        if "gains" in parts and gain_error is not None:
+            parts["gains"] = float(gain_error[0] @ gain_error[0])
         summaries = f"the part: {self.verdict.summary}; the tool: {tool.verdict.summary}"
         plain = self.unconstrained.vector + tool.unconstrained.vector
         return replace(
@@ -158,7 +165,12 @@ class Payload:
             covariance=covariance,
             verdict=together(f"tool and part together; {summaries}", (self.verdict, tool.verdict)),
             gain_error=gain_error,
+            shares={name: part / sum(parts.values()) for name, part in parts.items()},
         )
+
+    def _part(self, name: str) -> float:
+        """What a share is of the mass's variance, [kg^2]."""
+        return self.shares.get(name, 0.0) * float(self.covariance[0, 0])
 
     # --- for people ----------------------------------------------------------------------------------------
 
@@ -202,6 +214,7 @@ class Payload:
             "noise": self.noise,
             "method": self.method,
             "gain_error": self.gain_error,
+            "shares": dict(self.shares),
             "verdict": self.verdict.to_dict(),
         }
 
@@ -221,6 +234,7 @@ class Payload:
             Verdict.from_dict(content["verdict"]),
             content["method"],
             None if content["gain_error"] is None else np.array(content["gain_error"], dtype=float),
+            content.get("shares", {}),
         )
 
     def save(self, path: str | Path) -> None:

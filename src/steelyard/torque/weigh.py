@@ -4,10 +4,8 @@ A payload phi changes the base parameters by J phi, J the payload Jacobian (gaz2
 torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. The methods differ in what they
 compare (`steelyard.torque.methods`); here their answers become payloads.
 
-Where motor currents were measured, the gains of the drives are not exactly known: cause c, one drive's own or
-shared by all, moves the logarithm of gain j by s_jc. A gain that is wrong is wrong in the empty and in the
-loaded runs, so each method says how its answer moves with the logarithm of each gain, D = [d_1 ... d_n], and
-D S (D S)' is added to the covariance.
+Where motor currents were measured, gains may be wrong in all runs, and may have changed since the empty ones:
+each method says how its answer moves with either (see `prior`).
 
 Loaded runs that move the empty arm by more than noise does (friction was another one that day) say that the
 model is not quite right: the covariance is widened by the square of that contradiction (Birge).
@@ -31,6 +29,7 @@ from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.recording import Samples
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods.problem import CERTAIN, fixed_rows
+from steelyard.torque.prior import widened
 from steelyard.verdict import Doubt, DoubtKind
 
 _UNLIKE = 4.0  # standard deviations
@@ -64,10 +63,7 @@ def weigh(
     others = () if empty is None else _checked(alike, empty, "compare with")
     problem = WeighingProblem(model.keeping_rows(), parts, fixed_rows(fixed or {}), others)
     answer = METHODS[method](problem)
-    gain_error = _gain_error(model, answer)
-    covariance = max(1.0, answer.contradiction) ** 2 * answer.covariance
-    if gain_error is not None:
-        covariance = covariance + gain_error @ gain_error.T
+    covariance, gain_error, shares = _widened(model, answer)
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     body, verdict = judge(
         Evidence(
@@ -79,11 +75,12 @@ def weigh(
             fixed=tuple(fixed or ()),
             contradiction=answer.contradiction,
             doubts=_doubts(problem, answer, method, fixed or {}),
+            shares=shares,
         )
     )
     summary = "; ".join(words for words in (verdict.summary, answer.remark) if words)
     verdict = replace(verdict, summary=summary)
-    return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error)
+    return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error, shares)
 
 
 def _doubts(
@@ -116,10 +113,16 @@ def _checked(
     return parts
 
 
-def _gain_error(model: DynamicModel, answer: Answer) -> Array | None:
-    """How one standard deviation of each cause of wrong gains moves the ten numbers, (10, causes)."""
-    errors = model.robot.drive.gain_errors
-    return np.asarray(answer.per_gain @ errors) if errors.any() else None
+def _widened(model: DynamicModel, answer: Answer) -> tuple[Array, Array | None, dict[str, float]]:
+    """The covariance of an answer with all that may be wrong, what gains do, and shares of its variance."""
+    return widened(
+        answer.covariance,
+        model.robot.drive,
+        per_gain=answer.per_gain,
+        per_drift=answer.per_drift,
+        contradiction=answer.contradiction,
+        friction=answer.friction,
+    )
 
 
 def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> Doubt | None:
@@ -130,9 +133,7 @@ def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, flo
     if free.unknown.any():
         return None
     rows = problem.fixed / CERTAIN
-    covariance = max(1.0, free.contradiction) ** 2 * free.covariance
-    if (error := _gain_error(problem.model, free)) is not None:
-        covariance = covariance + error @ error.T
+    covariance, _, _ = _widened(problem.model, free)
     std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], covariance, rows[:, :-1]))
     z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
     if z.max() < _UNLIKE:

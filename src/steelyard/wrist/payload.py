@@ -154,13 +154,14 @@ class WrenchPayload(Payload):
             InertialParameters.from_vector(content[name], content["frame"])
             for name in ("vector", "unconstrained")
         )
+        arrays: dict[str, Any] = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
         return cls(
             body,
             plain,
             verdict=Verdict.from_dict(content["verdict"]),
             method=content["method"],
             made_by=content["made_by"],
-            **{name: np.array(content[name], dtype=float) for name in _ARRAYS},
+            **arrays,
         )
 
 

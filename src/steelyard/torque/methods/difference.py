@@ -52,14 +52,14 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     widths[len(kept) :, len(kept) :] = np.eye(len(problem.fixed))
     covariance = solve @ widths @ solve.T
     covariance[unknown, unknown] = np.inf
-    moved = gain_response(factor, solution, np.eye(p), n) - empty_response(model)
+    drifted = gain_response(factor, solution, np.eye(p), n)
+    wrong = drifted - empty_response(model)
+    by_gains, by_drift = (solve[:, : len(kept)] @ moved[kept] for moved in (wrong, drifted))
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
     value = solve @ epsilon
     rest = _whitening(S) @ (epsilon[: len(kept)] - problem.jacobian[kept] @ value)
     contradiction = np.linalg.norm(rest) / np.sqrt(max(len(kept) - (~unknown).sum(), 1)) if weighted else 0.0
-    return Answer(
-        value, covariance, unknown, noise, float(contradiction), solve[:, : len(kept)] @ moved[kept]
-    )
+    return Answer(value, covariance, unknown, noise, float(contradiction), by_gains, by_drift)
 
 
 def _payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Array, Mask]:

@@ -40,15 +40,13 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
     covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
     n = model.robot.n
     arm = prior[: len(prior) - len(measured)]
-    response = gain_response(factor, solution, mixing, n) + through_prior(model, solution, arm)
     beside = measured.reshape(-1, n, measured.shape[1])
-    response += solution.inverse @ np.einsum("kjm,kj->mj", beside[:, :, :-1], beside[:, :, -1])
+    drifted = gain_response(factor, solution, mixing, n)
+    drifted += solution.inverse @ np.einsum("kjm,kj->mj", beside[:, :, :-1], beside[:, :, -1])
+    wrong = drifted + through_prior(model, solution, arm)
     expected = _of_empty_noise(problem, factor, solution, prior)
     moved = contradiction(arm, solution.value, solution.inverse, (covariance, expected))
-    noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
-    return Answer(
-        solution.value[-10:], covariance[-10:, -10:], solution.unknown[-10:], noise, moved, response[-10:]
-    )
+    return Answer.of(solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved)
 
 
 def _of_empty_noise(

@@ -8,6 +8,7 @@ It is the direct method with the empty runs themselves in place of what they det
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,8 +47,12 @@ def pooled(problem: WeighingProblem) -> Answer:
         theta = [of_empty @ solution.value, of_loaded @ solution.value]
     covariance, _ = correlated_covariance(rows, solution, prior=prior)
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n)[len(problem.empty) :] ** 2, axis=0))
-    response = gain_response(factor, solution, np.eye(factor.p), n)[-10:]
-    return Answer(solution.value[-10:], covariance[-10:, -10:], solution.unknown[-10:], noise, 0.0, response)
+    wrong = gain_response(factor, solution, np.eye(factor.p), n)
+    weights = solution.weights.copy()
+    weights[: n * len(problem.empty)] = 0.0
+    drifted = gain_response(factor, replace(solution, weights=weights), np.eye(factor.p), n)
+    friction = np.concatenate([own, np.ones(none.shape[1], bool), np.zeros(10, bool)])
+    return replace(Answer.of(solution, covariance, wrong, drifted, friction=friction), noise=noise)
 
 
 def _rows(problem: WeighingProblem, runs: Sequence[Samples], theta: Array, mixing: Array) -> list[Rows]:

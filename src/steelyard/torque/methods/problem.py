@@ -10,10 +10,11 @@ import numpy as np
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification.least_squares import Solution
 from steelyard.identification.problem import Rows, kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
-from steelyard.torque.prior import FRICTION, arm_rows
+from steelyard.torque.prior import FRICTION, arm_rows, friction_share
 from steelyard.verdict import Doubt
 
 LOAD_ROUNDS = 4
@@ -55,6 +56,11 @@ class WeighingProblem:
         return np.column_stack([np.eye(len(self.model.estimate.value)), self.jacobian])
 
     @property
+    def friction(self) -> Mask:
+        """Which unknowns of the arm and the payload are friction, (p + 10,)."""
+        return np.append(np.isin(kinds(self.model.estimate.names), FRICTION), np.zeros(10, bool))
+
+    @property
     def unfelt(self) -> Mask:
         """Which of the ten numbers no motion of this arm shows, by its build, and none is given, (10,)."""
         firm = ~np.isin(kinds(self.model.estimate.names), FRICTION)
@@ -91,6 +97,8 @@ class Answer:
         contradiction: how far the loaded runs move the empty arm, RMS over the RMS that noise alone makes;
             about 1 when all is well, 0 where a method does not ask
         per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
+        per_drift: the same, where gains change in the loaded runs alone, (10, n)
+        friction: share of the mass's variance that would be gone if friction were known
         expected: why numbers are unknown by the nature of the method; empty where it can determine all ten
         doubts: what counts against the answer
         remark: what else is to know about how it was found, in words
@@ -102,9 +110,44 @@ class Answer:
     noise: Array
     contradiction: float
     per_gain: Array
+    per_drift: Array
+    friction: float = 0.0
     expected: str = ""
     doubts: tuple[Doubt, ...] = ()
     remark: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        solution: Solution,
+        covariance: Array,
+        per_gain: Array,
+        per_drift: Array,
+        *,
+        friction: Mask,
+        contradiction: float = 0.0,
+    ) -> Answer:
+        """The answer whose ten numbers are the last of a solution's m unknowns.
+
+        Args:
+            solution: of loaded runs, or of empty and then loaded ones
+            covariance: of all unknowns, (m, m)
+            per_gain: how they change with the logarithm of each gain, (m, n)
+            per_drift: the same, in the loaded runs alone, (m, n)
+            friction: which of them are friction, (m,)
+            contradiction: see above
+        """
+        noise = solution.noise.reshape(-1, per_gain.shape[1])
+        return cls(
+            solution.value[-10:],
+            covariance[-10:, -10:],
+            solution.unknown[-10:],
+            np.sqrt(np.mean(noise**2, axis=0)),
+            contradiction,
+            per_gain[-10:],
+            per_drift[-10:],
+            friction_share(solution.inverse, len(friction) - 10, friction & ~solution.unknown),
+        )
 
 
 def undetermined(rows: Array) -> Mask:

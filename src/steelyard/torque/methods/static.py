@@ -47,10 +47,13 @@ def static(problem: WeighingProblem) -> Answer:
     prior = np.delete(np.vstack([problem.prior(_MOVING), postures]), np.s_[-7:-1], axis=1)
     solution = solve_weighted(RegressionFactor.empty(n, p), prior, problem.mixing[:, :-6])
     rest = (prior[:, :-1] @ solution.value - prior[:, -1])[-n * k :].reshape(k, n)
-    covariance, per_gain, value = np.zeros((10, 10)), np.zeros((10, n)), np.zeros(10)
+    covariance, value = np.zeros((10, 10)), np.zeros(10)
+    per_gain, per_drift = np.zeros((10, n)), np.zeros((10, n))
     value[:4], covariance[:4, :4] = solution.value[-4:], solution.inverse[-4:, -4:]
-    arm = prior[: -n * k]
-    per_gain[:4] = (through_prior(model, solution, arm) + _posture_response(solution, prior, n, k))[-4:]
+    drifted = _posture_response(solution, prior, n, k)
+    wrong = drifted + through_prior(model, solution, prior[: -n * k])
+    per_gain[:4], per_drift[:4] = wrong[-4:], drifted[-4:]
+    friction = 1.0 - float(np.mean((model.estimate.noise / width) ** 2))
     felt = np.vstack([postures[:, p : p + 4], problem.fixed[:, :4]])
     unknown = np.append(undetermined(felt), np.ones(6, bool))
     covariance[unknown, unknown] = np.inf
@@ -59,7 +62,18 @@ def static(problem: WeighingProblem) -> Answer:
     expected, doubts = _enough(k), tuple[Doubt, ...]()
     if unknown[:4].any():
         expected, doubts = _some_unknown(problem, k, unknown)
-    return Answer(value, covariance, unknown, noise, contradiction, per_gain, expected, doubts)
+    return Answer(
+        value,
+        covariance,
+        unknown,
+        noise,
+        contradiction,
+        per_gain,
+        per_drift,
+        friction,
+        expected=expected,
+        doubts=doubts,
+    )
 
 
 def combined(problem: WeighingProblem) -> Answer:

@@ -46,10 +46,9 @@ def torque_change(problem: WeighingProblem) -> Answer:
     if not problem.empty:
         raise InvalidSamples("this method needs an empty run for each loaded run on the same motion")
     found = [_changed(part, problem.empty, f"run {k + 1}") for k, part in enumerate(problem.loaded)]
-    problem = replace(problem, loaded=[change for change, _ in found])
-    return replace(
-        _from_change(problem, problem.jacobian, None), remark="; ".join(words for _, words in found)
-    )
+    pairs = [(loaded, change) for loaded, change, _ in found]
+    answer = _from_change(problem, problem.jacobian, pairs, exact_empty=False)
+    return replace(answer, remark="; ".join(words for _, _, words in found))
 
 
 def manufacturer(problem: WeighingProblem) -> Answer:
@@ -62,17 +61,16 @@ def manufacturer(problem: WeighingProblem) -> Answer:
         raise InvalidSamples(
             "this method needs the controller's torque of the empty arm for each sample of each loaded run"
         )
-    pairs = list(zip(problem.loaded, problem.empty, strict=True))
+    runs = zip(problem.loaded, problem.empty, strict=True)
+    pairs = [(loaded, replace(loaded, tau=loaded.tau - empty.tau)) for loaded, empty in runs]
     friction = np.flatnonzero(np.isin(kinds(problem.model.estimate.names), FRICTION))
     nuisance = np.eye(len(problem.model.estimate.value))[:, friction]
-    changed = [replace(loaded, tau=loaded.tau - empty.tau) for loaded, empty in pairs]
     mixing = np.column_stack([nuisance, problem.jacobian])
-    measured = [loaded.tau for loaded, _ in pairs]
-    return _from_change(replace(problem, loaded=changed), mixing, measured)
+    return _from_change(problem, mixing, pairs, exact_empty=True)
 
 
-def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Samples, str]:
-    """The change of torque over what a loaded run has in common with the nearest empty one, and words."""
+def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Samples, Samples, str]:
+    """What a loaded run has in common with the nearest empty one, the change of its torque, and words."""
     shifted = [(empty, _shift_s(loaded, empty)) for empty in others]
     common = [(empty, shift_s, *_common(loaded, empty, shift_s)) for empty, shift_s in shifted]
     empty, shift_s, rows, apart = min(common, key=lambda each: each[-1])
@@ -92,7 +90,8 @@ def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Sam
         f"{name}: {len(part) / part.rate_hz:.1f} s in common with the empty run, {shift_s:+.3f} s shifted,"
         f" positions {apart:.1g} rad apart"
     )
-    return replace(part, tau=part.tau - tau, usable=part.mask & alike), words
+    part = replace(part, usable=part.mask & alike)
+    return part, replace(part, tau=part.tau - tau), words
 
 
 def _shift_s(loaded: Samples, empty: Samples) -> float:
@@ -134,23 +133,23 @@ def _seconds(samples: Samples) -> Array:
     return np.asarray(np.arange(len(samples)) / samples.rate_hz)
 
 
-def _from_change(problem: WeighingProblem, mixing: Array, measured: list[Array] | None) -> Answer:
-    """The payload, the last ten unknowns of a mixing, from changes of torque.
+def _from_change(
+    problem: WeighingProblem, mixing: Array, pairs: Sequence[tuple[Samples, Samples]], *, exact_empty: bool
+) -> Answer:
+    """The payload, the last ten unknowns of a mixing, from loaded runs with the change of their torques.
 
-    Gains scale the torques that were measured: the change itself where None are given.
+    Gains scale the change, or only the loaded torques where those of the empty arm are exact.
     """
     n = problem.model.robot.n
     prior = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
     prior[:, -11:] = problem.fixed
-    rows = [problem.model.rows(part) for part in problem.loaded]
+    rows = [problem.model.rows(change) for _, change in pairs]
     factor = factor_of(rows)
     solution = solve_weighted(factor, prior, mixing)
     covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
-    scaled = factor
-    if measured is not None:
-        scaled = factor_of([Rows(r.Y, tau, r.usable) for r, tau in zip(rows, measured, strict=True)])
-    response = gain_response(scaled, solution, mixing, n)
-    noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
-    return Answer(
-        solution.value[-10:], covariance[-10:, -10:], solution.unknown[-10:], noise, 0.0, response[-10:]
-    )
+    both = zip(rows, pairs, strict=True)
+    of_loaded = factor_of([Rows(part.Y, loaded.tau, part.usable) for part, (loaded, _) in both])
+    drifted = gain_response(of_loaded, solution, mixing, n)
+    wrong = drifted if exact_empty else gain_response(factor, solution, mixing, n)
+    friction = np.arange(mixing.shape[1]) < mixing.shape[1] - 10
+    return Answer.of(solution, covariance, wrong, drifted, friction=friction)

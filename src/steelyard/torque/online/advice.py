@@ -9,6 +9,7 @@ gripper.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload import HALF_WIDTH
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.state import OnlineState
+from steelyard.verdict import Doubt, DoubtKind
 
 _SWING = 0.3  # [rad or m]
 _SWING_S = 2.0
@@ -41,6 +43,7 @@ class OnlineAnswer(NamedTuple):
         contradiction: how far the samples have moved the arm, RMS over the RMS that noise alone makes
         gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10, causes);
             None where gains are exact
+        shares: of the mass's variance, by what makes it, see `Payload`; none where it is unknown
     """
 
     x: Array
@@ -51,11 +54,31 @@ class OnlineAnswer(NamedTuple):
     weights: Array
     contradiction: float
     gain_error: Array | None
+    shares: Mapping[str, float]
 
     @property
     def half_width(self) -> float:
         """Half-width of the mass's 95 % interval over the mass."""
         return float(HALF_WIDTH * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
+
+    @property
+    def reachable(self) -> float:
+        """The half-width that would be left after endless motion: drive gains, and their drift."""
+        share = self.shares.get("gains", 0.0) + self.shares.get("drift", 0.0)
+        return float(np.sqrt(share) * self.half_width)
+
+    def late(self, accuracy: float) -> Doubt | None:
+        """A doubt where the mass is not as sure as requested.
+
+        Args:
+            accuracy: half-width of its 95 % interval over the mass
+        """
+        if self.half_width <= accuracy:
+            return None
+        words = f"the mass is not yet known to {100 * accuracy:g} %"
+        if self.reachable > accuracy:
+            words = f"the mass is not known to {100 * accuracy:g} %, which no motion can show"
+        return Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False)
 
     @property
     def least_known(self) -> int:
@@ -117,6 +140,9 @@ def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
     known = f"mass {kilograms:.4g} +- {half:.2g} kg"
     if answer.half_width < 1.0:
         known = f"the mass is known to {_percent(answer.half_width)}"
+    if answer.reachable > accuracy:
+        limit = "gains" if answer.shares["gains"] > answer.shares["drift"] else "drift of the gains"
+        return f"{known}; no motion brings it below {_percent(answer.reachable)}, for the {limit}"
     return f"{known}, {_percent(accuracy)} is asked for"
 
 
@@ -133,6 +159,8 @@ def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: i
         words = f"least known is {PARAMETER_NAMES[which]}{known}"
         return f"{words}: a swing of {name} would help most" if std < _WORTH * now else ""
     if std > _WORTH * now:
+        if answer.reachable > answer.half_width / np.sqrt(2):
+            return ""
         return "more motion will hardly help: the model limits it" if stays > now**2 / 2 else "keep moving"
     half = HALF_WIDTH * std / max(abs(answer.x[0]), 1e-12)
     words = "" if answer.unknown[0] or half > 1.0 else f" (to {_percent(half)})"

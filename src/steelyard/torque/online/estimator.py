@@ -180,13 +180,15 @@ class OnlineEstimator:
                 unfelt=answer.unfelt,
                 contradiction=answer.contradiction,
                 doubts=self._doubts(state, answer),
+                shares=answer.shares,
                 look_for_body=physical,
             )
         )
         words = progress_words(answer, state, self._rows, accuracy=self.options.accuracy)
         verdict = replace(verdict, summary="; ".join(part for part in (words, verdict.summary) if part))
         noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
-        return Payload(body, plain, answer.covariance, noise, verdict, gain_error=answer.gain_error)
+        errors, shares = answer.gain_error, answer.shares
+        return Payload(body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=shares)
 
     # --- cheap views -------------------------------------------------------------------------------------
 
@@ -205,6 +207,10 @@ class OnlineEstimator:
         late = None
         if not answer.half_width <= self.options.accuracy:
             words = f"the mass is not yet known to {100 * self.options.accuracy:g} %"
+            if answer.reachable > self.options.accuracy:
+                words = (
+                    f"the mass is not known to {100 * self.options.accuracy:g} %, and no motion can show it"
+                )
             late = Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False)
         doubts = (doubted_model(self.model.verdict), strange, late)
         return tuple(doubt for doubt in doubts if doubt is not None)
@@ -299,7 +305,7 @@ class OnlineEstimator:
             weight = float(np.exp((window.end_s - last_s) / self.options.forgetting_s))
             R = forgotten(R, weight, information.shape[1])
             information, pull = weight * information, weight * pull
-        if self._systematic.gain.any():
+        if self._systematic.by_gains:
             pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
         flat = rows.reshape(-1, rows.shape[2])
         near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
@@ -372,14 +378,14 @@ class OnlineEstimator:
         narrower = np.sqrt(np.minimum(inflation.max() * np.diag(inverse) / np.diag(wider), 1.0))
         wider *= np.outer(narrower, narrower)
         moved = contradiction(self._systematic.arm, x, inverse, (inverse, wider))
-        covariance = wider[:10, :10] * max(1.0, moved) ** 2
-        gain_error = self._systematic.of_gains(S, state.pull)
-        if gain_error is not None:
-            covariance += gain_error @ gain_error.T
+        covariance, gain_error, shares = self._systematic.widened(
+            wider[:10, :10], inverse, state.pull, contradiction=moved
+        )
         unknown = np.diag(inverse)[:10] > (_UNKNOWN * NOTHING_STD) ** 2
         covariance[unknown, unknown] = np.inf
         covariance = (covariance + covariance.T) / 2
-        return OnlineAnswer(x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error)
+        shares = {} if unknown[0] else shares
+        return OnlineAnswer(x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error, shares)
 
 
 def _no_reach(n: int) -> Array:

@@ -13,14 +13,6 @@ friction integrated out), the first ones what is known of payload and friction g
 The prior is that of `weigh`: what the empty runs say about the arm (combinations of parameters where they do
 not determine each alone), nothing about friction. "Nothing" is a standard deviation of 1e4 (SI), so that R
 can always be solved.
-
-Where torques are motor currents times gains, a gain that is wrong by a factor is wrong in the empty and in
-the loaded runs. The unknowns x solve A x = sum_j H_j'tau_j + Z'z (rows over their noise; Z x = z what the
-empty arm says), so they move with the logarithm of gain j by
-
-    d_j = A^-1 (H_j'tau_j + Z'Z x_j)             x_j: how the empty arm's own parameters move with it,
-
-and D S (D S)' is added to the covariance, with D = [d_1 ... d_n] and s_jc how far cause c moves gain j.
 """
 
 from __future__ import annotations
@@ -30,11 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.identification import DynamicModel
+from steelyard.robot import DriveModel
 from steelyard.robot.basis import triangle_with
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.prior import arm_rows, empty_response
+from steelyard.torque.prior import arm_rows, empty_response, friction_share, widened
 
 NOTHING_STD = 1e4
 _BLOCK = 8  # columns that LAPACK treats together
@@ -114,18 +107,19 @@ def restarted(R: Array, friction_change: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class SystematicErrors:
-    """Drive gains and the empty arm: what can be wrong beyond the noise of the rows.
+    """Drive gains and the empty arm: what can be wrong beyond the noise of the rows (see `prior`).
 
     Attributes:
         arm: rows [Z z] of what the empty runs determine about the arm, (r, m + 1)
-        gain: how one standard deviation of each cause moves the logarithms of the gains, (n, causes); zero
-            where torques were measured
+        drive: with what may be wrong with its gains
         pull: Z'Z x_j of each gain, (n, m)
+        friction: which unknowns are friction, (m,)
     """
 
     arm: Array
-    gain: Array
+    drive: DriveModel
     pull: Array
+    friction: Mask
 
     @classmethod
     def of(cls, model: DynamicModel, rows: OnlineRows, prior: Array) -> SystematicErrors:
@@ -136,23 +130,36 @@ class SystematicErrors:
             rows: its row maker
             prior: factor of what it says, (m + 1, m + 1)
         """
-        n, gain = model.robot.n, model.robot.drive.gain_errors
-        arm = prior[10 + rows.friction : -1]
-        if not gain.any():
-            return cls(arm, gain, np.zeros((n, rows.m)))
-        moved = np.zeros((rows.m, n))
+        moved = np.zeros((rows.m, model.robot.n))
         moved[10:] = empty_response(model)[rows.theta_order]
         moved[: 10 + rows.friction] = 0.0
+        arm = prior[10 + rows.friction : -1]
         Z = arm[:, :-1]
-        return cls(arm, gain, (Z.T @ (Z @ moved)).T)
+        unknowns = np.arange(rows.m)
+        friction = (unknowns >= 10) & (unknowns < 10 + rows.friction)
+        return cls(arm, model.robot.drive, (Z.T @ (Z @ moved)).T, friction)
 
-    def of_gains(self, S: Array, pull: Array) -> Array | None:
-        """How one standard deviation of each cause moves the payload, (10, causes); None for exact gains.
+    @property
+    def by_gains(self) -> bool:
+        """Whether gains may be wrong, or may have changed."""
+        return bool(self.drive.gain_errors.any() or self.drive.gain_drift)
+
+    def widened(
+        self, covariance: Array, inverse: Array, pull: Array, *, contradiction: float
+    ) -> tuple[Array, Array | None, dict[str, float]]:
+        """The payload's covariance with all that may be wrong, what gains do, and shares of its variance.
 
         Args:
-            S: factor of the covariance of all unknowns, S S', (m, m)
+            covariance: of the payload, by noise, (10, 10)
+            inverse: A^-1, (m, m)
             pull: H_j'tau_j of each joint, rows over their noise, (n, m)
+            contradiction: how far the samples have moved the arm
         """
-        if not self.gain.any():
-            return None
-        return np.asarray(S[:10] @ (S.T @ (pull + self.pull).T) @ self.gain)
+        return widened(
+            covariance,
+            self.drive,
+            per_gain=inverse[:10] @ (pull + self.pull).T,
+            per_drift=inverse[:10] @ pull.T,
+            contradiction=contradiction,
+            friction=friction_share(inverse, 0, self.friction),
+        )
