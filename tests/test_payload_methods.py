@@ -2,11 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from conftest import lively_motion as motion
 from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, load_robot
 from steelyard.signals import resample
@@ -117,6 +119,67 @@ def test_the_answer_moves_with_a_gain_as_it_says(method):
     response = answer(1.0).per_gain[:, j]
     np.testing.assert_allclose(response, slope, atol=0.05 * np.abs(slope).max())
     assert np.abs(slope).max() > 0.01
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "weighted-difference"])
+def test_the_answer_moves_with_a_gain_that_drifts_as_it_says(method):
+    """A gain that changes after the empty runs scales the loaded torques alone."""
+    model, loaded, empty = case(load_robot("ur10"), 0.5, postures=300)
+    step, j = 1e-6, 1
+
+    def answer(factor):
+        gain = np.where(np.arange(6) == j, factor, 1.0)
+        parts = [replace(part, tau=part.tau * gain) for part in loaded]
+        return METHODS[method](WeighingProblem(model, parts, np.zeros((0, 11)), empty.get(method, ())))
+
+    slope = (answer(1 + step).value - answer(1 - step).value) / (2 * step)
+    np.testing.assert_allclose(answer(1.0).per_drift[:, j], slope, atol=0.05 * np.abs(slope).max())
+    assert abs(slope[0]) > 0.1
+
+
+def test_a_drift_of_the_gains_is_covered_and_says_its_share():
+    """One percent between empty and loaded run: one in three intervals would hold it without."""
+    robot = load_robot("ur10")
+    drive = replace(robot.drive, gain_std=np.zeros(6))
+    inside, without = [], []
+    for seed, change in enumerate(0.01 * ndtri((np.arange(20) + 0.5) / 20)):
+        model = identify(robot, run(robot, 100 + seed, 0.5))
+        loaded = run(robot.with_payload(LOAD), seed, 0.5, 2)
+        loaded = replace(loaded, tau=np.exp(change) * loaded.tau)
+        for drift, hits in ((0.01, inside), (0.0, without)):
+            arm = replace(model, robot=robot.with_drive(replace(drive, gain_drift=drift)))
+            found = weigh(arm, loaded)
+            hits.append(abs(found.unconstrained.mass - LOAD.mass) < 1.96 * found.std[0])
+            assert sum(found.shares.values()) == pytest.approx(1)
+            assert (found.shares["drift"] > 0.9) == (drift > 0)
+            assert found.shares["gains"] == 0
+    assert 0.9 <= np.mean(inside) < 1
+    assert np.mean(without) < 0.4
+
+
+def test_shares_of_the_variance_are_what_each_adds(tmp_path):
+    robot = load_robot("ur10")
+    model, loaded, _ = case(robot, 0.5)
+    gain = np.full(6, 10.0)
+    wrong = replace(robot.drive, gain=gain, gain_std=0.01 * gain, gain_common=0.02, gain_drift=0.003)
+    plain = weigh(model, loaded[0])
+    found = weigh(replace(model, robot=robot.with_drive(wrong)), loaded[0])
+    assert found.gain_error.shape == (10, 7)
+    gains, drift = (found.shares[name] * found.covariance[0, 0] for name in ("gains", "drift"))
+    assert gains == pytest.approx(found.gain_error[0] @ found.gain_error[0])
+    assert plain.covariance[0, 0] + gains + drift == pytest.approx(found.covariance[0, 0])
+    np.testing.assert_allclose(found.gain_error[:, 6] / 0.02, found.gain_error[:, :6].sum(axis=1) / 0.01)
+    assert 0 < plain.shares["friction"] < 1
+    assert "variance" not in plain.verdict.summary
+    words = "most of the interval of the mass: gains ("
+    assert words in found.verdict.summary
+    assert "a known mass could narrow it to " in found.verdict.summary
+    found.save(tmp_path / "payload.json")
+    assert Payload.load(tmp_path / "payload.json").shares == found.shares
+    both = found.together_with(found)
+    assert both.shares["gains"] * both.covariance[0, 0] == pytest.approx(4 * gains)
+    assert both.shares["drift"] * both.covariance[0, 0] == pytest.approx(2 * drift)
+    assert sum(both.shares.values()) == pytest.approx(1)
 
 
 def test_uncertain_gains_widen_the_interval():

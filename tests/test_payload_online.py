@@ -473,6 +473,31 @@ def test_white_noise_that_is_known_is_left_alone():
     assert (white < np.sqrt(far) * known.noise).all()
 
 
+def test_drift_and_common_errors_are_those_of_batch_and_say_what_no_motion_can_show():
+    drive = load_robot("ur10").drive
+    wrong = replace(drive, gain_std=0.01 * drive.gain, gain_common=0.02, gain_drift=0.003)
+    arm = replace(model(), robot=load_robot("ur10").with_drive(wrong))
+    part = samples(load_robot("ur10").with_payload(LOAD), 5, 3)
+    batch = weigh(arm, part)
+    estimator = OnlineEstimator(arm, "measured", batch.noise, OnlineOptions(alarm=None))
+    state = fed(estimator, stream())
+    online = estimator.estimate(state)
+    np.testing.assert_allclose(online.gain_error, batch.gain_error, rtol=1e-5, atol=1e-9)
+    for name in ("gains", "drift"):
+        parts = [found.shares[name] * found.covariance[0, 0] for found in (online, batch)]
+        assert parts[0] == pytest.approx(parts[1], rel=1e-5)
+    assert 0 < online.shares["friction"] < 0.2
+    answer = estimator._answer(estimator._drained(state))
+    assert 0.04 < answer.reachable < answer.half_width
+    assert "no motion brings it below 4" in online.status
+    assert "for the gains" in online.status
+    assert "the mass is not known to 1 %, which no motion can show" in online.status
+    assert "most of the interval of the mass: gains" in online.status
+    assert "is asked for" not in online.status
+    early = estimator.estimate(fed(estimator, stream()[:100]))
+    assert "no motion brings it below" in early.status or "swing" in early.status
+
+
 def test_uncertain_gains_widen_as_a_simulated_error_of_a_gain_does():
     """d_j against the answer when empty and loaded torques of one joint are both scaled."""
     step, j = 1e-4, 1

@@ -163,12 +163,10 @@ def _what_limits(shares: Mapping[str, float]) -> str:
         return ""
     most = max(shares, key=lambda name: shares[name])
     if shares[most] < _MOST:
-        parts = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+        parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
         return f"the variance of the mass is made of {parts}"
-    left = f"would leave {np.sqrt(1.0 - shares[most]):.0%} of it"
-    return (
-        f"most of the interval of the mass: {most} ({shares[most]:.0%} of its variance); {_HELP[most]} {left}"
-    )
+    words = f"most of the interval of the mass: {most} ({100 * shares[most]:.0f} % of the variance)"
+    return f"{words}; {_HELP[most]} could narrow it to {100 * np.sqrt(1.0 - shares[most]):.0f} %"
 
 
 def _about_mass(evidence: Evidence) -> Doubt | None:

@@ -65,7 +65,7 @@ class OnlineAnswer(NamedTuple):
     def reachable(self) -> float:
         """The half-width that would be left after endless motion: drive gains, and their drift."""
         share = self.shares.get("gains", 0.0) + self.shares.get("drift", 0.0)
-        return float(np.sqrt(share) * self.half_width)
+        return float(np.sqrt(share) * self.half_width) if share else 0.0
 
     def late(self, accuracy: float) -> Doubt | None:
         """A doubt where the mass is not as sure as requested.

@@ -54,7 +54,7 @@ from steelyard.torque.online.state import (
     lonely_spikes,
 )
 from steelyard.torque.prior import contradiction, slow_noise
-from steelyard.verdict import Doubt, DoubtKind
+from steelyard.verdict import Doubt
 
 _MOST_EPISODES = 1000
 _SETTLED = 10  # windows: before, residuals show the unknowns, not the noise
@@ -204,15 +204,7 @@ class OnlineEstimator:
             torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
             names = self.model.robot.joint_names
             strange = strange_residuals(names, noise, self.model.estimate.noise, torque_rms)
-        late = None
-        if not answer.half_width <= self.options.accuracy:
-            words = f"the mass is not yet known to {100 * self.options.accuracy:g} %"
-            if answer.reachable > self.options.accuracy:
-                words = (
-                    f"the mass is not known to {100 * self.options.accuracy:g} %, and no motion can show it"
-                )
-            late = Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False)
-        doubts = (doubted_model(self.model.verdict), strange, late)
+        doubts = (doubted_model(self.model.verdict), strange, answer.late(self.options.accuracy))
         return tuple(doubt for doubt in doubts if doubt is not None)
 
     # --- inside ------------------------------------------------------------------------------------------
