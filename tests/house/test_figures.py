@@ -11,7 +11,7 @@ MODULES = house.modules()
 
 def test_files_and_lines():
     assert len(MODULES) <= 170
-    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 32_000
+    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 32_200
 
 
 def test_public_names():
