@@ -35,7 +35,7 @@ def megabytes() -> float:
 
 
 def healthy(state: OnlineState) -> bool:
-    arrays = (state.R, state.base, state.safe, state.x, state.information, state.pull, state.memory)
+    arrays = (state.known.R, state.base.R, state.safe.R, state.x, state.information, state.pull, state.memory)
     arrays = (*arrays, *state.spread[:5])
     return all(np.isfinite(array).all() for array in arrays)
 

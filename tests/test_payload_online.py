@@ -21,9 +21,7 @@ from steelyard.torque.online import (
     OnlineSample,
     OnlineState,
 )
-from steelyard.torque.online.advice import best_motion
 from steelyard.torque.online.change import Creep
-from steelyard.torque.online.factor import inverse_factor, restarted, solved
 from steelyard.torque.online.noise import Spread
 from steelyard.torque.online.state import Counts
 from steelyard.torque.prior import slow_noise
@@ -201,7 +199,7 @@ def test_rest_says_nothing_and_harms_nothing(direct):
     tau = load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6)) + 7.0  # stiction
     still = [OnlineSample(10 + i / RATE_HZ, posture, np.zeros(6), np.zeros(6), tau) for i in range(1000)]
     rested = fed(direct, still, moving)
-    np.testing.assert_array_equal(rested.R, direct._drained(moving).R)
+    np.testing.assert_array_equal(rested.known.R, direct._drained(moving).known.R)
     assert not rested.history
 
 
@@ -229,7 +227,7 @@ def test_the_advised_swing_helps_as_promised(direct):
     state = fed(direct, stream()[:60])
     answer = direct._answer(direct._drained(state))
     q = np.asarray(stream()[59].q)
-    joint, promised = best_motion(answer, direct._rows, q)
+    joint, promised = answer.best_motion(direct._rows, q)
     t = (np.arange(250) + 0.5) / 125
     w = np.pi
     swing = np.zeros((3, 250, 6))
@@ -277,8 +275,8 @@ def test_a_change_is_seen_soon_and_the_arm_stays_known(direct):
     assert f"payload 2, since {episode.end_s:.2f} s" in found.status
     arm = slice(10 + direct._rows.friction, None)
     assert (
-        np.linalg.norm(inverse_factor(state.R)[arm, arm], axis=1)
-        <= np.linalg.norm(inverse_factor(direct._prior)[arm, arm], axis=1) + 1e-12
+        np.linalg.norm(state.known.inverse[arm, arm], axis=1)
+        <= np.linalg.norm(direct._prior.inverse[arm, arm], axis=1) + 1e-12
     ).all()
 
 
@@ -345,15 +343,15 @@ def test_friction_of_slow_drives_adds_what_a_torque_of_that_size_would(coupled):
 
 
 def test_restarting_is_exact_marginalisation_of_the_payload(direct):
-    R = direct._drained(fed(direct, stream())).R
-    fresh = restarted(R, np.full(direct._rows.friction, 1e-9))
-    covariances = [inverse_factor(factor) for factor in (R, fresh)]
+    known = direct._drained(fed(direct, stream())).known
+    fresh = known.restarted(np.full(direct._rows.friction, 1e-9))
+    covariances = [each.inverse for each in (known, fresh)]
     old, new = (S @ S.T for S in covariances)
     np.testing.assert_allclose(new[10:, 10:], old[10:, 10:], rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(solved(fresh)[10:], solved(R)[10:], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(fresh.solution[10:], known.solution[10:], rtol=1e-6, atol=1e-9)
     assert np.diag(new)[:10].min() > 1e6
-    wider = restarted(R, np.full(direct._rows.friction, 0.5))
-    S = inverse_factor(wider)
+    wider = known.restarted(np.full(direct._rows.friction, 0.5))
+    S = wider.inverse
     friction = slice(10, 10 + direct._rows.friction)
     np.testing.assert_allclose(np.diag(S @ S.T)[friction], np.diag(old)[friction] + 0.25, rtol=1e-6)
 
@@ -369,7 +367,7 @@ def test_forgetting_follows_a_payload_that_changes_and_keeps_the_arm():
         errors.append(abs(found.unconstrained.mass - 1.0))
     assert errors[1] < 0.5 * errors[0]
     arm = slice(10 + estimator._rows.friction, None)
-    known = [np.linalg.norm(inverse_factor(R)[arm, arm], axis=1) for R in (estimator._prior, state.R)]
+    known = [np.linalg.norm(each.inverse[arm, arm], axis=1) for each in (estimator._prior, state.known)]
     assert (known[1] <= known[0] + 1e-12).all()
 
 
@@ -383,7 +381,7 @@ def test_long_forgetting_without_excitation_stays_finite():
         state = estimator.step(
             state, OnlineSample(t, posture + w * np.sin(t), w * np.cos(t), -w * np.sin(t), np.ones(6))
         )
-    assert all(np.isfinite(factor).all() for factor in (state.R, state.x))
+    assert all(np.isfinite(factor).all() for factor in (state.known.R, state.x))
     assert np.isinf(estimator.estimate(state).std[0])
 
 
@@ -556,8 +554,8 @@ def test_when_the_mass_is_known_the_least_known_number_gets_the_advice():
     which = answer.least_known
     assert which >= 4  # an inertia, which slow motion hardly shows
     q = np.asarray(stream()[299].q)
-    promised = best_motion(answer, estimator._rows, q, which)[1]
-    others = [best_motion(answer, estimator._rows, q, k)[1] for k in range(10)]
+    promised = answer.best_motion(estimator._rows, q, which)[1]
+    others = [answer.best_motion(estimator._rows, q, k)[1] for k in range(10)]
     assert promised == others[which] < np.sqrt(answer.covariance[which, which])
     status = estimator.estimate(state, physical=False).status
     assert status.startswith("converged")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Array, Mask
+from steelyard.identification.problem import Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.basis import triangle_with
@@ -55,8 +56,14 @@ class RegressionFactor:
         return factor
 
     @classmethod
-    def stacked(cls, factors: Sequence[RegressionFactor]) -> RegressionFactor:
-        """The factors of several recordings side by side, each joint of each with a weight of its own."""
+    def of_rows(cls, parts: Sequence[Rows]) -> RegressionFactor:
+        """The factors of several recordings side by side, each joint of each with a weight of its own.
+
+        Args:
+            parts: rows of each recording
+        """
+        n, p = parts[0].Y.shape[1:]
+        factors = [cls.empty(n, p).add(part.Y, part.tau, part.usable) for part in parts]
         return cls(np.concatenate([f.R for f in factors]), np.concatenate([f.rows for f in factors]))
 
     @property

@@ -139,12 +139,7 @@ class _Task:
         """The fit with its covariance, from triangular factors."""
         law, p = end.law, len(self.maker.names(end.law))
         parts = [self._rows(k, law, end.before) for k in range(len(self.parts))]
-        factor = RegressionFactor.stacked(
-            [
-                RegressionFactor.empty(rows.Y.shape[1], rows.Y.shape[2]).add(rows.Y, rows.tau, rows.usable)
-                for rows in parts
-            ]
-        )
+        factor = RegressionFactor.of_rows(parts)
         prior = _prior(factor.p, p)
         solution = solve_weighted(factor, prior, equal_weights=self.estimator == "ordinary")
         theta = solution.value[:p]

@@ -47,6 +47,20 @@ class Solution:
     unknown: NDArray[np.bool_]
     condition: float
 
+    def gain_response(self, factor: RegressionFactor, n: int, mixing: Array | None = None) -> Array:
+        """How it changes with the logarithm of each joint's gain, which scales the joint's torques, (p, n).
+
+        Args:
+            factor: of the rows that count, n groups for each run
+            n: number of joints
+            mixing: the columns of the rows from the p unknowns, (columns, p); the same when None
+        """
+        out = np.zeros((len(self.value), n))
+        for g, (R, weight) in enumerate(zip(factor.R, self.weights, strict=True)):
+            pull = R[:, :-1].T @ R[:, -1]
+            out[:, g % n] += weight**2 * (pull if mixing is None else mixing.T @ pull)
+        return np.asarray(self.inverse @ out)
+
 
 def solve_weighted(
     factor: RegressionFactor,

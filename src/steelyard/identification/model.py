@@ -183,6 +183,11 @@ class DynamicModel:
         with saved.reading(path, "model"):
             return cls.from_dict(content)
 
+    @property
+    def gain_response(self) -> Array:
+        """How the parameters change with the logarithm of each drive's gain, (p, n)."""
+        return solve_weighted(self.factor).gain_response(self.factor, self.robot.n)
+
     def require_alike(self, samples: Samples) -> None:
         """Refuses samples of other joints, another kind of motion, or torques made otherwise than its own.
 

@@ -49,7 +49,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steelyard.arrays import Array, Indices, Mask
-from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification import DynamicModel
 from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import kinds
 from steelyard.robot import DriveModel
@@ -208,21 +208,6 @@ def widened(
     return wide if gain_error is None else wide + gain_error @ gain_error.T, gain_error, shares
 
 
-def gain_response(factor: RegressionFactor, solution: Solution, mixing: Array, n: int) -> Array:
-    """How a solution changes with the logarithm of each joint's gain, which scales its torques, (m, n).
-
-    Args:
-        factor: of the rows that it was solved from, in p columns, n groups for each run
-        solution: of m unknowns
-        mixing: the p combinations of the m unknowns, (p, m)
-        n: number of joints
-    """
-    out = np.zeros((len(solution.value), n))
-    for g, (R, weight) in enumerate(zip(factor.R, solution.weights, strict=True)):
-        out[:, g % n] += weight**2 * (mixing.T @ (R[:, :-1].T @ R[:, -1]))
-    return np.asarray(solution.inverse @ out)
-
-
 def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
     """How a solution changes because the gains change what the empty runs say, (m, n).
 
@@ -232,16 +217,6 @@ def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Arra
         prior: rows [Z z] of what the empty runs say, (r, m + 1)
     """
     moved = np.zeros((prior.shape[1] - 1, model.robot.n))
-    moved[: len(model.estimate.value)] = empty_response(model)
+    moved[: len(model.estimate.value)] = model.gain_response
     Z = prior[:, :-1]
     return np.asarray(solution.inverse @ (Z.T @ (Z @ moved)))
-
-
-def empty_response(model: DynamicModel) -> Array:
-    """How the parameters of the empty arm change with the logarithm of each drive's gain, (p, n).
-
-    Args:
-        model: of the empty arm
-    """
-    solution = solve_weighted(model.factor)
-    return gain_response(model.factor, solution, np.eye(model.factor.p), model.robot.n)

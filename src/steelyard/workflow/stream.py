@@ -21,7 +21,7 @@ from steelyard.quality import check_quality
 from steelyard.recording import Preparation
 from steelyard.signals import CausalPath, OnlineSample, replay
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
-from steelyard.torque.online.curve import CurvePoint, convergence_times, curve_point
+from steelyard.torque.online.curve import CurvePoint, convergence_times
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import Data, Run, preparation_for, qualities, runs_of
 
@@ -203,7 +203,7 @@ def _replayed(
     points: list[CurvePoint] = []
 
     def note() -> None:
-        points.append(curve_point(estimator, state))
+        points.append(CurvePoint.of(estimator, state))
         if on_point is not None:
             on_point(points[-1])
 

@@ -28,7 +28,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.signals import OnlineSample
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import Counts, checked_row, fault_of
+from steelyard.torque.online.state import Counts
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))
@@ -109,8 +109,8 @@ class Xu2024Estimator:
             sample: one instant
         """
         n = self.model.robot.n
-        row = checked_row(sample, n)
-        if fault := fault_of(row, state.last_s, self.model.robot.limits.tau_max):
+        row = self._maker.checked(sample)
+        if fault := self._maker.fault(row, state.last_s):
             return state._replace(counts=state.counts.plus(fault))
         t, motion = float(row[0]), row[1 : 1 + 3 * n].reshape(1, 3, n)
         counts = state.counts.plus("used")

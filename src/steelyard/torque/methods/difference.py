@@ -11,10 +11,10 @@ import numpy as np
 
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
+from steelyard.identification import RegressionFactor
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
-from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of
-from steelyard.torque.prior import empty_response, gain_response
+from steelyard.torque.methods.problem import Answer, WeighingProblem
 
 _ROUNDING = 1e-10
 
@@ -31,10 +31,10 @@ def difference_weighted(problem: WeighingProblem) -> Answer:
 
 def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     model = problem.model
-    n, p, theta = model.robot.n, len(model.estimate.value), model.estimate.value
+    n, theta = model.robot.n, model.estimate.value
     for _ in range(problem.rounds):
         rows = [model.rows(part, theta) for part in problem.loaded]
-        factor = factor_of(rows)
+        factor = RegressionFactor.of_rows(rows)
         solution = solve_weighted(factor)
         theta = solution.value
     of_loaded, _ = correlated_covariance(rows, solution)
@@ -52,8 +52,8 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     widths[len(kept) :, len(kept) :] = np.eye(len(problem.fixed))
     covariance = solve @ widths @ solve.T
     covariance[unknown, unknown] = np.inf
-    drifted = gain_response(factor, solution, np.eye(p), n)
-    wrong = drifted - empty_response(model)
+    drifted = solution.gain_response(factor, n)
+    wrong = drifted - model.gain_response
     by_gains, by_drift = (solve[:, : len(kept)] @ moved[kept] for moved in (wrong, drifted))
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
     value = solve @ epsilon

@@ -13,8 +13,8 @@ from steelyard.arrays import Array
 from steelyard.identification import RegressionFactor
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import Solution, solve_weighted
-from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of
-from steelyard.torque.prior import contradiction, gain_response, slow_noise, through_prior
+from steelyard.torque.methods.problem import Answer, WeighingProblem
+from steelyard.torque.prior import contradiction, slow_noise, through_prior
 
 
 def direct(problem: WeighingProblem) -> Answer:
@@ -34,14 +34,14 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
     theta = model.estimate.value
     for _ in range(problem.rounds):
         rows = [model.rows(part, theta) for part in problem.loaded]
-        factor = factor_of(rows)
+        factor = RegressionFactor.of_rows(rows)
         solution = solve_weighted(factor, prior, mixing)
         theta = mixing @ solution.value
     covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
     n = model.robot.n
     arm = prior[: len(prior) - len(measured)]
     beside = measured.reshape(-1, n, measured.shape[1])
-    drifted = gain_response(factor, solution, mixing, n)
+    drifted = solution.gain_response(factor, n, mixing)
     drifted += solution.inverse @ np.einsum("kjm,kj->mj", beside[:, :, :-1], beside[:, :, -1])
     wrong = drifted + through_prior(model, solution, arm)
     expected = _of_empty_noise(problem, factor, solution, prior)

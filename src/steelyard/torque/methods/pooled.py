@@ -14,12 +14,13 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
+from steelyard.identification import RegressionFactor
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.recording import Samples
-from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of
-from steelyard.torque.prior import FRICTION, gain_response
+from steelyard.torque.methods.problem import Answer, WeighingProblem
+from steelyard.torque.prior import FRICTION
 
 
 def pooled(problem: WeighingProblem) -> Answer:
@@ -42,15 +43,15 @@ def pooled(problem: WeighingProblem) -> Answer:
     for _ in range(problem.rounds):
         rows = _rows(problem, problem.empty, theta[0], of_empty)
         rows += _rows(problem, problem.loaded, theta[1], of_loaded)
-        factor = factor_of(rows)
+        factor = RegressionFactor.of_rows(rows)
         solution = solve_weighted(factor, prior)
         theta = [of_empty @ solution.value, of_loaded @ solution.value]
     covariance, _ = correlated_covariance(rows, solution, prior=prior)
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n)[len(problem.empty) :] ** 2, axis=0))
-    wrong = gain_response(factor, solution, np.eye(factor.p), n)
+    wrong = solution.gain_response(factor, n)
     weights = solution.weights.copy()
     weights[: n * len(problem.empty)] = 0.0
-    drifted = gain_response(factor, replace(solution, weights=weights), np.eye(factor.p), n)
+    drifted = replace(solution, weights=weights).gain_response(factor, n)
     friction = np.concatenate([own, np.ones(none.shape[1], bool), np.zeros(10, bool)])
     return replace(Answer.of(solution, covariance, wrong, drifted, friction=friction), noise=noise)
 

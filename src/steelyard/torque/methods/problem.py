@@ -9,9 +9,9 @@ import numpy as np
 
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples, UnknownName
-from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification import DynamicModel
 from steelyard.identification.least_squares import Solution
-from steelyard.identification.problem import Rows, kinds
+from steelyard.identification.problem import kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
 from steelyard.torque.prior import FRICTION, arm_rows, friction_share
@@ -161,17 +161,6 @@ def undetermined(rows: Array) -> Mask:
     weak = np.ones(rows.shape[1], bool)
     weak[: len(s)] = s < _WEAK * s[0]
     return np.asarray((np.abs(Vt[weak]) > _INVOLVED).any(axis=0) | (length == 0))
-
-
-def factor_of(rows: Sequence[Rows]) -> RegressionFactor:
-    """The triangular factors of runs, one group for each joint of each run.
-
-    Args:
-        rows: of each run
-    """
-    n, p = rows[0].Y.shape[1:]
-    empty = RegressionFactor.empty(n, p)
-    return RegressionFactor.stacked([empty.add(part.Y, part.tau, part.usable) for part in rows])
 
 
 def fixed_rows(fixed: Mapping[str, float]) -> Array:

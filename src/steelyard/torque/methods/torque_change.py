@@ -24,13 +24,14 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
+from steelyard.identification import RegressionFactor
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import Rows, kinds
 from steelyard.recording import Samples
 from steelyard.signals import resample
-from steelyard.torque.methods.problem import Answer, WeighingProblem, factor_of
-from steelyard.torque.prior import FRICTION, gain_response
+from steelyard.torque.methods.problem import Answer, WeighingProblem
+from steelyard.torque.prior import FRICTION
 
 _SAME = 0.02  # [rad], RMS: two runs of one motion agree to 1e-4, other motions differ by 0.1 and more
 _COMMON_SHARE = 0.5  # of the shorter run: two rests in one posture are no common motion
@@ -144,12 +145,14 @@ def _from_change(
     prior = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
     prior[:, -11:] = problem.fixed
     rows = [problem.model.rows(change) for _, change in pairs]
-    factor = factor_of(rows)
+    factor = RegressionFactor.of_rows(rows)
     solution = solve_weighted(factor, prior, mixing)
     covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
     both = zip(rows, pairs, strict=True)
-    of_loaded = factor_of([Rows(part.Y, loaded.tau, part.usable) for part, (loaded, _) in both])
-    drifted = gain_response(of_loaded, solution, mixing, n)
-    wrong = drifted if exact_empty else gain_response(factor, solution, mixing, n)
+    of_loaded = RegressionFactor.of_rows(
+        [Rows(part.Y, loaded.tau, part.usable) for part, (loaded, _) in both]
+    )
+    drifted = solution.gain_response(of_loaded, n, mixing)
+    wrong = drifted if exact_empty else solution.gain_response(factor, n, mixing)
     friction = np.arange(mixing.shape[1]) < mixing.shape[1] - 10
     return Answer.of(solution, covariance, wrong, drifted, friction=friction)

@@ -86,49 +86,45 @@ class OnlineAnswer(NamedTuple):
         std = np.where(self.unfelt, 0.0, np.sqrt(np.diag(self.covariance)))
         return int((std / _SIZE).argmax())
 
+    def best_motion(self, rows: OnlineRows, q: Array, which: int = 0) -> tuple[int, float]:
+        """The joint whose swing would make a number surest, and its standard deviation after it, [SI].
 
-def best_motion(answer: OnlineAnswer, rows: OnlineRows, q: Array, which: int = 0) -> tuple[int, float]:
-    """The joint whose swing would make a number surest, and the standard deviation it would have after, [SI].
+        Args:
+            rows: the row maker
+            q: present posture, (n,) [rad or m]
+            which: of the ten; the mass by default
+        """
+        n = len(q)
+        w = 2 * np.pi / _SWING_S
+        phase = w * _SWING_S * (np.arange(_SWING_SAMPLES) + 0.5) / _SWING_SAMPLES
+        std = np.empty(n)
+        for j in range(n):
+            motion = np.zeros((_SWING_SAMPLES, 3, n))
+            motion[:, 0] = q
+            motion[:, 0, j] += _SWING * np.sin(phase)
+            motion[:, 1, j] = _SWING * w * np.cos(phase)
+            motion[:, 2, j] = -_SWING * w**2 * np.sin(phase)
+            at_rest = np.array([np.zeros(n), motion[0, 0]])
+            H, _ = rows.rows(motion, np.zeros((_SWING_SAMPLES, n)), at_rest, self.x)
+            H = H[:, j, :-1] * self.weights[j]
+            std[j] = _std_after(self.S, H * np.sqrt(_SWING_ROWS / _SWING_SAMPLES), which)
+        best = int(std.argmin())
+        return best, float(std[best])
 
-    Args:
-        answer: so far
-        rows: the row maker
-        q: present posture, (n,) [rad or m]
-        which: of the ten; the mass by default
-    """
-    n = len(q)
-    w = 2 * np.pi / _SWING_S
-    phase = w * _SWING_S * (np.arange(_SWING_SAMPLES) + 0.5) / _SWING_SAMPLES
-    std = np.empty(n)
-    for j in range(n):
-        motion = np.zeros((_SWING_SAMPLES, 3, n))
-        motion[:, 0] = q
-        motion[:, 0, j] += _SWING * np.sin(phase)
-        motion[:, 1, j] = _SWING * w * np.cos(phase)
-        motion[:, 2, j] = -_SWING * w**2 * np.sin(phase)
-        at_rest = np.array([np.zeros(n), motion[0, 0]])
-        H, _ = rows.rows(motion, np.zeros((_SWING_SAMPLES, n)), at_rest, answer.x)
-        H = H[:, j, :-1] * answer.weights[j]
-        std[j] = _std_after(answer.S, H * np.sqrt(_SWING_ROWS / _SWING_SAMPLES), which)
-    best = int(std.argmin())
-    return best, float(std[best])
+    def words(self, state: OnlineState, rows: OnlineRows, *, accuracy: float) -> str:
+        """How far an online estimate has come, which motion would help, and what was skipped.
 
-
-def progress_words(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, *, accuracy: float) -> str:
-    """How far an online estimate has come, which motion would help, and what was skipped.
-
-    Args:
-        answer: the numbers
-        state: they come from
-        rows: the row maker
-        accuracy: that was asked for the mass
-    """
-    parts = [_how_well(answer, accuracy)]
-    if np.isfinite(state.reach).all():
-        parts.append(_advice(answer, state, rows, 0 if answer.half_width > accuracy else answer.least_known))
-    if state.history:
-        parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
-    return "; ".join(part for part in (*parts, state.counts.words) if part)
+        Args:
+            state: they come from
+            rows: the row maker
+            accuracy: that was asked for the mass
+        """
+        parts = [_how_well(self, accuracy)]
+        if np.isfinite(state.reach).all():
+            parts.append(_advice(self, state, rows, 0 if self.half_width > accuracy else self.least_known))
+        if state.history:
+            parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
+        return "; ".join(part for part in (*parts, state.counts.words) if part)
 
 
 def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
@@ -147,7 +143,7 @@ def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
 
 
 def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int) -> str:
-    joint, std = best_motion(answer, rows, (state.reach[0] + state.reach[1]) / 2, which)
+    joint, std = answer.best_motion(rows, (state.reach[0] + state.reach[1]) / 2, which)
     now = float(np.sqrt(answer.covariance[which, which]))
     stays = 0.0
     if not answer.unknown[which]:  # what no motion lowers: drive gains, a model that does not quite fit

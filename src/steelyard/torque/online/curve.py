@@ -35,22 +35,22 @@ class CurvePoint(NamedTuple):
     converged: bool
     status: str
 
+    @classmethod
+    def of(cls, estimator: OnlineEstimator, state: OnlineState) -> CurvePoint:
+        """The plain estimate of a state as a point of a curve; a real body is looked for at the end only.
 
-def curve_point(estimator: OnlineEstimator, state: OnlineState) -> CurvePoint:
-    """The plain estimate of a state as a point of a curve; a real body is looked for at the end only.
-
-    Args:
-        estimator: of the stream
-        state: as `init` or `step` gave it
-    """
-    found = estimator.estimate(state, physical=False)
-    mass, std = found.body.mass, float(found.std[0])
-    com, com_std = np.full(3, np.nan), np.full(3, np.inf)
-    if mass > 1.96 * std:
-        com, com_std = found.body.com, found.com_std
-    sure = bool(1.96 * std <= estimator.options.accuracy * abs(mass))
-    number = len(state.history) + 1
-    return CurvePoint(state.last_s, mass, std, com, com_std, number, sure, found.status)
+        Args:
+            estimator: of the stream
+            state: as `init` or `step` gave it
+        """
+        found = estimator.estimate(state, physical=False)
+        mass, std = found.body.mass, float(found.std[0])
+        com, com_std = np.full(3, np.nan), np.full(3, np.inf)
+        if mass > 1.96 * std:
+            com, com_std = found.body.com, found.com_std
+        sure = bool(1.96 * std <= estimator.options.accuracy * abs(mass))
+        number = len(state.history) + 1
+        return cls(state.last_s, mass, std, com, com_std, number, sure, found.status)
 
 
 def convergence_times(points: Sequence[CurvePoint]) -> dict[int, float]:

@@ -29,30 +29,12 @@ from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.signals import OnlineSample
 from steelyard.torque.methods.problem import WeighingProblem
-from steelyard.torque.online.advice import OnlineAnswer, progress_words
+from steelyard.torque.online.advice import OnlineAnswer
 from steelyard.torque.online.change import Creep, change_statistic, friction_change
-from steelyard.torque.online.factor import (
-    NOTHING_STD,
-    SystematicErrors,
-    factor_with,
-    forgotten,
-    inverse_factor,
-    prior_factor,
-    restarted,
-    solved,
-)
+from steelyard.torque.online.factor import NOTHING_STD, Knowledge, SystematicErrors
 from steelyard.torque.online.noise import Spread
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import (
-    Counts,
-    Episode,
-    OnlineOptions,
-    OnlineState,
-    Window,
-    checked_row,
-    fault_of,
-    lonely_spikes,
-)
+from steelyard.torque.online.state import Counts, Episode, OnlineOptions, OnlineState, Window
 from steelyard.torque.prior import contradiction, slow_noise
 from steelyard.verdict import Doubt
 
@@ -61,6 +43,7 @@ _SETTLED = 10  # windows: before, residuals show the unknowns, not the noise
 _HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be distinguished from it
 _CLOCK_ROUNDING_S = 1e-4
 _YOUNG = 15  # windows
+_SPIKE = 20.0  # standard deviations
 _UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
 
 
@@ -82,7 +65,7 @@ class OnlineEstimator:
     options: OnlineOptions = field(default_factory=OnlineOptions)
     _rows: OnlineRows = field(init=False, repr=False)
     _weights: Array = field(init=False, repr=False)
-    _prior: Array = field(init=False, repr=False)
+    _prior: Knowledge = field(init=False, repr=False)
     _systematic: SystematicErrors = field(init=False, repr=False)
     _friction_change: Array = field(init=False, repr=False)
     _creep: Creep = field(init=False, repr=False)
@@ -103,9 +86,9 @@ class OnlineEstimator:
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "_rows", rows)
         object.__setattr__(self, "_weights", 1.0 / noise)
-        object.__setattr__(self, "_prior", prior_factor(self.model, rows))
+        object.__setattr__(self, "_prior", Knowledge.of_empty_arm(self.model, rows))
         object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
-        object.__setattr__(self, "_empty", solved(self._prior))
+        object.__setattr__(self, "_empty", self._prior.solution)
         unfelt = WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt
         object.__setattr__(self, "_unfelt", unfelt)
         change = friction_change(self.model, rows, self.options.friction_change)
@@ -117,13 +100,13 @@ class OnlineEstimator:
 
     def init(self) -> OnlineState:
         """The state before the first sample."""
-        n, m, R = self.model.robot.n, self._rows.m, self._prior
-        known = 10 + self._rows.friction
+        n, m, prior = self.model.robot.n, self._rows.m, self._prior
+        b = 10 + self._rows.friction
         return OnlineState(
-            R=R,
-            base=R,
-            safe=R,
-            x=solved(R),
+            known=prior,
+            base=prior,
+            safe=prior,
+            x=prior.solution,
             pending=(),
             prepared=(),
             memory=np.zeros((2, n)),
@@ -131,7 +114,7 @@ class OnlineEstimator:
             last_tau=np.zeros(n),
             torque_squares=np.zeros(n),
             window=Window.nothing(n, m),
-            information=np.zeros((n, known, known)),
+            information=np.zeros((n, b, b)),
             pull=np.zeros((n, m)),
             spread=Spread.nothing(n),
             reach=_no_reach(n),
@@ -148,8 +131,8 @@ class OnlineEstimator:
             state: as `init` or `step` gave it
             sample: one instant
         """
-        row = checked_row(sample, self.model.robot.n)
-        if fault := fault_of(row, state.last_s, self.model.robot.limits.tau_max):
+        row = self._rows.checked(sample)
+        if fault := self._rows.fault(row, state.last_s):
             last_s = row[0] if fault == "saturated" else state.last_s
             return state._replace(counts=state.counts.plus(fault), last_s=last_s)
         if row[0] - state.last_s > self.options.longest_gap_s:
@@ -184,7 +167,7 @@ class OnlineEstimator:
                 look_for_body=physical,
             )
         )
-        words = progress_words(answer, state, self._rows, accuracy=self.options.accuracy)
+        words = answer.words(state, self._rows, accuracy=self.options.accuracy)
         verdict = replace(verdict, summary="; ".join(part for part in (words, verdict.summary) if part))
         noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
         errors, shares = answer.gain_error, answer.shares
@@ -261,7 +244,7 @@ class OnlineEstimator:
         motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
         usable = np.abs(motion[:, 1]) >= self.options.lowest_speed
         e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
-        spikes = lonely_spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
+        spikes = _lonely_spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
         usable[spikes] = False
         reach = state.reach
         counts = state.counts
@@ -292,10 +275,10 @@ class OnlineEstimator:
         window = state.window
         if not count.any():
             return state._replace(window=window._replace(end_s=last_s, samples=window.samples + len(rows)))
-        R, information, pull = state.R, state.information, state.pull
+        known, information, pull = state.known, state.information, state.pull
         if self.options.forgetting_s is not None:
             weight = float(np.exp((window.end_s - last_s) / self.options.forgetting_s))
-            R = forgotten(R, weight, information.shape[1])
+            known = known.forgotten(weight, information.shape[1])
             information, pull = weight * information, weight * pull
         if self._systematic.by_gains:
             pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
@@ -312,7 +295,7 @@ class OnlineEstimator:
             window.samples + len(rows),
         )
         return state._replace(
-            R=factor_with(R, flat),
+            known=known.plus(flat),
             information=information + near.transpose(0, 2, 1) @ near,
             pull=pull,
             window=window,
@@ -325,17 +308,17 @@ class OnlineEstimator:
         if not window.rows.any():
             return state._replace(window=empty)
         if self.options.alarm is not None and state.spread.windows >= _HEARD and window.moving:
-            statistic = change_statistic(window, state.base, state.x)
+            statistic = change_statistic(window, state.base.R, state.x)
             if statistic > self.options.alarm * state.spread.inflation.max():
                 return self._changed(state, statistic)._replace(window=empty)
-        x = solved(state.R)
+        x = state.known.solution
         spread = state.spread
         if state.windows >= _SETTLED:
             total = window.joints[:, -1] - window.joints[:, :-1] @ x
             spread = spread.with_window(total, window.squares, window.rows)
         windows = state.windows + 1
         return state._replace(
-            base=state.R, safe=state.base, x=x, spread=spread, window=empty, windows=windows
+            base=state.known, safe=state.base, x=x, spread=spread, window=empty, windows=windows
         )
 
     def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
@@ -344,14 +327,14 @@ class OnlineEstimator:
         Changes that follow each other within seconds point to noise that the model does not know.
         """
         young = state.windows < _YOUNG
-        before = self._answer(state._replace(R=state.safe))
+        before = self._answer(state._replace(known=state.safe))
         episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
-        R = restarted(state.safe, self._friction_change)
+        known = state.safe.restarted(self._friction_change)
         return state._replace(
-            R=R,
-            base=R,
-            safe=R,
-            x=solved(R),
+            known=known,
+            base=known,
+            safe=known,
+            x=known.solution,
             information=np.zeros_like(state.information),
             pull=np.zeros_like(state.pull),
             spread=state.spread.with_surprise(statistic / 4) if young and state.history else state.spread,
@@ -362,7 +345,7 @@ class OnlineEstimator:
         )
 
     def _answer(self, state: OnlineState) -> OnlineAnswer:
-        S, x = inverse_factor(state.R), solved(state.R)
+        S, x = state.known.inverse, state.known.solution
         near, inflation = state.information.shape[1], state.spread.inflation
         inverse = S @ S.T
         excess = np.tensordot(inflation - 1.0, state.information, axes=1)
@@ -382,3 +365,20 @@ class OnlineEstimator:
 
 def _no_reach(n: int) -> Array:
     return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])
+
+
+def _lonely_spikes(e: Array, tau: Array) -> Mask:
+    """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,).
+
+    e are residuals, (k, n), tau torques with one more before and after, (k + 2, n), both over their noise.
+    """
+    size = np.abs(e)
+    if size.max() < _SPIKE:
+        return np.zeros(len(e), bool)
+    rise = np.diff(tau, axis=0)
+    up, down = rise[:-1], -rise[1:]
+    alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
+    around = np.maximum(
+        np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
+    )
+    return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))

@@ -18,6 +18,7 @@ can always be solved.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -27,82 +28,86 @@ from steelyard.identification import DynamicModel
 from steelyard.robot import DriveModel
 from steelyard.robot.basis import triangle_with
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.prior import arm_rows, empty_response, friction_share, widened
+from steelyard.torque.prior import arm_rows, friction_share, widened
 
 NOTHING_STD = 1e4
 _BLOCK = 8  # columns that LAPACK treats together
 
 
-def prior_factor(model: DynamicModel, rows: OnlineRows) -> Array:
-    """The factor of what the empty arm says, (m + 1, m + 1).
+class Knowledge(NamedTuple):
+    """What is known of the m unknowns: payload, friction, arm.
 
-    Args:
-        model: of the empty arm
-        rows: its row maker
+    Attributes:
+        R: factor [R z], (m + 1, m + 1)
     """
-    variance = np.diag(model.estimate.covariance)[rows.theta_order]
-    weak = np.eye(rows.m, rows.m + 1) / NOTHING_STD
-    weak[10:, -1] = model.estimate.value[rows.theta_order] / NOTHING_STD
-    known = np.concatenate([np.zeros(10 + rows.friction, bool), np.isfinite(variance[rows.friction :])])
-    arm = arm_rows(model)
-    said = np.zeros((len(arm), rows.m + 1))
-    said[:, 10:-1], said[:, -1] = arm[:, rows.theta_order], arm[:, -1]
-    stacked = np.vstack([weak[~known], said])
-    return np.asfortranarray(triangle_with(np.zeros((rows.m + 1, rows.m + 1)), stacked))
 
+    R: Array
 
-def factor_with(R: Array, rows: Array) -> Array:
-    """The factor with more rows.
+    @classmethod
+    def of_empty_arm(cls, model: DynamicModel, rows: OnlineRows) -> Knowledge:
+        """What the empty arm says.
 
-    Args:
-        R: factor so far, (m + 1, m + 1)
-        rows: new rows [H tau] over their noise, (N, m + 1)
-    """
-    return np.asarray(lapack.dtpqrt(0, _BLOCK, R, rows)[0])
+        Args:
+            model: of the empty arm
+            rows: its row maker
+        """
+        variance = np.diag(model.estimate.covariance)[rows.theta_order]
+        weak = np.eye(rows.m, rows.m + 1) / NOTHING_STD
+        weak[10:, -1] = model.estimate.value[rows.theta_order] / NOTHING_STD
+        known = np.concatenate([np.zeros(10 + rows.friction, bool), np.isfinite(variance[rows.friction :])])
+        arm = arm_rows(model)
+        said = np.zeros((len(arm), rows.m + 1))
+        said[:, 10:-1], said[:, -1] = arm[:, rows.theta_order], arm[:, -1]
+        stacked = np.vstack([weak[~known], said])
+        return cls(np.asfortranarray(triangle_with(np.zeros((rows.m + 1, rows.m + 1)), stacked)))
 
+    @property
+    def solution(self) -> Array:
+        """The unknowns, (m,)."""
+        return np.asarray(lapack.dtrtrs(self.R[:-1, :-1], self.R[:-1, -1])[0])
 
-def solved(R: Array) -> Array:
-    """The unknowns, (m,)."""
-    return np.asarray(lapack.dtrtrs(R[:-1, :-1], R[:-1, -1])[0])
+    @property
+    def inverse(self) -> Array:
+        """S with the covariance S S' of the unknowns, (m, m)."""
+        return np.asarray(lapack.dtrtri(self.R[:-1, :-1])[0])
 
+    def plus(self, rows: Array) -> Knowledge:
+        """What is known with more rows.
 
-def inverse_factor(R: Array) -> Array:
-    """S with the covariance S S' of the unknowns, (m, m)."""
-    return np.asarray(lapack.dtrtri(R[:-1, :-1])[0])
+        Args:
+            rows: [H tau] over their noise, (N, m + 1)
+        """
+        return Knowledge(np.asarray(lapack.dtpqrt(0, _BLOCK, self.R, rows)[0]))
 
+    def forgotten(self, weight: float, nuisances: int) -> Knowledge:
+        """What is known after forgetting payload and friction a little; what is known of the arm stays.
 
-def forgotten(R: Array, weight: float, nuisances: int) -> Array:
-    """The factor after forgetting payload and friction a little; what is known of the arm stays.
+        Args:
+            weight: lambda, what the information so far still counts
+            nuisances: number of unknowns that are payload or friction
+        """
+        faded = self.R.copy(order="F")
+        faded[:nuisances] *= np.sqrt(weight)
+        weak = np.zeros((nuisances, len(faded)))
+        np.fill_diagonal(weak, np.sqrt(1.0 - weight) / NOTHING_STD)
+        return Knowledge(faded).plus(weak)
 
-    Args:
-        R: factor, (m + 1, m + 1)
-        weight: lambda, what the information so far still counts
-        nuisances: number of unknowns that are payload or friction
-    """
-    faded = R.copy(order="F")
-    faded[:nuisances] *= np.sqrt(weight)
-    weak = np.zeros((nuisances, len(R)))
-    np.fill_diagonal(weak, np.sqrt(1.0 - weight) / NOTHING_STD)
-    return factor_with(faded, weak)
+    def restarted(self, friction_change: Array) -> Knowledge:
+        """What is known after a change of payload: friction less sure, the arm as before.
 
-
-def restarted(R: Array, friction_change: Array) -> Array:
-    """The factor after another payload was taken: payload unknown, friction less sure, the arm as before.
-
-    Args:
-        R: factor, (m + 1, m + 1)
-        friction_change: standard deviation of the change of each friction coefficient, (f,) [SI]
-    """
-    out = R.copy(order="F")
-    out[:10] = 0.0
-    out[range(10), range(10)] = 1.0 / NOTHING_STD
-    friction = slice(10, 10 + len(friction_change))
-    S = np.linalg.inv(R[friction, friction])
-    wider = S @ S.T + np.diag(friction_change**2)
-    flip = np.linalg.cholesky(wider[::-1, ::-1])[::-1, ::-1]  # upper triangular U with U U' = wider
-    out[friction, 10:] = np.linalg.inv(flip) @ S @ R[friction, 10:]
-    out[friction, friction] = np.triu(out[friction, friction])
-    return out
+        Args:
+            friction_change: standard deviation of the change of each friction coefficient, (f,) [SI]
+        """
+        out = self.R.copy(order="F")
+        out[:10] = 0.0
+        out[range(10), range(10)] = 1.0 / NOTHING_STD
+        friction = slice(10, 10 + len(friction_change))
+        S = np.linalg.inv(out[friction, friction])
+        wider = S @ S.T + np.diag(friction_change**2)
+        flip = np.linalg.cholesky(wider[::-1, ::-1])[::-1, ::-1]  # upper triangular U with U U' = wider
+        out[friction, 10:] = np.linalg.inv(flip) @ S @ out[friction, 10:]
+        out[friction, friction] = np.triu(out[friction, friction])
+        return Knowledge(out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +127,18 @@ class SystematicErrors:
     friction: Mask
 
     @classmethod
-    def of(cls, model: DynamicModel, rows: OnlineRows, prior: Array) -> SystematicErrors:
+    def of(cls, model: DynamicModel, rows: OnlineRows, prior: Knowledge) -> SystematicErrors:
         """Those of a model.
 
         Args:
             model: of the empty arm
             rows: its row maker
-            prior: factor of what it says, (m + 1, m + 1)
+            prior: what it says
         """
         moved = np.zeros((rows.m, model.robot.n))
-        moved[10:] = empty_response(model)[rows.theta_order]
+        moved[10:] = model.gain_response[rows.theta_order]
         moved[: 10 + rows.friction] = 0.0
-        arm = prior[10 + rows.friction : -1]
+        arm = prior.R[10 + rows.friction : -1]
         Z = arm[:, :-1]
         unknowns = np.arange(rows.m)
         friction = (unknowns >= 10) & (unknowns < 10 + rows.friction)

@@ -17,14 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Array, Indices
+from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, FrictionLaw
 from steelyard.identification.problem import kinds
 from steelyard.robot import RobotModel
 from steelyard.robot.friction import carried_torque
 from steelyard.robot.transmission import Transmission
+from steelyard.signals import OnlineSample
 from steelyard.torque.prior import FRICTION
 
 _KNOWN_SHARE_STD = 0.02
+_LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,45 @@ class OnlineRows:
         for values, where in zip(columns, self.terms, strict=True):
             self.drives.write(Y, values, where)
         return Y, memory
+
+    def checked(self, sample: OnlineSample) -> Array:
+        """A copy of a sample as one row [t q v a tau], (1 + 4 n,).
+
+        Args:
+            sample: to check
+        """
+        n = self.robot.n
+        row = np.empty(1 + 4 * n)
+        try:
+            row[0] = sample.t
+            for i, values in enumerate(sample[1:]):
+                if np.shape(values) != (n,):
+                    raise ValueError
+                row[1 + i * n : 1 + (i + 1) * n] = values
+        except (TypeError, ValueError):
+            shapes = ", ".join(
+                f"{name} {np.shape(x)}" for name, x in zip(sample._fields, sample, strict=True)
+            )
+            raise InvalidSamples(
+                f"a sample is a time and {n} numbers for each of q, v, a and tau, got {shapes}"
+            ) from None
+        return row
+
+    def fault(self, row: Array, last_s: float) -> str:
+        """Why a sample cannot be used, as a name of `Counts`; empty when it can.
+
+        Args:
+            row: [t q v a tau], (1 + 4 n,)
+            last_s: time of the sample before, [s]
+        """
+        tau_max = self.robot.limits.tau_max
+        if not np.abs(row[1:]).max() < _LARGEST or not np.isfinite(row[0]):
+            return "corrupt"
+        if row[0] <= last_s:
+            return "repeated" if row[0] == last_s else "late"
+        if (np.abs(row[-len(tau_max) :]) >= tau_max).any():
+            return "saturated"
+        return ""
 
     def rows(self, motion: Array, tau: Array, memory: Array, x: Array) -> tuple[Array, Array]:
         """The rows [H tau], (k, n, m + 1), and what friction remembers, (2, n).

@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard.arrays import Array, Mask
+from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.signals import OnlineSample
+from steelyard.torque.online.factor import Knowledge
 from steelyard.torque.online.noise import Spread
 
 _MOVING = 0.75  # of a window's samples
-_LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
-_SPIKE = 20.0  # standard deviations
 
 
 @dataclass(frozen=True)
@@ -88,64 +86,6 @@ class Counts(NamedTuple):
         return self._replace(**{name: getattr(self, name) + more})
 
 
-def checked_row(sample: OnlineSample, n: int) -> Array:
-    """A copy of a sample as one row [t q v a tau], (1 + 4 n,).
-
-    Args:
-        sample: to check
-        n: number of joints
-    """
-    row = np.empty(1 + 4 * n)
-    try:
-        row[0] = sample.t
-        for i, values in enumerate(sample[1:]):
-            if np.shape(values) != (n,):
-                raise ValueError
-            row[1 + i * n : 1 + (i + 1) * n] = values
-    except (TypeError, ValueError):
-        shapes = ", ".join(f"{name} {np.shape(x)}" for name, x in zip(sample._fields, sample, strict=True))
-        raise InvalidSamples(
-            f"a sample is a time and {n} numbers for each of q, v, a and tau, got {shapes}"
-        ) from None
-    return row
-
-
-def fault_of(row: Array, last_s: float, tau_max: Array) -> str:
-    """Why a sample cannot be used, as a name of `Counts`; empty when it can.
-
-    Args:
-        row: [t q v a tau], (1 + 4 n,)
-        last_s: time of the sample before, [s]
-        tau_max: largest torque of each joint, (n,) [Nm or N]
-    """
-    if not np.abs(row[1:]).max() < _LARGEST or not np.isfinite(row[0]):
-        return "corrupt"
-    if row[0] <= last_s:
-        return "repeated" if row[0] == last_s else "late"
-    if (np.abs(row[-len(tau_max) :]) >= tau_max).any():
-        return "saturated"
-    return ""
-
-
-def lonely_spikes(e: Array, tau: Array) -> Mask:
-    """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,).
-
-    Args:
-        e: residuals over their noise, (k, n)
-        tau: torques over their noise, with the one before and the one after, (k + 2, n)
-    """
-    size = np.abs(e)
-    if size.max() < _SPIKE:
-        return np.zeros(len(e), bool)
-    rise = np.diff(tau, axis=0)
-    up, down = rise[:-1], -rise[1:]
-    alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
-    around = np.maximum(
-        np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
-    )
-    return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))
-
-
 class Episode(NamedTuple):
     """One payload of the past.
 
@@ -209,9 +149,9 @@ class OnlineState(NamedTuple):
     """All that the direct estimator knows.
 
     Attributes:
-        R: factor of all samples so far, (m + 1, m + 1)
-        base: factor at the start of the window
-        safe: factor at the start of the window before
+        known: by all samples so far
+        base: at the start of the window
+        safe: at the start of the window before
         x: unknowns at the start of the window, (m,)
         pending: rows [t q v a tau] that wait for their block
         prepared: weighted rows, samples, the torque after them and creeping friction of a block that waits
@@ -231,9 +171,9 @@ class OnlineState(NamedTuple):
         history: earlier payloads
     """
 
-    R: Array
-    base: Array
-    safe: Array
+    known: Knowledge
+    base: Knowledge
+    safe: Knowledge
     x: Array
     pending: tuple[Array, ...]
     prepared: tuple[Array, ...]
@@ -263,9 +203,13 @@ class OnlineState(NamedTuple):
             content: what it wrote
         """
         array = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
-        array |= {name: np.asfortranarray(array[name]) for name in ("R", "base", "safe")}
+        triangles = [np.array(content[name], dtype=float, order="F") for name in ("known", "base", "safe")]
+        known = [Knowledge(R) for R in triangles]
         return cls(
             **array,
+            known=known[0],
+            base=known[1],
+            safe=known[2],
             pending=tuple(np.array(row, dtype=float) for row in content["pending"]),
             prepared=tuple(np.array(item, dtype=float) for item in content["prepared"]),
             last_s=float(content["last_s"]),
@@ -278,10 +222,11 @@ class OnlineState(NamedTuple):
         )
 
 
-_ARRAYS = ("R", "base", "safe", "x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
+_ARRAYS = ("x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
 
 
 def _plain(value: Any) -> Any:
+    value = value.R if isinstance(value, Knowledge) else value
     if isinstance(value, np.ndarray):
         return value.tolist()
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
