@@ -27,6 +27,7 @@ from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory
 
 SENSORS = SensorModel(torque_std=0.2, wrist_sensor=False)
+HOW = Preparation(cutoff_hz=20.0)
 PUSHES = (
     Push(3.0, 0.4, "hand", np.array([60.0, -40.0, 30.0])),
     Push(6.0, 0.4, "lower", np.array([-30.0, 90.0, 40.0]), np.array([0.1, 0.2, 0.1])),
@@ -69,12 +70,12 @@ def load(robot):
 
 @pytest.fixture(scope="module")
 def model(robot):
-    return identify(robot, prepare(run(robot, 1, seconds=8.0, speed=2.0).recording))
+    return identify(robot, prepare(run(robot, 1, seconds=8.0, speed=2.0).recording, HOW))
 
 
 @pytest.fixture(scope="module")
 def payload(robot, model, load):
-    return weigh(model, prepare(run(robot, 2, seconds=8.0, load=load, speed=2.0).recording, Preparation()))
+    return weigh(model, prepare(run(robot, 2, seconds=8.0, load=load, speed=2.0).recording, HOW))
 
 
 @pytest.fixture(scope="module")

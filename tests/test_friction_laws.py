@@ -4,7 +4,6 @@ import pytest
 from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import (
     FRICTION_MODELS,
-    choose_cutoff,
     choose_friction,
     essential,
     friction_law,
@@ -12,10 +11,9 @@ from steelyard.identification import (
 )
 from steelyard.identification.problem import RowMaker, kinds
 from steelyard.identification.validation import validation_of
-from steelyard.recording import Recording, Samples
+from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.robot.transmission import JointFriction, Transmission
-from steelyard.signals import Preparation
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
@@ -210,22 +208,6 @@ def test_unknown_laws_and_shapes_are_refused():
         identify(ROBOT, motion(0), friction="sticky")
     with pytest.raises(InvalidRobot, match="must be 2 positive numbers"):
         friction_law("power", 2, exponent=np.array([1.0, -1.0]))
-
-
-def test_the_cutoff_that_predicts_best_lies_between_noise_and_motion():
-    rng = np.random.default_rng(0)
-    recordings = []
-    for seed in (1, 2):
-        part = made("smooth", seed, noise=0.02)[0]
-        noisy = part.q + 3e-4 * rng.normal(size=part.q.shape)
-        recordings.append(Recording(t=part.t, q=noisy, tau=part.tau, joint_names=ROBOT.joint_names))
-    best, scores = choose_cutoff(
-        ROBOT, recordings, Preparation(lowest_speed=0.0), cutoffs_hz=(0.4, 4.0, 40.0)
-    )
-    assert best == 4.0
-    assert scores[4.0] < 0.9 * min(scores[0.4], scores[40.0])
-    with pytest.raises(InvalidSamples, match=r"no cut-off of \[60.0\] Hz suits a recording at 100 Hz"):
-        choose_cutoff(ROBOT, recordings, Preparation(), cutoffs_hz=(60.0,))
 
 
 def test_stopping_the_comparison_of_laws_answers_with_the_best_so_far():

@@ -187,7 +187,9 @@ def test_refusals():
         replay(recording(), Preparation(fourier_period_s=4.0))
     with pytest.raises(InvalidRecording, match="clock of the recording stands still"):
         replay(recording(np.zeros(500)))
-    path = CausalPath(2, RATE_HZ)
+    with pytest.raises(InvalidSamples, match="a stream cannot choose its cut-off: give a number"):
+        CausalPath(2, RATE_HZ)
+    path = CausalPath(2, RATE_HZ, Preparation(cutoff_hz=10.0))
     with pytest.raises(InvalidSamples, match="a row is 1 x 2 numbers of motion and 2 torques, got"):
         path.step(path.init(), RawRow(0.0, np.zeros((1, 3)), np.zeros(2)))
     with pytest.raises(InvalidSamples, match="rate_hz must be positive"):

@@ -7,7 +7,7 @@ import pytest
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
-from steelyard.signals import DEFAULT_CUTOFF_HZ, Preparation, prepare
+from steelyard.signals import Preparation, prepare, with_chosen_cutoff
 from steelyard.trajectory import FourierTrajectory
 
 SERIES = FourierTrajectory.random(
@@ -227,6 +227,57 @@ def test_a_preparation_comes_back_from_its_plain_values_with_every_field():
     for how in (default, other):
         assert Preparation.from_dict(json.loads(json.dumps(how.to_dict()))) == how
     assert Preparation.from_dict({}) == default
-    assert default.cutoff_hz == DEFAULT_CUTOFF_HZ
+    assert default.cutoff_hz == "auto"
+    with pytest.raises(InvalidSamples, match="cutoff_hz is a number \\[Hz\\], 'auto' or None, got 'best'"):
+        Preparation(cutoff_hz="best")
     with pytest.raises(InvalidSamples, match="a preparation has no 'cutoff'; it has rate_hz, cutoff_hz,"):
         Preparation.from_dict({"cutoff": 10.0})
+
+
+# --- the cut-off that a motion asks for -------------------------------------------------------------------
+
+
+def swings(noise, *, rate_hz=100.0, dither=0.0, seed=0):
+    """Two joints that swing slowly, and a third that hardly moves, with noise on their positions."""
+    t = np.arange(0, 20, 1 / rate_hz)
+    q = np.column_stack(
+        [np.sin(1.5 * t), 0.5 * np.sin(2.2 * t + 1) + 0.2 * np.sin(4.1 * t), 1e-3 * np.sin(t)]
+    )
+    q += dither * np.sin(2 * np.pi * 6.0 * t)[:, None] * [1, 1, 0]
+    q += noise * np.random.default_rng(seed).normal(size=q.shape)
+    return Recording(t=t, q=q, tau=q)
+
+
+def test_the_cutoff_falls_with_the_noise_and_is_the_highest_without_any():
+    chosen = [prepare(swings(noise)).preparation.cutoff_hz for noise in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)]
+    assert chosen[0] == 40.0
+    assert chosen[-1] == 5.0
+    assert chosen == sorted(chosen, reverse=True)
+    assert len(set(chosen)) > 3
+
+
+def test_accelerations_at_the_chosen_cutoff_are_nearly_as_good_as_they_can_be():
+    clean = prepare(swings(0.0)).a[200:-200, :2]
+    for noise in (1e-5, 1e-4, 1e-3):
+        errors = {}
+        for cutoff_hz in ("auto", 5.0, 8.0, 12.5, 20.0, 30.0):
+            samples = prepare(swings(noise), Preparation(cutoff_hz=cutoff_hz))
+            errors[cutoff_hz] = np.std(samples.a[200:-200, :2] - clean) / np.std(clean)
+        assert errors["auto"] < max(0.03, 1.1 * min(errors.values()))
+
+
+def test_a_fast_dither_is_motion_too():
+    assert prepare(swings(1e-4, dither=3e-3)).preparation.cutoff_hz >= 12.0
+    assert prepare(swings(1e-4)).preparation.cutoff_hz < 12.0
+
+
+def test_one_cutoff_is_chosen_for_all_recordings_and_kept_with_the_samples():
+    clean, noisy = swings(1e-6), swings(1e-3)
+    how = with_chosen_cutoff(Preparation(), [clean, noisy, noisy])
+    assert how.cutoff_hz == prepare(noisy).preparation.cutoff_hz
+    assert with_chosen_cutoff(Preparation(cutoff_hz=7.0), [clean]).cutoff_hz == 7.0
+    assert with_chosen_cutoff(Preparation(), []) == Preparation()
+    samples = prepare(clean)
+    assert f"at {samples.preparation.cutoff_hz:g} Hz on the motion" in " ".join(samples.made_by)
+    assert prepare(clean, samples.preparation).preparation == samples.preparation
+    np.testing.assert_array_equal(prepare(clean, samples.preparation).a, samples.a)

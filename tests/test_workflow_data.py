@@ -80,8 +80,9 @@ def test_the_ends_of_pieces_are_trimmed_where_the_filter_sees_too_little(loaded)
     *_, a = lively_motion(ROBOT, 2, duration_s=20.0)
     t = np.array(loaded.t)
     t[1000:] += 0.5
-    for k, run in enumerate(runs_of(replace(loaded, t=t), how=sy.Preparation())):
-        samples = run.prepared(sy.Preparation(), None).ready
+    how = sy.Preparation(cutoff_hz=20.0)
+    for k, run in enumerate(runs_of(replace(loaded, t=t), how=how)):
+        samples = run.prepared(how, None).ready
         assert len(samples) == 1000 - 2 * 15
         true = a[1000 * k + 15 : 1000 * k + 985]
         assert np.abs(samples.a - true).max() < 0.01 * np.abs(true).max()

@@ -34,7 +34,7 @@ CHANNELS = (
 """The joint signals that a recording may hold, each (N, n)."""
 
 DEFAULT_CUTOFF_HZ = 20.0
-"""The cut-off of the filter on the motion where none is given, [Hz]: the one default of the whole house."""
+"""The cut-off of the filter on the signals of a wrist sensor where none is given, [Hz]."""
 
 _GAP_STEPS, _GAP_S = 5.0, 0.05  # what an interpolation may bridge
 
@@ -224,7 +224,8 @@ class Preparation:
 
     Attributes:
         rate_hz: of the samples before decimation, [Hz]; None for the recording's own mean rate
-        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; None for no filter
+        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; 'auto' for the one that the motion
+            itself asks for (`steelyard.signals.cutoff`); None for no filter
         torque_cutoff_hz: of the same filter on the torques, [Hz]; None, because friction jumps where a joint
             turns round, and a filter smears the jump in the torques but not in the regressor
         order: of both filters
@@ -242,7 +243,7 @@ class Preparation:
     """
 
     rate_hz: float | None = None
-    cutoff_hz: float | None = DEFAULT_CUTOFF_HZ
+    cutoff_hz: float | Literal["auto"] | None = "auto"
     torque_cutoff_hz: float | None = None
     order: int = 4
     mean_length: int = 1
@@ -257,6 +258,8 @@ class Preparation:
     def __post_init__(self) -> None:
         if self.kinematics not in ("measured", "commanded"):
             raise InvalidSamples(f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'")
+        if isinstance(self.cutoff_hz, str) and self.cutoff_hz != "auto":
+            raise InvalidSamples(f"cutoff_hz is a number [Hz], 'auto' or None, got '{self.cutoff_hz}'")
         if self.decimate < 1 or self.lowest_speed < 0 or self.trim_s < 0:
             raise InvalidSamples("decimate must be at least 1, lowest_speed and trim_s not negative")
 
@@ -312,7 +315,8 @@ class Samples:
         start_s: time of the first sample on the recording's clock, [s]
         warnings: what is wrong with the recording they come from, one sentence each
         gain: of the drives that made torques of motor currents, (n,) [Nm/A]; None where torques were measured
-        preparation: how they were made of a recording; None where they were made otherwise
+        preparation: how they were made of a recording, its cut-off as a number; None where they were made
+            otherwise
     """
 
     q: Array

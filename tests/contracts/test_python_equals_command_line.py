@@ -76,7 +76,9 @@ def test_identify_and_weigh(case):
     np.testing.assert_array_equal(model.estimate.value, saved.estimate.value)
     np.testing.assert_array_equal(model.estimate.covariance, saved.estimate.covariance)
     assert model.verdict == saved.verdict
-    assert model.preparation == saved.preparation == sy.Preparation()
+    assert model.preparation == saved.preparation
+    assert isinstance(saved.preparation.cutoff_hz, float)
+    assert replace(saved.preparation, cutoff_hz="auto") == sy.Preparation()
     payload = sy.weigh(saved, case / "loaded.parquet")
     done = steelyard("weigh", "model.json", "loaded.parquet", "-o", "payload.json", "--json", cwd=case)
     same_payload(payload, case / "payload.json", done)
@@ -159,7 +161,7 @@ def test_another_preparation_is_a_doubt(case):
     model = sy.DynamicModel.load(case / "model.json")
     other = sy.weigh(model, case / "loaded.parquet", preparation=sy.Preparation(cutoff_hz=8.0))
     assert other.verdict.has(sy.DoubtKind.PREPARED_OTHERWISE)
-    assert "cutoff_hz 8.0 instead of 20.0" in str(other.verdict)
+    assert f"cutoff_hz 8.0 instead of {model.preparation.cutoff_hz}" in str(other.verdict)
     done = steelyard("weigh", "model.json", "loaded.parquet", "--cutoff", "8", cwd=case)
     assert "Note: the samples were not prepared as those of the model" in done.stdout
 

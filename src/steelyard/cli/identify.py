@@ -26,11 +26,10 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, SteelyardError
-from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
-    from steelyard.recording import Recording
+    from steelyard.recording import Preparation, Recording
     from steelyard.workflow.arm import Identification
 
 
@@ -62,8 +61,8 @@ def command(
         ),
     ] = "auto",
     cutoff: Annotated[
-        str, typer.Option(help="Of the filter on the motion [Hz]; auto for the one that predicts best.")
-    ] = f"{DEFAULT_CUTOFF_HZ:g}",
+        str, typer.Option(help="Of the filter on the motion [Hz]; auto for the one that the motion asks for.")
+    ] = "auto",
     torque_cutoff: Annotated[
         float | None,
         typer.Option(help="Of a filter on the torques [Hz]; none by default (it blurs friction)."),
@@ -136,15 +135,12 @@ def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
         ) from None
 
 
-def _preparation(cutoff: str, torque_cutoff: float | None) -> Any:
+def _preparation(cutoff: str, torque_cutoff: float | None) -> Preparation:
     from steelyard.recording import Preparation
-    from steelyard.workflow.arm import best_cutoff
 
     how = Preparation(torque_cutoff_hz=torque_cutoff)
-    if cutoff == "auto":
-        return best_cutoff(how)
     try:
-        return replace(how, cutoff_hz=float(cutoff))
+        return how if cutoff == "auto" else replace(how, cutoff_hz=float(cutoff))
     except ValueError:
         raise InvalidSamples(f"--cutoff is a number [Hz] or auto; got '{cutoff}'") from None
 

@@ -4,7 +4,7 @@ from steelyard.identification.empty_arm import identify
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.model import DynamicModel, essential
-from steelyard.identification.validation import Validation, choose_cutoff, choose_friction
+from steelyard.identification.validation import Validation, choose_friction
 from steelyard.robot.friction import FRICTION_MODELS, FrictionLaw, friction_law
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "FrictionLaw",
     "RegressionFactor",
     "Validation",
-    "choose_cutoff",
     "choose_friction",
     "essential",
     "friction_law",

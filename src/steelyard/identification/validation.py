@@ -12,7 +12,7 @@ compares the scores themselves; but recordings differ more than laws do).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from steelyard.computing import Progress
 from steelyard.errors import InvalidSamples
 from steelyard.identification.fit import settle
 from steelyard.identification.problem import RowMaker
-from steelyard.recording import Recording, Samples
-from steelyard.robot import DriveModel, ParameterBasis, RobotModel
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw, friction_law
-from steelyard.signals import Preparation, prepare
 
 _STRETCHES = 4
 _MOST_FOLDS = 4
@@ -130,41 +129,6 @@ def _hardly_worse(own: Array, best: Array) -> bool:
         _score(np.delete(own, k, axis=1)) - _score(np.delete(best, k, axis=1)) for k in range(own.shape[1])
     ]
     return bool(worse <= np.sqrt(len(left_out) - 1) * np.std(left_out))
-
-
-def choose_cutoff(
-    robot: RobotModel,
-    recordings: Sequence[Recording],
-    how: Preparation,
-    *,
-    drive: DriveModel | None = None,
-    law: str = "smooth",
-    cutoffs_hz: Sequence[float] = (2.5, 5.0, 10.0, 20.0, 40.0),
-) -> tuple[float, dict[float, float]]:
-    """The cut-off of the filter on the motion whose samples predict torques best [Hz], and all scores.
-
-    Torques are compared as they were measured, so that a filter cannot make its own task easier.
-
-    Args:
-        robot: the arm
-        recordings: as measured
-        how: to prepare them otherwise
-        drive: that makes torques of motor currents; needed where only currents were recorded
-        law: name of the friction law to judge with
-        cutoffs_hz: to choose from [Hz]; those that the slowest recording cannot have are left out
-    """
-    slowest = min(recording.rate_hz for recording in recordings)
-    scores = {}
-    for cutoff in cutoffs_hz:
-        if cutoff < 0.45 * slowest:
-            parts = [
-                prepare(recording, replace(how, cutoff_hz=cutoff), drive=drive) for recording in recordings
-            ]
-            maker = RowMaker(robot, ParameterBasis.of(robot))
-            scores[cutoff] = _score(_unseen_squares(maker, _folds(parts)[0], friction_law(law, robot.n)))
-    if not scores:
-        raise InvalidSamples(f"no cut-off of {list(cutoffs_hz)} Hz suits a recording at {slowest:.4g} Hz")
-    return min(scores, key=lambda cutoff: scores[cutoff]), scores
 
 
 def _unseen_squares(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> Array:

@@ -15,7 +15,7 @@ from steelyard.signals.filters import (
     resample,
     uniform_clock,
 )
-from steelyard.signals.prepare import joint_torque, prepare
+from steelyard.signals.prepare import joint_torque, prepare, with_chosen_cutoff
 
 __all__ = [
     "DEFAULT_CUTOFF_HZ",
@@ -34,4 +34,5 @@ __all__ = [
     "replay",
     "resample",
     "uniform_clock",
+    "with_chosen_cutoff",
 ]

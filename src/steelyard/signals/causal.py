@@ -34,7 +34,7 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Preparation, Recording, Samples, default_gap_s
 from steelyard.robot import DriveModel
 from steelyard.signals.filters import low_pass
-from steelyard.signals.prepare import joint_torque
+from steelyard.signals.prepare import joint_torque, with_chosen_cutoff
 
 _PERIODS = 2.0  # of the cut-off on either side: less than 1 % of the weights lies beyond
 _LARGEST = 1e6  # SI: beyond, a number is corrupt
@@ -164,7 +164,7 @@ class CausalPath:
     Attributes:
         n: number of joints
         rate_hz: of the samples, [Hz], at most that of the rows
-        preparation: how samples were made that the model was fitted to
+        preparation: how samples were made that the model was fitted to, its cut-off as a number
         channels: 1 for positions, 2 with commanded velocities, 3 with accelerations too
     """
 
@@ -182,6 +182,10 @@ class CausalPath:
             raise InvalidSamples(
                 "a stream can be filtered (cutoff_hz, torque_cutoff_hz), but not fitted with a Fourier"
                 " series, averaged or decimated"
+            )
+        if isinstance(how.cutoff_hz, str):
+            raise InvalidSamples(
+                "a stream cannot choose its cut-off: give a number, or the preparation of the model"
             )
         cutoffs = (how.cutoff_hz, how.torque_cutoff_hz)
         lag = max(FixedLag(cutoff, self.rate_hz, how.order).lag for cutoff in cutoffs)
@@ -202,6 +206,7 @@ class CausalPath:
         rate_hz = preparation.rate_hz or recording.rate_hz
         if not rate_hz > 0:
             raise InvalidRecording("the clock of the recording stands still: there is nothing to replay")
+        preparation = with_chosen_cutoff(preparation, [recording])
         return cls(recording.n, rate_hz, preparation, len(preparation.motion_of(recording)))
 
     @property

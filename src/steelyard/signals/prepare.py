@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel, JointLimits
+from steelyard.signals.cutoff import chosen_cutoff_hz
 from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample, uniform_clock
 
 
@@ -30,6 +31,11 @@ class _Signals:
     tau: Array
     motion: tuple[Array, ...]
     steps: tuple[str, ...]
+
+    @property
+    def rate_hz(self) -> float:
+        """Samples per second, [Hz]."""
+        return float(1.0 / (self.t[1] - self.t[0]))
 
     def changed(self, change: Callable[[Array], Array], step: str) -> _Signals:
         """The same change made to every signal."""
@@ -63,8 +69,10 @@ def prepare(
     how = preparation or Preparation()
     report = check_quality(recording, limits=limits, gain=None if drive is None else drive.gain)
     report.require_ok()
-    signals = _uniform(_select(recording, how, drive), how)
-    rate_hz = float(1.0 / (signals.t[1] - signals.t[0]))
+    signals = _uniform(_select(recording, how, joint_torque(recording, drive), _origin(drive)), how)
+    rate_hz = signals.rate_hz
+    if how.cutoff_hz == "auto":
+        how = replace(how, cutoff_hz=chosen_cutoff_hz([(signals.motion[0], rate_hz)]))
     signals = _filter(signals, how, rate_hz)
     q, v, a, derived = _differentiate(signals, how, rate_hz)
     usable = np.abs(v) >= how.lowest_speed
@@ -87,6 +95,21 @@ def prepare(
         gain=None if drive is None else drive.gain,
         preparation=how,
     )
+
+
+def with_chosen_cutoff(preparation: Preparation, recordings: Iterable[Recording]) -> Preparation:
+    """The preparation with its cut-off as a number: the one that recordings ask for where it is 'auto'.
+
+    Args:
+        preparation: how samples shall be made
+        recordings: of one arm, as measured
+    """
+    if preparation.cutoff_hz != "auto":
+        return preparation
+    parts = [_uniform(_select(each, preparation, each.q, ""), preparation) for each in recordings]
+    if not parts:
+        return preparation
+    return replace(preparation, cutoff_hz=chosen_cutoff_hz((x.motion[0], x.rate_hz) for x in parts))
 
 
 def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array:
@@ -115,10 +138,14 @@ def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array
     return drive.torque_from_current(recording.current)
 
 
-def _select(recording: Recording, how: Preparation, drive: DriveModel | None) -> _Signals:
-    tau, origin = joint_torque(recording, drive), "measured torques"
-    if drive is not None:
-        origin = f"motor currents times {np.array2string(np.asarray(drive.gain), precision=4)} Nm/A"
+def _origin(drive: DriveModel | None) -> str:
+    if drive is None:
+        return "measured torques"
+    return f"motor currents times {np.array2string(np.asarray(drive.gain), precision=4)} Nm/A"
+
+
+def _select(recording: Recording, how: Preparation, tau: Array, origin: str) -> _Signals:
+    """The signals of whole rows with times of their own; torques are said to be of some origin."""
     motion = how.motion_of(recording)
     signals = _Signals(recording.t, tau, motion, (f"{how.kinematics} positions, {origin}",))
     whole = np.isfinite(np.hstack([tau, *motion])).all(axis=1)
@@ -152,7 +179,7 @@ def _filter(signals: _Signals, how: Preparation, rate_hz: float) -> _Signals:
         words = f"moving mean of {how.mean_length} samples on every signal"
         signals = signals.changed(lambda x: moving_mean(x, how.mean_length), words)
     motion, tau, steps = signals.motion, signals.tau, list(signals.steps)
-    if (cutoff := how.cutoff_hz) is not None:
+    if isinstance(cutoff := how.cutoff_hz, float | int):
         motion = tuple(low_pass(x, cutoff, rate_hz, order=how.order) for x in motion)
         steps.append(f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on the motion")
     if (cutoff := how.torque_cutoff_hz) is not None:

@@ -5,7 +5,7 @@ data -> recordings -> gains of the drives (where currents were measured) -> samp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from steelyard.computing import Progress, one_blas_thread
 from steelyard.errors import InvalidSamples, SteelyardError
-from steelyard.identification import DynamicModel, Validation, choose_cutoff
+from steelyard.identification import DynamicModel, Validation
 from steelyard.identification import identify as identify_from_samples
 from steelyard.identification.gains import (
     DriveGains,
@@ -28,6 +28,7 @@ from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Preparation, Recording
 from steelyard.robot import DriveModel, ParameterBasis, RobotModel, load_robot
 from steelyard.robot.friction import FrictionLaw
+from steelyard.signals import with_chosen_cutoff
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import Data, Run, qualities, runs_of, short_names
 
@@ -87,7 +88,7 @@ class Identification:
         validate: Data = (),
         friction: str | FrictionLaw | None = "auto",
         gains: Gains = "auto",
-        preparation: Preparation | Callable[[RobotModel, Sequence[Recording]], Preparation] | None = None,
+        preparation: Preparation | None = None,
         progress: Progress | None = None,
     ) -> Identification:
         """The empty arm with the runs that it was made from; see `identify`.
@@ -98,18 +99,18 @@ class Identification:
             validate: runs to predict, not to fit
             friction: name of a law, 'auto', a law, or None
             gains: where torques come from when motor currents were recorded
-            preparation: how recordings become samples, or a function that chooses it (`best_cutoff`)
+            preparation: how recordings become samples
             progress: called with the share that is done and words
         """
         arm = load_robot(robot) if isinstance(robot, str) else robot
-        cut = preparation if isinstance(preparation, Preparation) else Preparation()
-        fitted, predicted = (runs_of(each, arm, how=cut) for each in (data, validate))
+        how = preparation or Preparation()
+        fitted, predicted = (runs_of(each, arm, how=how) for each in (data, validate))
         if not fitted:
             raise InvalidSamples("there are no runs to identify from")
         recordings = [run.recording for run in fitted if run.recording is not None]
         drive, found, words = _gains(arm, recordings, gains)
         arm = arm if drive is None else arm.with_drive(drive)
-        how = preparation(arm, recordings) if callable(preparation) else preparation or Preparation()
+        how = with_chosen_cutoff(how, recordings)
         if found is not None and found.how == "targets" and drive is not None:
             found = _scaled(found, arm, fitted, how)
             drive, words = found.in_drive(drive), f"{words} {_in_words(found)}; {found.verdict.sentence}"
@@ -225,21 +226,6 @@ def _seen(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
     ]
 
 
-def best_cutoff(how: Preparation) -> Callable[[RobotModel, Sequence[Recording]], Preparation]:
-    """A choice of preparation for `Identification.of`: the cut-off whose samples predict torques best.
-
-    Args:
-        how: to prepare them otherwise
-    """
-
-    def choose(robot: RobotModel, recordings: Sequence[Recording]) -> Preparation:
-        currents = any(recording.tau is None for recording in recordings)
-        drive: DriveModel | None = robot.drive if currents else None
-        return replace(how, cutoff_hz=choose_cutoff(robot, recordings, how, drive=drive)[0])
-
-    return choose
-
-
 def _gains(
     robot: RobotModel, recordings: Sequence[Recording], wanted: Gains
 ) -> tuple[DriveModel | None, DriveGains | None, str]:
@@ -290,7 +276,8 @@ def _scaled(gains: DriveGains, robot: RobotModel, runs: Sequence[Run], how: Prep
     """Gains of the controller's targets on the scale of its own model of the arm, where runs show it."""
     if robot.drive.coupling is not None:
         return gains
-    smooth = replace(how, cutoff_hz=min(how.cutoff_hz or SMOOTH_HZ, SMOOTH_HZ))
+    cutoff_hz = how.cutoff_hz if isinstance(how.cutoff_hz, float | int) else SMOOTH_HZ
+    smooth = replace(how, cutoff_hz=min(cutoff_hz, SMOOTH_HZ))
     measured, targets = [], []
     for run in runs:
         if run.recording is not None:

@@ -17,7 +17,7 @@ from steelyard.quality import QualityReport, check_quality
 from steelyard.quality.table import many
 from steelyard.recording import Preparation, Recording, Samples, default_gap_s
 from steelyard.robot import DriveModel, JointLimits, RobotModel
-from steelyard.signals import prepare
+from steelyard.signals import prepare, with_chosen_cutoff
 from steelyard.verdict import Doubt, DoubtKind
 
 
@@ -71,9 +71,11 @@ class Run:
         """
         if self.recording is None or self.samples is not None:
             return self
-        settled_s = _SETTLED / how.cutoff_hz if self.cut and how.cutoff_hz is not None else 0.0
-        here = replace(how, trim_s=max(how.trim_s, settled_s))
         try:
+            how = with_chosen_cutoff(how, [self.recording])
+            cutoff_hz = how.cutoff_hz if isinstance(how.cutoff_hz, float | int) else np.inf
+            settled_s = _SETTLED / cutoff_hz if self.cut else 0.0
+            here = replace(how, trim_s=max(how.trim_s, settled_s))
             samples = prepare(self.recording, here, drive=drive, limits=limits)
             return replace(self, samples=replace(samples, preparation=how))
         except SteelyardError as error:

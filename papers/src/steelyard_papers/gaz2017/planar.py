@@ -133,7 +133,7 @@ def planar_example(*, duration_s: float = 20.0, progress: Progress | None = None
     runs = []
     for seed, load in enumerate((None, TRUTH)):
         run = simulate(robot, motion, payload=load, sensors=sensors, rate_hz=100.0, seed=seed)
-        runs.append(prepare(run.recording, Preparation(lowest_speed=0.0, trim_s=0.5)))
+        runs.append(prepare(run.recording, Preparation(cutoff_hz=20.0, lowest_speed=0.0, trim_s=0.5)))
         if progress is not None:
             progress((seed + 1) / 2)
     pi, loaded = (estimated_coefficients(robot, K, run) for run in runs)

@@ -4,7 +4,8 @@
 
 with tau_0 measured before (Khalil, Gautier and Lemoine 2007; 'Algorithm 1' in xu2024), friction taken as
 unchanged; or with tau_0 from the controller's own model of the empty arm (gaz2017 eq. (26), 'manufacturer'),
-which is taken to be exact but to know nothing of friction, so friction is estimated beside the payload.
+which knows nothing of friction, so friction is estimated beside the payload. By as much as the controller's
+model differs from the identified one it may be wrong: the difference, seen as a payload, widens the interval.
 
 Two runs of one motion start at different times of their clocks. With loaded positions a_i and empty ones b_i
 at the same rate, the mean square of the distance at a shift of l samples,
@@ -17,7 +18,7 @@ samples Newton's steps s -= sum v'(b - a) / sum |v|^2 go on. What both have in c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -48,7 +49,7 @@ def torque_change(problem: WeighingProblem) -> Answer:
         raise InvalidSamples("this method needs an empty run for each loaded run on the same motion")
     found = [_changed(part, problem.empty, f"run {k + 1}") for k, part in enumerate(problem.loaded)]
     pairs = [(loaded, change) for loaded, change, _ in found]
-    answer = _from_change(problem, problem.jacobian, pairs, exact_empty=False)
+    answer = _from_change(problem, problem.jacobian, pairs)
     return replace(answer, remark="; ".join(words for _, _, words in found))
 
 
@@ -62,12 +63,14 @@ def manufacturer(problem: WeighingProblem) -> Answer:
         raise InvalidSamples(
             "this method needs the controller's torque of the empty arm for each sample of each loaded run"
         )
-    runs = zip(problem.loaded, problem.empty, strict=True)
+    runs = list(zip(problem.loaded, problem.empty, strict=True))
     pairs = [(loaded, replace(loaded, tau=loaded.tau - empty.tau)) for loaded, empty in runs]
-    friction = np.flatnonzero(np.isin(kinds(problem.model.estimate.names), FRICTION))
-    nuisance = np.eye(len(problem.model.estimate.value))[:, friction]
-    mixing = np.column_stack([nuisance, problem.jacobian])
-    return _from_change(problem, mixing, pairs, exact_empty=True)
+    model = problem.model
+    friction = np.isin(kinds(model.estimate.names), FRICTION)
+    mixing = np.column_stack([np.eye(len(friction))[:, friction], problem.jacobian])
+    firm = np.where(friction, 0.0, model.estimate.value)
+    off = [model.rows(loaded).Y @ firm - empty.tau for loaded, empty in runs]
+    return _from_change(problem, mixing, pairs, off=off)
 
 
 def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Samples, Samples, str]:
@@ -135,11 +138,16 @@ def _seconds(samples: Samples) -> Array:
 
 
 def _from_change(
-    problem: WeighingProblem, mixing: Array, pairs: Sequence[tuple[Samples, Samples]], *, exact_empty: bool
+    problem: WeighingProblem,
+    mixing: Array,
+    pairs: Sequence[tuple[Samples, Samples]],
+    *,
+    off: Sequence[Array] | None = None,
 ) -> Answer:
     """The payload, the last ten unknowns of a mixing, from loaded runs with the change of their torques.
 
-    Gains scale the change, or only the loaded torques where those of the empty arm are exact.
+    Gains scale the change; or only the loaded torques, where those of the empty arm do not come of gains but may
+    be wrong by `off`, for each run (N, n) [Nm]: what that looks like is one more standard deviation.
     """
     n = problem.model.robot.n
     prior = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
@@ -148,11 +156,16 @@ def _from_change(
     factor = RegressionFactor.of_rows(rows)
     solution = solve_weighted(factor, prior, mixing)
     covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
-    both = zip(rows, pairs, strict=True)
-    of_loaded = RegressionFactor.of_rows(
-        [Rows(part.Y, loaded.tau, part.usable) for part, (loaded, _) in both]
-    )
-    drifted = solution.gain_response(of_loaded, n, mixing)
-    wrong = drifted if exact_empty else solution.gain_response(factor, n, mixing)
+
+    def moved_by(torques: Iterable[Array]) -> Array:
+        scaled = [Rows(part.Y, tau, part.usable) for part, tau in zip(rows, torques, strict=True)]
+        return solution.gain_response(RegressionFactor.of_rows(scaled), n, mixing)
+
+    drifted = moved_by(loaded.tau for loaded, _ in pairs)
+    if off is None:
+        wrong = solution.gain_response(factor, n, mixing)
+    else:
+        wrong, shift = drifted, moved_by(off).sum(axis=1)
+        covariance = covariance + np.outer(shift, shift)
     friction = np.arange(mixing.shape[1]) < mixing.shape[1] - 10
     return Answer.of(solution, covariance, wrong, drifted, friction=friction)
