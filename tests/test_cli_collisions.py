@@ -115,7 +115,7 @@ def test_a_fixed_threshold_and_an_ignored_payload(folder):
     ignores = collisions(folder, "model.json", "free.npz", "--threshold", "8", "--json")
     assert json.loads(knows.output)["contacts"] == []
     assert json.loads(ignores.output)["contacts"]
-    assert "fixed at 8 Nm" in json.loads(knows.output)["status"]
+    assert "fixed at 8 Nm" in json.loads(knows.output)["verdict"]["summary"]
 
 
 def test_a_limit_must_be_positive_and_power_has_no_usual_one(folder):
@@ -127,9 +127,9 @@ def test_a_limit_must_be_positive_and_power_has_no_usual_one(folder):
     assert isinstance(done.exception, InvalidSamples)
     assert "give --threshold in W, or --learn" in str(done.exception)
     done = collisions(folder, "model.json", "free.npz", "--observer", "energy", "--threshold", "9", "--json")
-    assert "fixed at 9 W" in json.loads(done.output)["status"]
+    assert "fixed at 9 W" in json.loads(done.output)["verdict"]["summary"]
     done = collisions(folder, "model.json", "free.npz", "--payload", "payload.json", "--json")
-    assert "fixed at 6 Nm" in json.loads(done.output)["status"]
+    assert "fixed at 6 Nm" in json.loads(done.output)["verdict"]["summary"]
 
 
 def test_a_picture_of_an_unknown_kind_is_refused(folder):

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from steelyard.cli import design, postures
-from steelyard.errors import InvalidRobot, InvalidTrajectory, UnknownName, UnreadableFile
+from steelyard.errors import InvalidSamples, InvalidTrajectory, UnknownName, UnreadableFile
 from steelyard.excitation import Design
 
 LIMITS = "v_max = 1.5\na_max = 4.0\nq_min = -2.0\nq_max = 2.0\n"
@@ -90,7 +90,7 @@ def test_design_is_written_for_others_with_a_way_from_home(app, folder):
 
 
 def test_design_refusals(app, folder):
-    with pytest.raises(InvalidTrajectory, match="--joints takes numbers as 1,2,3; got 'x'"):
+    with pytest.raises(InvalidSamples, match="--joints takes numbers as 1,2,3; got 'x'"):
         run(app, *quick(folder, "--joints", "x"))
     with pytest.raises(InvalidTrajectory, match="trajectory 'xu2024' has 6 joints, planar2r has 2"):
         run(app, *quick(folder, "--envelope", "xu2024"))
@@ -99,7 +99,7 @@ def test_design_refusals(app, folder):
     for option in ("-o", "--picture", "--report"):
         with pytest.raises(UnreadableFile, match=r"cannot write .*none/x: there is no folder .*none"):
             run(app, *quick(folder, option, folder / "none" / "x"))
-    with pytest.raises(InvalidRobot, match="--gravity is X,Y,Z"):
+    with pytest.raises(InvalidSamples, match="--gravity is X,Y,Z"):
         run(app, *quick(folder, "--gravity", "0,9.81"))
 
 

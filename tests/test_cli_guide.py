@@ -57,7 +57,7 @@ def test_a_payload_that_is_not_there_is_bad_news(folder, capsys):
         )
     assert stop.value.exit_code == 1
     facts = json.loads(capsys.readouterr().out)
-    assert facts["helps"] is False
+    assert facts["verdict"]["ok"] is False
     assert [row["axis"] for row in facts["axes"]] == ["x", "y", "z"]
     assert (facts["mass_known"], facts["mass_true"]) == pytest.approx((3.0, 0.5))
     assert facts["axes"][2]["mean_without"] == pytest.approx(0.5 * 9.81, abs=1.5)

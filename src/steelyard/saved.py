@@ -72,7 +72,7 @@ def save(content: Mapping[str, Any], kind: str, path: str | Path, *, version: in
         path: of the file
         version: of this kind's content
     """
-    whole = {"steelyard": kind, "version": version, **_plain(content)}
+    whole = {"steelyard": kind, "version": version, **plain(content)}
     write_text(path, json.dumps(whole, allow_nan=False) + "\n")
 
 
@@ -124,17 +124,22 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
         raise UnreadableFile(f"{path} is not a whole {kind} file: {type(error).__name__} {error}") from error
 
 
-def _plain(value: Any) -> Any:
-    """Lists, mappings, texts and numbers, with what is not finite as text."""
+def plain(value: Any, *, null: bool = False) -> Any:
+    """Lists, mappings, texts and finite numbers, for JSON.
+
+    Args:
+        value: texts, numbers, paths, arrays, and lists and mappings of them
+        null: what is not finite becomes None; else a text that comes back as it was
+    """
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): plain(item, null=null) for name, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain(value.tolist(), null=null)
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item, null=null) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
+        return None if null else str(value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def _restored(content: dict[str, Any]) -> dict[str, Any]:

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import (
-    ColumnOption,
-    ConventionOption,
-    JointsOption,
-    JsonFlag,
-    in_a_folder,
-    numbers,
-    read_requested,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidRecording
 
@@ -30,9 +22,9 @@ def command(
     robot: Annotated[
         str | None, typer.Option(help="The arm it should be of: a name, .urdf or .toml.")
     ] = None,
-    column: ColumnOption = None,
-    joints: JointsOption = None,
-    wrench_convention: ConventionOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    wrench_convention: options.ConventionOption = None,
     wrench_frame: Annotated[
         str | None, typer.Option(help="Frame of that wrench; a bag says it itself.")
     ] = None,
@@ -44,9 +36,9 @@ def command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", callback=in_a_folder, help="Write what was read (.parquet, .npz)."),
+        options.file_to_write("Write what was read (.parquet, .npz).", "--output", "-o"),
     ] = None,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Checks a recording: clock, gaps, repeats, saturation, units. Exit code 1 when it should not be used.
 
@@ -57,7 +49,7 @@ def command(
 
     times = None if between is None else _times(between)
     arm = None if robot is None else load_robot(robot)
-    recording = read_requested(
+    recording = options.read_requested(
         file,
         column,
         joints,
@@ -92,7 +84,7 @@ def _show(file: Path, recording: Recording, report: QualityReport) -> None:
 
 
 def _times(text: str) -> tuple[float, float]:
-    start_s, end_s = numbers(text, "--between is FROM,TO [s], say 0,3.1", InvalidRecording, count=2)
+    start_s, end_s = options.numbers(text, "--between is FROM,TO [s], say 0,3.1", count=2)
     if not start_s < end_s:
         raise InvalidRecording(f"--between {text}: the second time must be the later one")
     return start_s, end_s

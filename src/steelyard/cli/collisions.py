@@ -8,26 +8,17 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from steelyard.cli.options import (
-    ColumnOption,
-    JointsOption,
-    JsonFlag,
-    ModelArgument,
-    PictureOption,
-    ReportOption,
-    read_requested,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
     from steelyard.control.collision import Detections
     from steelyard.control.collision.observer import ObserverKind
-    from steelyard.report import Page
 
 
 def command(
     ctx: typer.Context,
-    model: ModelArgument,
+    model: options.ModelArgument,
     recording: Annotated[Path, typer.Argument(help="The recording to search.")],
     payload: Annotated[
         Path | None, typer.Option(help="What the arm carries (.json, from steelyard weigh).")
@@ -42,21 +33,22 @@ def command(
     ] = None,
     observer: Annotated[str, typer.Option(help="momentum, inverse-dynamics or energy.")] = "momentum",
     bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
-    picture: PictureOption = None,
-    report: ReportOption = None,
-    column: ColumnOption = None,
-    joints: JointsOption = None,
-    as_json: JsonFlag = False,
+    picture: options.PictureOption = None,
+    report: options.ReportOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Lists contacts: when, at which joint, in which direction, and from which link outwards.
 
     Exit code 1 when the thresholds or the model do not fit the recording.
     """
     from steelyard.identification import DynamicModel
+    from steelyard.report.control import collisions_page
     from steelyard.workflow.contacts import collisions
 
     arm, kind = DynamicModel.load(model), cast("ObserverKind", observer)
-    read = partial(read_requested, column=column, joints=joints, robot=arm.robot)
+    read = partial(options.read_requested, column=column, joints=joints, robot=arm.robot)
     found = collisions(
         arm,
         {str(recording): read(recording)},
@@ -67,13 +59,8 @@ def command(
         observer=kind,
         bandwidth_hz=bandwidth,
     )
-
-    def page() -> Page:
-        from steelyard.report.control import collisions_page
-
-        return collisions_page(found, title=f"Contacts: {recording.name}")
-
-    output = Output(as_json)
+    output, title = Output(as_json), f"Contacts: {recording.name}"
+    page = partial(collisions_page, found, title=title)
     output.report(ctx, page, [model, recording, payload, learn], report=report, picture=picture)
     files = {"picture": picture, "report": report}
     output.emit(found.to_dict() | files, lambda: _show(output, found), files=files, verdict=found.verdict)
@@ -83,6 +70,4 @@ def _show(output: Output, found: Detections) -> None:
     if found.contacts:
         output.table("Contacts", *found.table, words=(2, 3, 6))
         print()
-    print(f"{found.status[0].upper()}{found.status[1:]}.")
-    for words in found.doubts:
-        print(f"Doubt: {words}.")
+    output.verdict(found.verdict)

@@ -9,53 +9,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard.cli.options import (
-    ColumnOption,
-    ConventionOption,
-    JointsOption,
-    JsonFlag,
-    ReportOption,
-    in_a_folder,
-    read_requested,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.control.contact_force import ContactForce
-    from steelyard.report import Page
 
 
 def command(
     ctx: typer.Context,
     payload: Annotated[Path, typer.Argument(help="What steelyard weigh-ft -o wrote (.json).")],
     recording: Annotated[Path, typer.Argument(help="A recording with a wrench.")],
-    robot: Annotated[str | None, typer.Option(help="The arm, for recordings with joints.")] = None,
-    sensor: Annotated[Path | None, typer.Option(help="What the sensor is (.toml).")] = None,
+    robot: options.ArmOption = None,
+    sensor: options.SensorOption = None,
     frame: Annotated[str, typer.Option(help="sensor or base.")] = "sensor",
     rezero: Annotated[str, typer.Option(help="Second zero: none, start or rest.")] = "none",
-    cutoff: Annotated[float, typer.Option(help="Low-pass on motion and wrench [Hz].")] = DEFAULT_CUTOFF_HZ,
+    cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where it goes (.parquet).")] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(
-            callback=in_a_folder, help="Where the picture goes (.png); beside the output by default."
-        ),
+        Path | None, options.file_to_write("Where the picture goes (.png); beside the output by default.")
     ] = None,
-    report: ReportOption = None,
-    column: ColumnOption = None,
-    joints: JointsOption = None,
-    wrench_convention: ConventionOption = None,
-    as_json: JsonFlag = False,
+    report: options.ReportOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    wrench_convention: options.ConventionOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
     from steelyard.io.wrench import write_contact_force
+    from steelyard.report.control import contact_page
     from steelyard.robot import load_robot
     from steelyard.workflow.wrist import contact as contact_of
     from steelyard.wrist import WrenchPayload
 
     load, arm = WrenchPayload.load(payload), None if robot is None else load_robot(robot)
-    read = partial(read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
+    read = partial(options.read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
     source = recording if arm is None else read(recording, robot=arm)
     how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used
     contact = contact_of(load, source, robot=arm, sensor=sensor, cutoff_hz=cutoff, **how)
@@ -63,20 +52,15 @@ def command(
         write_contact_force(contact, output)
         picture = picture or output.with_suffix(".png")
     out, title = Output(as_json), f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"
-
-    def page() -> Page:
-        from steelyard.report.control import contact_page
-
-        return contact_page(contact, title=title)
-
-    out.report(ctx, page, [payload, recording, robot, sensor], report=report, picture=picture)
+    read_files = [payload, recording, robot, sensor]
+    out.report(ctx, lambda: contact_page(contact, title=title), read_files, report=report, picture=picture)
     facts = _facts(contact) | {"output": output, "picture": picture, "report": report}
     files = {"table": output, "picture": picture, "report": report}
     out.emit(facts, partial(_show, contact, recording), files=files, verdict=contact.verdict)
 
 
 def _show(contact: ContactForce, recording: Path) -> None:
-    print(f"{recording}: {len(contact.t)} samples; {contact.status}")
+    print(f"{recording}: {len(contact.t)} samples; {contact.verdict.sentence}")
     print(f"force  {_words(contact.force, 'N')}")
     print(f"torque {_words(contact.torque, 'Nm')}")
     if np.isfinite(contact.temperature_trend).all():
@@ -106,6 +90,5 @@ def _facts(contact: ContactForce) -> dict[str, Any]:
         "drift_trend_std": contact.trend_std,
         "temperature_trend": contact.temperature_trend,
         "temperature_trend_std": contact.temperature_trend_std,
-        "status": contact.status,
         "verdict": contact.verdict.to_dict(),
     }

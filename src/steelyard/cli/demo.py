@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
-from steelyard.cli.options import JsonFlag, ReportOption
+from steelyard.cli import options
 from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
@@ -18,14 +18,7 @@ if TYPE_CHECKING:
     from steelyard.payload import Payload
 
 
-_TORQUE_NOISE = [
-    1.3102,
-    2.5186,
-    1.1437,
-    0.3914,
-    0.2793,
-    0.3325,
-]  # xu2024 Table VIII, nonlinear, without payload
+_TORQUE_NOISE = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]  # xu2024 Table VIII: nonlinear, empty
 _MASS, _COM, _MOMENTS = 3.5256, [0.0, 0.0, 0.0296], [0.0064, 0.0064, 0.0045]  # xu2024 Table VII
 
 
@@ -34,9 +27,9 @@ def command(
     picture: Annotated[Path, typer.Option("--picture", "-o", help="Where the picture goes.")] = Path(
         "out/demo.png"
     ),
-    report: ReportOption = None,
+    report: options.ReportOption = None,
     seed: Annotated[int, typer.Option(help="Of the simulated noise.")] = 0,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
     from steelyard.identification import identify
@@ -44,9 +37,7 @@ def command(
     from steelyard.robot import load_robot
     from steelyard.signals import prepare
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
-    from steelyard.torque import weigh
     from steelyard.trajectory import load_trajectory
-    from steelyard.workflow.data import Run
     from steelyard.workflow.payload import Weighing
 
     output, began = Output(as_json), time.perf_counter()
@@ -55,27 +46,21 @@ def command(
     robot = robot.with_drive(exact)
     truth = InertialParameters.from_com(_MASS, _COM, np.diag(_MOMENTS))
     sensors = SensorModel(torque_std=np.array(_TORQUE_NOISE))
-    runs, recordings = {}, {}
+    recordings = {}
     for k, (name, load) in enumerate((("empty", None), ("loaded", truth))):
         with output.progress(f"MuJoCo: the {name} arm runs the trajectory of xu2024") as done:
-            run = simulate(
-                robot,
-                trajectory,
-                payload=load,
-                sensors=sensors,
-                seed=2 * seed + k,
-                options=SimulationOptions(progress=done),
-            )
+            how = SimulationOptions(progress=done)
+            run = simulate(robot, trajectory, payload=load, sensors=sensors, seed=2 * seed + k, options=how)
             recordings[name] = run.recording
-            runs[name] = prepare(run.recording, drive=robot.drive)
-    model = identify(robot, runs["empty"])
-    payload = weigh(model, runs["loaded"])
-    found = Weighing(model, payload, (Run("loaded", recordings["loaded"], runs["loaded"]),))
+    model = identify(robot, prepare(recordings["empty"], drive=robot.drive))
+    found = Weighing(model, {"loaded": recordings["loaded"]})
+    payload = found.payload
     report = report or picture.with_suffix(".html")
     picture.parent.mkdir(parents=True, exist_ok=True)
     output.report(ctx, lambda: found.page(truth=truth), [], report=report, picture=picture)
     seconds = time.perf_counter() - began
-    facts = _facts(payload, truth) | {"picture": picture, "report": report, "seconds": seconds}
+    known = {"mass_truth": truth.mass, "com_truth": truth.com, "vector_truth": truth.vector}
+    written = {"picture": picture, "report": report, "seconds": seconds}
 
     def show() -> None:
         title = "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)"
@@ -84,7 +69,7 @@ def command(
         print(f"Picture: {picture} ({seconds:.1f} s in all)")
         print(f"Report: {report} (open it in a browser)")
 
-    output.emit(facts, show)
+    output.emit(payload.to_dict() | known | written, show)
 
 
 def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
@@ -93,19 +78,3 @@ def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
         (x.name, f"{x.value:.4f}", f"{x.half_width:.4f}", f"{t:.4f}", x.unit)
         for x, t in zip(payload.quantities, known, strict=True)
     ]
-
-
-def _facts(payload: Payload, truth: InertialParameters) -> dict[str, Any]:
-    return {
-        "mass": payload.body.mass,
-        "mass_std": payload.std[0],
-        "mass_truth": truth.mass,
-        "com": payload.body.com,
-        "com_std": payload.com_std,
-        "com_truth": truth.com,
-        "vector": payload.body.vector,
-        "std": payload.std,
-        "vector_truth": truth.vector,
-        "frame": payload.body.frame,
-        "verdict": payload.verdict.to_dict(),
-    }

@@ -6,32 +6,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from steelyard.cli.options import (
-    FlangeOption,
-    GravityOption,
-    JsonFlag,
-    LockOption,
-    ReportOption,
-    RobotArgument,
-    in_a_folder,
-    load_arm,
-    numbers,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidTrajectory
 
 if TYPE_CHECKING:
     from steelyard.excitation import Design, DesignLimits, Objective
-    from steelyard.report import Page
     from steelyard.robot import RobotModel
-    from steelyard.trajectory import ApproachedTrajectory
+
+
+_LISTED = "takes numbers as 1,2,3"
 
 
 def command(
     ctx: typer.Context,
-    robot: RobotArgument,
+    robot: options.RobotArgument,
     harmonics: Annotated[int, typer.Option(help="Number of harmonics.")] = 5,
     period: Annotated[float, typer.Option(help="Length of the motion [s].")] = 10.0,
     objective: Annotated[
@@ -65,42 +57,39 @@ def command(
     rate: Annotated[float, typer.Option(help="Of the recording, and of the rows written [Hz].")] = 125.0,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", callback=in_a_folder, help=".json, .csv, .script (URScript) or .yaml (ROS 2)."
-        ),
+        options.file_to_write(".json, .csv, .script (URScript) or .yaml (ROS 2).", "--output", "-o"),
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(
-            callback=in_a_folder,
-            help="A PNG of the motion against its limits; with a workspace, a second one of the axes.",
+        options.file_to_write(
+            "A PNG of the motion against its limits; with a workspace, a second one of the axes."
         ),
     ] = None,
-    report: ReportOption = None,
-    lock: LockOption = None,
-    flange: FlangeOption = None,
-    gravity: GravityOption = None,
-    as_json: JsonFlag = False,
+    report: options.ReportOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Designs a motion: the most informative one found that keeps the limits it is given.
 
     The certificate (1 kHz) says how closely, and what was not checked because no limit was given.
     """
-    import numpy as np
-
+    from steelyard.drawing import save_picture
     from steelyard.excitation import DesignSettings, design
+    from steelyard.report.motion import excitation_page, orientation_plot
 
-    arm = load_arm(robot, lock, flange, gravity)
-    bounds = _limits(arm, limits, envelope)
-    out = Output(as_json)
+    arm = options.load_arm(robot, lock, flange, gravity)
+    bounds, out = _limits(arm, limits, envelope), Output(as_json)
+    moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
     with out.progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s") as done:
         found = design(
             arm,
             harmonics=harmonics,
             period_s=period,
-            objective=_objective(objective, rigid, None if noise is None else _numbers(noise, "--noise")),
+            objective=_objective(objective, rigid, noise),
             limits=bounds,
-            joints=None if joints is None else [int(j) - 1 for j in _numbers(joints, "--joints")],
+            joints=moving,
             start=_posture(arm, start),
             settings=DesignSettings(
                 starts=starts,
@@ -115,17 +104,9 @@ def command(
         )
     if output is not None:
         _write(output, arm, bounds, found, rate, approach=approach)
-
-    def page() -> Page:
-        from steelyard.report.motion import excitation_page
-
-        return excitation_page(arm, bounds, found)
-
+    page = partial(excitation_page, arm, bounds, found)
     out.report(ctx, page, [robot, limits, envelope], report=report, picture=picture)
     if picture is not None and bounds.workspace is not None:
-        from steelyard.drawing import save_picture
-        from steelyard.report.motion import orientation_plot
-
         t = np.linspace(0, period, 500)
         R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
         axes = picture.with_name(f"{picture.stem}_axes{picture.suffix}")
@@ -133,10 +114,6 @@ def command(
     files = {"file": output, "picture": picture, "report": report}
     facts = {"robot": arm.name, **found.to_dict(), **{name: path or "" for name, path in files.items()}}
     out.emit(facts, partial(_show, out, found), files=files, verdict=found.verdict)
-
-
-def _numbers(text: str, option: str) -> list[float]:
-    return numbers(text, f"{option} takes numbers as 1,2,3", InvalidTrajectory)
 
 
 def _limits(arm: RobotModel, path: Path | None, envelope: str | None) -> DesignLimits:
@@ -153,11 +130,11 @@ def _limits(arm: RobotModel, path: Path | None, envelope: str | None) -> DesignL
     return bounds.narrowed(other)
 
 
-def _objective(name: str, rigid: bool, noise: list[float] | None) -> Objective:
+def _objective(name: str, rigid: bool, noise: str | None) -> Objective:
     from steelyard.excitation import ConditionNumber, DOptimal, Objective, PayloadOptimal
 
     if name == "payload" and noise is not None:
-        return PayloadOptimal(noise)
+        return PayloadOptimal(options.numbers(noise, f"--noise {_LISTED}"))
     if rigid and name in ("condition", "dopt"):
         return ConditionNumber(drive=False) if name == "condition" else DOptimal(drive=False)
     return Objective.named(name)
@@ -166,38 +143,29 @@ def _objective(name: str, rigid: bool, noise: list[float] | None) -> Objective:
 def _posture(arm: RobotModel, text: str | None) -> Any:
     if text is None or text == "home":
         return None if text is None else arm.home
-    return _numbers(text, "--start")
+    return options.numbers(text, f"--start {_LISTED}")
 
 
 def _write(
     path: Path, arm: RobotModel, bounds: DesignLimits, found: Design, rate: float, *, approach: bool
 ) -> None:
     from steelyard.io.motions import write_motion
+    from steelyard.trajectory import ApproachedTrajectory, Trajectory
 
     if path.suffix == ".json":
-        found.save(path)
-    elif approach:
-        trajectory, remarks = _approached(arm, bounds, found)
-        write_motion(path, trajectory, arm.joint_names, rate, remarks=remarks)
-    else:
-        missing = found.certificate.not_checked
-        remarks = [missing] if missing else []
-        write_motion(path, found.trajectory, arm.joint_names, rate, remarks=remarks)
-
-
-def _approached(
-    arm: RobotModel, bounds: DesignLimits, found: Design
-) -> tuple[ApproachedTrajectory, list[str]]:
-    """The motion with the way from home and back, and what to remark on it."""
-    from steelyard.trajectory import ApproachedTrajectory
-
-    v_max, a_max = bounds.joints.v_max, bounds.joints.a_max
-    trajectory = ApproachedTrajectory.within(found.trajectory, arm.home, v_max=v_max, a_max=a_max)
-    whole = bounds.certify(arm, trajectory)
-    if not whole.holds:
-        raise InvalidTrajectory(f"the way from home to the motion breaks a limit: {whole.worst.sentence}")
-    remarks = [f"with the way from home, {arm.home.round(3).tolist()} rad, and back", whole.not_checked]
-    return trajectory, [words for words in remarks if words]
+        return found.save(path)
+    trajectory: Trajectory = found.trajectory
+    certificate, remarks = found.certificate, []
+    if approach:
+        v_max, a_max = bounds.joints.v_max, bounds.joints.a_max
+        trajectory = ApproachedTrajectory.within(found.trajectory, arm.home, v_max=v_max, a_max=a_max)
+        certificate = bounds.certify(arm, trajectory)
+        if not certificate.holds:
+            closest = certificate.worst.sentence
+            raise InvalidTrajectory(f"the way from home to the motion breaks a limit: {closest}")
+        remarks.append(f"with the way from home, {arm.home.round(3).tolist()} rad, and back")
+    remarks += [certificate.not_checked] if certificate.not_checked else []
+    write_motion(path, trajectory, arm.joint_names, rate, remarks=remarks)
 
 
 def _show(output: Output, found: Design) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from steelyard import saved
-from steelyard.cli.options import JsonFlag
+from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 
@@ -68,7 +68,7 @@ def command(
     force: Annotated[
         bool, typer.Option("--force", help="Export what is doubtful; the file then says so.")
     ] = False,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Writes a payload for a controller, or an arm for a simulator, frame and units in its comments.
 

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard.cli.options import (
-    FlangeOption,
-    JsonFlag,
-    LockOption,
-    PictureOption,
-    ReportOption,
-    load_arm,
-    numbers,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia, InvalidRobot
 
@@ -26,7 +18,6 @@ if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
-    from steelyard.report import Page
     from steelyard.robot import RobotModel
 
 
@@ -57,11 +48,11 @@ def command(
     friction_share: Annotated[float, typer.Option(help="Of friction that the drives take off.")] = 0.95,
     unsteadiness: Annotated[float, typer.Option(help="Noise of the hand's force over the force.")] = 0.1,
     seed: Annotated[int, typer.Option(help="Of the hand's noise.")] = 0,
-    picture: PictureOption = None,
-    report: ReportOption = None,
-    lock: LockOption = None,
-    flange: FlangeOption = None,
-    as_json: JsonFlag = False,
+    picture: options.PictureOption = None,
+    report: options.ReportOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Drags a simulated arm (MuJoCo) around a rectangle by hand, with the payload compensated and without.
 
@@ -69,6 +60,7 @@ def command(
     """
     from steelyard.control.guiding import RectanglePath, TeachMode, compare_guiding
     from steelyard.payload import Payload
+    from steelyard.report.control import guiding_page
     from steelyard.robot import RobotModel
     from steelyard.simulation.guided import GuidedOptions, Hand
 
@@ -77,7 +69,7 @@ def command(
     known = Payload.load(payload)
     truth = _truth(known, payload_true, mass_true)
     corner, lengths = (
-        np.array(numbers(text, f"{option} is {k} numbers with commas between them", InvalidRobot, count=k))
+        np.array(options.numbers(text, f"{option} is {k} numbers with commas between them", count=k))
         for text, option, k in ((centre, "--centre", 3), (sides, "--sides", 2))
     )
     path, output = RectanglePath(corner, lengths, speed), Output(as_json)
@@ -92,12 +84,7 @@ def command(
             options=GuidedOptions(seed=seed, progress=done),
         )
     words = f"The {robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg"
-
-    def page() -> Page:
-        from steelyard.report.control import guiding_page
-
-        return guiding_page(comparison, title=f"Hand guiding: {robot.name}", words=words)
-
+    page = partial(guiding_page, comparison, title=f"Hand guiding: {robot.name}", words=words)
     output.report(ctx, page, [arm, payload, payload_true], report=report, picture=picture)
     files = {"picture": picture, "report": report}
     facts = _facts(comparison, known, truth) | files
@@ -108,7 +95,7 @@ def command(
 def _arm(name: str, lock: list[str] | None, flange: str | None) -> DynamicModel | RobotModel:
     """The arm as the controller knows it."""
     if not name.endswith(".json"):
-        return load_arm(name, lock, flange)
+        return options.load_arm(name, lock, flange)
     if lock or flange:
         raise InvalidRobot("--lock and --flange are for a robot; an identified arm has its own")
     from steelyard.identification import DynamicModel
@@ -156,7 +143,5 @@ def _facts(comparison: GuidingComparison, known: Payload, truth: InertialParamet
         "variance": "of F about its mean [N^2]",
         "mass_known": known.body.mass,
         "mass_true": truth.mass,
-        "helps": comparison.verdict.ok,
         "verdict": comparison.verdict.to_dict(),
-        "status": comparison.status,
     }

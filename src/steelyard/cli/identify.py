@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import (
-    ColumnOption,
-    FlangeOption,
-    GravityOption,
-    JointsOption,
-    JsonFlag,
-    LockOption,
-    PictureOption,
-    ReportOption,
-    RobotArgument,
-    in_a_folder,
-    load_arm,
-    read_requested,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, SteelyardError
 
@@ -38,11 +25,9 @@ _NAMED = 5  # weak parameters that are named
 
 def command(
     ctx: typer.Context,
-    robot: RobotArgument,
+    robot: options.RobotArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", callback=in_a_folder, help="Where the model goes (.json).")
-    ],
+    output: Annotated[Path, options.file_to_write("Where the model goes (.json).", "--output", "-o")],
     validate: Annotated[
         list[Path] | None, typer.Option(help="A recording to predict, not to fit; may be repeated.")
     ] = None,
@@ -70,15 +55,15 @@ def command(
     feasible: Annotated[
         bool, typer.Option("--feasible", help="Also the nearest parameters that real bodies can have.")
     ] = False,
-    urdf: Annotated[Path | None, typer.Option(callback=in_a_folder, help="Write these into a URDF.")] = None,
-    picture: PictureOption = None,
-    report: ReportOption = None,
-    lock: LockOption = None,
-    flange: FlangeOption = None,
-    gravity: GravityOption = None,
-    column: ColumnOption = None,
-    joints: JointsOption = None,
-    as_json: JsonFlag = False,
+    urdf: Annotated[Path | None, options.file_to_write("Write these into a URDF.")] = None,
+    picture: options.PictureOption = None,
+    report: options.ReportOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Identifies the empty arm: base parameters, friction, and how well they predict other motions.
 
@@ -86,8 +71,8 @@ def command(
     """
     from steelyard.workflow.arm import Identification
 
-    out, arm = Output(as_json), load_arm(robot, lock, flange, gravity)
-    read = partial(read_requested, column=column, joints=joints, robot=arm)
+    out, arm = Output(as_json), options.load_arm(robot, lock, flange, gravity)
+    read = partial(options.read_requested, column=column, joints=joints, robot=arm)
     with out.progress(f"identifying {arm.name}") as done:
         found = Identification.of(
             arm,

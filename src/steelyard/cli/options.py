@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.errors import InvalidRobot, SteelyardError, UnknownName, UnreadableFile
+from steelyard.errors import InvalidSamples, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
     from steelyard.recording import Recording
     from steelyard.robot import RobotModel
 
 
-def in_a_folder(path: Path | None) -> Path | None:
-    """The path of a file to write, refused before any work is done where its folder does not exist.
+def file_to_write(help: str, *names: str) -> Any:  # noqa: A002
+    """An option for a file to write, refused before any work is done where its folder does not exist.
 
     Args:
-        path: of the file; None where none is asked for
+        help: what the file holds
+        names: of the option; that of the parameter by default
     """
+    return typer.Option(*names, callback=_in_a_folder, help=help)
+
+
+def _in_a_folder(path: Path | None) -> Path | None:
     if path is not None and not path.parent.is_dir():
         raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
     return path
@@ -27,14 +32,9 @@ def in_a_folder(path: Path | None) -> Path | None:
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 ReportOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--report", callback=in_a_folder, help="Where a page that shows and explains it goes (.html)."
-    ),
+    Path | None, file_to_write("Where a page that shows and explains it goes (.html).", "--report")
 ]
-PictureOption = Annotated[
-    Path | None, typer.Option("--picture", callback=in_a_folder, help="Where a picture goes (.png).")
-]
+PictureOption = Annotated[Path | None, file_to_write("Where a picture goes (.png).", "--picture")]
 RobotArgument = Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")]
 LockOption = Annotated[
     list[str] | None,
@@ -78,6 +78,11 @@ ConventionOption = Annotated[
 ]
 
 
+ArmOption = Annotated[str | None, typer.Option("--robot", help="The arm, for recordings with joints.")]
+SensorOption = Annotated[Path | None, typer.Option("--sensor", help="What the sensor is (.toml).")]
+WrenchCutoffOption = Annotated[float, typer.Option("--cutoff", help="Low-pass on motion and wrench [Hz].")]
+
+
 def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str | None = None) -> RobotModel:
     """The arm that a user named.
 
@@ -89,18 +94,11 @@ def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str
     """
     from steelyard.robot import load_robot
 
-    locked = {}
-    for request in lock or []:
-        joint, _, position = request.partition("=")
-        try:
-            locked[joint] = float(position)
-        except ValueError:
-            raise InvalidRobot(f"--lock is JOINT=NUMBER, say finger=0.02; got '{request}'") from None
+    locked = named_numbers(lock, "--lock is JOINT=NUMBER, say finger=0.02")
     robot = load_robot(name, locked=locked, flange=flange)
     if gravity is None:
         return robot
-    rule = "--gravity is X,Y,Z [m/s^2], say 0,9.81,0"
-    return robot.with_gravity(numbers(gravity, rule, InvalidRobot, count=3))
+    return robot.with_gravity(numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3))
 
 
 def read_requested(
@@ -141,13 +139,12 @@ def read_requested(
     )
 
 
-def numbers(text: str, rule: str, error: type[SteelyardError], *, count: int | None = None) -> list[float]:
+def numbers(text: str, rule: str, *, count: int | None = None) -> list[float]:
     """The numbers in '1,2.5,3'.
 
     Args:
         text: as a user gave it
         rule: what the option takes, for the refusal
-        error: to refuse with
         count: how many there must be; any number of them by default
     """
     try:
@@ -155,7 +152,24 @@ def numbers(text: str, rule: str, error: type[SteelyardError], *, count: int | N
     except ValueError:
         found = []
     if not found or (count is not None and len(found) != count):
-        raise error(f"{rule}; got '{text}'")
+        raise InvalidSamples(f"{rule}; got '{text}'")
+    return found
+
+
+def named_numbers(requests: list[str] | None, rule: str) -> dict[str, float]:
+    """The numbers in ['a=1', 'b=2.5'], by name.
+
+    Args:
+        requests: as a user gave them
+        rule: what the option takes, for the refusal
+    """
+    found = {}
+    for request in requests or []:
+        name, _, text = request.partition("=")
+        try:
+            found[name] = float(text)
+        except ValueError:
+            raise InvalidSamples(f"{rule}; got '{request}'") from None
     return found
 
 

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import typer
 
+from steelyard import saved
 from steelyard.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Output:
             bar.update(task, completed=1.0)
 
     def _print_json(self, facts: Mapping[str, Any]) -> None:
-        print(json.dumps(_plain(facts), indent=2, allow_nan=False))
+        print(json.dumps(saved.plain(facts, null=True), indent=2, allow_nan=False))
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -256,19 +256,3 @@ def _versions() -> dict[str, str]:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
-from steelyard.cli.options import JsonFlag, RobotArgument, in_a_folder, numbers
+from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidTrajectory, UnknownName
 from steelyard.saved import write_text
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
 
 
+_LISTED = "takes numbers as 1,2,3"
 _METHODS = ("liu2025", "dopt", "random", "pick")
 
 
 def command(
-    robot: RobotArgument,
+    robot: options.RobotArgument,
     method: Annotated[
         str,
         typer.Option(
@@ -36,28 +38,26 @@ def command(
     pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
     seed: Annotated[int, typer.Option(help="Of random candidates.")] = 0,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", callback=in_a_folder, help="A .csv file of joint positions."),
+        Path | None, options.file_to_write("A .csv file of joint positions.", "--output", "-o")
     ] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(callback=in_a_folder, help="A PNG of the sensor axes in the workspace."),
+        Path | None, options.file_to_write("A PNG of the sensor axes in the workspace.")
     ] = None,
-    as_json: JsonFlag = False,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Finds static postures: by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
-    import numpy as np
-
+    from steelyard.drawing import save_picture
     from steelyard.excitation import DesignLimits, PostureSet
     from steelyard.io.designs import load_limits
+    from steelyard.report.motion import orientation_plot
     from steelyard.robot import load_robot
 
     if method not in _METHODS:
         raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")
     arm = load_robot(robot)
     bounds = DesignLimits.of(arm) if limits is None else load_limits(arm, limits)
-    moving = None if joints is None else [int(j) - 1 for j in _numbers(joints, "--joints")]
-    around = arm.home if pick is None else np.array(_numbers(pick, "--pick"))
+    moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
+    around = arm.home if pick is None else np.array(options.numbers(pick, f"--pick {_LISTED}"))
     if method == "random":
         found = PostureSet.random(arm, count, limits=bounds, seed=seed)
     elif method == "pick":
@@ -68,9 +68,6 @@ def command(
     if output is not None:
         _write(output, arm, found)
     if picture is not None:
-        from steelyard.drawing import save_picture
-        from steelyard.report.motion import orientation_plot
-
         plot = orientation_plot(found.R_base_flange, bounds.workspace)
         save_picture([plot], picture, title=f"{len(found)} postures of {arm.name}")
     facts = {
@@ -89,10 +86,6 @@ def command(
 
     out = Output(as_json)
     out.emit(facts, show)
-
-
-def _numbers(text: str, option: str) -> list[float]:
-    return numbers(text, f"{option} takes numbers as 1,2,3", InvalidTrajectory)
 
 
 def _write(path: Path, arm: RobotModel, found: PostureSet) -> None:

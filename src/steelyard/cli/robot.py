@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import (
-    FlangeOption,
-    GravityOption,
-    JsonFlag,
-    LockOption,
-    RobotArgument,
-    load_arm,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output, number
 
 if TYPE_CHECKING:
@@ -23,7 +16,7 @@ if TYPE_CHECKING:
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 
 
-def list_command(as_json: JsonFlag = False) -> None:
+def list_command(as_json: options.JsonFlag = False) -> None:
     """Lists the bundled arms."""
     from steelyard.robot import load_robot, robot_names
 
@@ -37,20 +30,20 @@ def list_command(as_json: JsonFlag = False) -> None:
 
 
 def command(
-    name: RobotArgument,
+    name: options.RobotArgument,
     symbolic: Annotated[
         bool, typer.Option("--symbolic", help="Base parameters as exact formulas (DH arms only).")
     ] = False,
     rigid: Annotated[bool, typer.Option("--rigid", help="Links only, no rotors and friction.")] = False,
-    lock: LockOption = None,
-    flange: FlangeOption = None,
-    gravity: GravityOption = None,
-    as_json: JsonFlag = False,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Shows an arm: joints, limits, flange, and what can be identified of it."""
     from steelyard.robot import ParameterBasis
 
-    robot = load_arm(name, lock, flange, gravity)
+    robot = options.load_arm(name, lock, flange, gravity)
     basis = ParameterBasis.of(robot, drive=not rigid)
     formulas = _formulas(robot, basis, symbolic=symbolic, rigid=rigid)
     output = Output(as_json)

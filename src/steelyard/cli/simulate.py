@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from steelyard.cli.options import (
-    FlangeOption,
-    GravityOption,
-    JsonFlag,
-    LockOption,
-    RobotArgument,
-    load_arm,
-    numbers,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia
 
@@ -27,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    robot: RobotArgument,
+    robot: options.RobotArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the recording goes (.parquet).")],
     trajectory: Annotated[
         str | None, typer.Option(help="A published one (xu2024); a random one within limits by default.")
@@ -38,17 +30,17 @@ def command(
     rate: Annotated[float, typer.Option(help="Rows per second [Hz].")] = 125.0,
     ideal: Annotated[bool, typer.Option("--ideal", help="Sensors without noise.")] = False,
     seed: Annotated[int, typer.Option(help="Of noise and random motion.")] = 0,
-    lock: LockOption = None,
-    flange: FlangeOption = None,
-    gravity: GravityOption = None,
-    as_json: JsonFlag = False,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Records a simulated arm (MuJoCo), empty or with a payload."""
     from steelyard.io import write_recording
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
     from steelyard.trajectory import load_trajectory
 
-    arm = load_arm(robot, lock, flange, gravity)
+    arm = options.load_arm(robot, lock, flange, gravity)
     motion = _random_motion(arm, seed) if trajectory is None else load_trajectory(trajectory)
     load = _cube(mass, com, size, arm.flange) if mass else None
     out = Output(as_json)
@@ -86,7 +78,7 @@ def _random_motion(robot: RobotModel, seed: int) -> FourierTrajectory:
 def _cube(mass: float, com: str, size: float, flange: str) -> InertialParameters:
     from steelyard.inertia import InertialParameters
 
-    centre = numbers(com, "--com is X,Y,Z [m], say 0,0,0.05", InvalidInertia, count=3)
+    centre = options.numbers(com, "--com is X,Y,Z [m], say 0,0,0.05", count=3)
     if not mass > 0 or not size > 0:
         raise InvalidInertia(f"a payload needs --mass and --size above 0; got {mass:g} and {size:g}")
     return InertialParameters.from_com(mass, centre, mass * size**2 / 6 * np.eye(3), flange)

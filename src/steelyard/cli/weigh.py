@@ -13,22 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard.cli.options import (
-    ColumnOption,
-    JointsOption,
-    JsonFlag,
-    ModelArgument,
-    PictureOption,
-    ReportOption,
-    in_a_folder,
-    read_requested,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output, number
+from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
-    from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
-    from steelyard.recording import Preparation
     from steelyard.torque.online.curve import CurvePoint
     from steelyard.workflow.payload import Weighing
     from steelyard.workflow.stream import OnlineWeighing
@@ -36,11 +26,10 @@ if TYPE_CHECKING:
 
 def command(
     ctx: typer.Context,
-    model: ModelArgument,
+    model: options.ModelArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the loaded arm.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", callback=in_a_folder, help="Where the payload goes (.json)."),
+        Path | None, options.file_to_write("Where the payload goes (.json).", "--output", "-o")
     ] = None,
     method: Annotated[
         str,
@@ -75,25 +64,29 @@ def command(
     ] = False,
     save_state: Annotated[Path | None, typer.Option(help="Online: where the state goes, to resume.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Online: a saved state to go on from.")] = None,
-    picture: PictureOption = None,
-    report: ReportOption = None,
-    column: ColumnOption = None,
-    joints: JointsOption = None,
-    as_json: JsonFlag = False,
+    picture: options.PictureOption = None,
+    report: options.ReportOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
+    from steelyard.workflow.data import preparation_for
     from steelyard.workflow.payload import Weighing
 
     out, arm = Output(as_json), DynamicModel.load(model)
-    read = partial(read_requested, column=column, joints=joints, robot=arm.robot)
-    how = _with_cutoff(arm, cutoff)
+    read = partial(options.read_requested, column=column, joints=joints, robot=arm.robot)
+    how = None if cutoff is None else replace(preparation_for(arm, None), cutoff_hz=cutoff)
     files = {"Payload": output, "Picture": picture, "Report": report}
     if online:
         from steelyard.workflow.stream import weigh_online
 
-        _require_online(recordings, method, fix, empty, tool)
+        if len(recordings) != 1:
+            raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
+        if method != "direct" or fix or empty or tool:
+            raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
         with _screen(f"{recordings[0].name}, sample by sample", quiet=as_json) as show:
             replayed = weigh_online(
                 arm,
@@ -112,11 +105,11 @@ def command(
         out.report(ctx, replayed.page, read_files, report=report, picture=picture)
         facts = replayed.to_dict() | {"file": output}
         return out.emit(facts, lambda: _show_online(out, replayed), verdict=replayed.payload.verdict)
-    found = Weighing.of(
+    found = Weighing(
         arm,
         {str(path): read(path) for path in recordings},
         method=method,
-        fixed=_fixed(fix or []),
+        fixed=options.named_numbers(fix, "--fix is NAME=NUMBER, say mass=2.8"),
         empty={str(path): read(path) for path in empty or []},
         tool=None if tool is None else Payload.load(tool),
         preparation=how,
@@ -127,26 +120,6 @@ def command(
     out.report(ctx, found.page, read_files, report=report, picture=picture)
     facts = _facts(found) | {"file": output, "picture": picture, "report": report}
     out.emit(facts, lambda: _show(out, found), files=files, verdict=found.payload.verdict)
-
-
-def _with_cutoff(model: DynamicModel, cutoff_hz: float | None) -> Preparation | None:
-    """The preparation of a model with another cut-off, [Hz]; None where none is given."""
-    from steelyard.workflow.data import preparation_for
-
-    if cutoff_hz is None:
-        return None
-    return replace(preparation_for(model, None), cutoff_hz=cutoff_hz)
-
-
-def _require_online(
-    recordings: list[Path], method: str, fix: list[str] | None, empty: list[Path] | None, tool: Path | None
-) -> None:
-    from steelyard.errors import InvalidSamples
-
-    if len(recordings) != 1:
-        raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
-    if method != "direct" or fix or empty or tool:
-        raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
 
 
 def _show(output: Output, found: Weighing) -> None:
@@ -178,19 +151,6 @@ def _method_row(name: str, answer: Payload | str) -> tuple[str, ...]:
     com = answer.body.com if answer.body.mass else ()
     cells += ["  ".join(f"{1e3 * x:.0f}" for x in com), f"{1.96e3 * answer.com_std.max():.0f}"]
     return name, *cells, "" if answer.verdict.ok else answer.status
-
-
-def _fixed(requests: list[str]) -> dict[str, float]:
-    from steelyard.errors import InvalidSamples
-
-    fixed = {}
-    for request in requests:
-        name, _, value = request.partition("=")
-        try:
-            fixed["m" if name == "mass" else name] = float(value)
-        except ValueError:
-            raise InvalidSamples(f"--fix is NAME=NUMBER, say mass=2.8; got '{request}'") from None
-    return fixed
 
 
 # --- sample by sample ---------------------------------------------------------------------------------------

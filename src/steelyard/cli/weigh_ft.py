@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard.cli.options import (
-    ColumnOption,
-    ConventionOption,
-    JointsOption,
-    JsonFlag,
-    ReportOption,
-    read_requested,
-)
+from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
@@ -26,29 +19,29 @@ if TYPE_CHECKING:
 
 def command(
     ctx: typer.Context,
-    robot: Annotated[str | None, typer.Option(help="The arm, for recordings with joints.")] = None,
+    robot: options.ArmOption = None,
     static: Annotated[Path | None, typer.Option(help="A recording with postures at rest.")] = None,
     dynamic: Annotated[Path | None, typer.Option(help="A recording in motion.")] = None,
-    sensor: Annotated[Path | None, typer.Option(help="What the sensor is (.toml).")] = None,
+    sensor: options.SensorOption = None,
     estimator: Annotated[str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")] = "ml",
-    cutoff: Annotated[float, typer.Option(help="Low-pass on motion and wrench [Hz].")] = DEFAULT_CUTOFF_HZ,
+    cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
     level: Annotated[bool, typer.Option("--level", help="The base is known to be level.")] = False,
     drift_again: Annotated[
         bool, typer.Option("--drift-again", help="The zero drift changed after the static recording.")
     ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where it goes (.json).")] = None,
-    report: ReportOption = None,
-    column: ColumnOption = None,
-    joints: JointsOption = None,
-    wrench_convention: ConventionOption = None,
-    as_json: JsonFlag = False,
+    report: options.ReportOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    wrench_convention: options.ConventionOption = None,
+    as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
     from steelyard.robot import load_robot
     from steelyard.workflow.wrist import WristWeighing
 
     arm = None if robot is None else load_robot(robot)
-    read = partial(read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
+    read = partial(options.read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
     sources = {
         name: path if path is None or arm is None else read(path, robot=arm)
         for name, path in (("static", static), ("dynamic", dynamic))
@@ -78,11 +71,11 @@ def _show(output: Output, payload: WrenchPayload, static: StaticWeight | None) -
         notes = "".join(f"; {note}" for note in static.postures.notes)
         print(f"At rest: {len(static.postures)} postures{notes}.")
         if payload.knows_inertia:
-            print(static.verdict)
+            output.verdict(static.verdict)
         if static.yaw_std > 0:
             turn, std = np.degrees([static.yaw, static.yaw_std])
             print(f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f} degrees.")
-    print(payload.verdict)
+    output.verdict(payload.verdict)
 
 
 def _facts(payload: WrenchPayload, static: StaticWeight | None) -> dict[str, Any]:
@@ -90,16 +83,11 @@ def _facts(payload: WrenchPayload, static: StaticWeight | None) -> dict[str, Any
         "drift_std": payload.drift_std,
         "inclination_degrees": np.degrees(payload.inclination),
         "inclination_std_degrees": np.degrees(payload.inclination_std),
-        "residual_rms": payload.noise,
-        "drift_trend": payload.trend,
-        "drift_trend_std": payload.trend_std,
-        "status": payload.status,
     }
     if static is not None:
         facts["static"] = {
             "postures": len(static.postures),
             "notes": list(static.postures.notes),
-            "status": static.status,
             "verdict": static.verdict.to_dict(),
             "mass": static.mass,
             "com": static.com,

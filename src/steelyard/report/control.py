@@ -84,7 +84,8 @@ def collisions_page(detections: Detections, *, title: str, settings: Mapping[str
     )
     plot = _residual_plot(detections)
     shown = Section("Residuals and thresholds", [words], [plot])
-    answer, doubts = [sentence(detections.status)], [sentence(words) for words in detections.doubts]
+    answer = [sentence(detections.verdict.summary)]
+    doubts = [sentence(doubt.words) for doubt in detections.verdict.doubts]
     return Page(title, answer, [*([contacts] if rows else []), shown], settings or {}, doubts, [plot])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,65 +21,56 @@ if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
     from steelyard.report import Page
 
-ALL_METHODS = "all"
+_ALL_METHODS = "all"
 
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """A payload with what it was weighed from.
+    """What `weigh` does with its arguments, step by step; each step is taken when it is first asked for.
 
     Attributes:
         model: of the empty arm
-        payload: the answer
-        runs: of the loaded arm
-        methods: the answer of each method, or why it has none; empty unless all were asked for
+        data: of the loaded arm
+        method: of weighing; 'all' for each beside the direct one
+        fixed: numbers that are known
+        empty: runs of the empty arm
+        tool: that the arm carried when its model was identified
+        preparation: how recordings become samples; as those of the model were, by default
     """
 
     model: DynamicModel
-    payload: Payload
-    runs: tuple[Run, ...]
-    methods: Mapping[str, Payload | str] = field(default_factory=dict)
+    data: Data
+    method: str = "direct"
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    empty: Data = ()
+    tool: Payload | None = None
+    preparation: Preparation | None = None
 
-    @classmethod
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """Of the loaded arm, with samples."""
+        return self._prepared(self.data)
+
+    @cached_property
     @one_blas_thread()
-    def of(
-        cls,
-        model: DynamicModel | str | Path,
-        data: Data,
-        *,
-        method: str = "direct",
-        fixed: Mapping[str, float] | None = None,
-        empty: Data = (),
-        tool: Payload | None = None,
-        preparation: Preparation | None = None,
-    ) -> Weighing:
-        """What the arm carries, with the runs that it was weighed from; see `weigh`.
+    def payload(self) -> Payload:
+        """The answer."""
+        found = self._answer("direct" if self.method == _ALL_METHODS else self.method)
+        found = found if self.tool is None else found.together_with(self.tool)
+        doubts = (doubt for run in self.runs for doubt in run.doubts)
+        return replace(found, verdict=found.verdict.doubted(*doubts))
 
-        Args:
-            model: of the empty arm, or its file
-            data: of the loaded arm
-            method: of weighing; 'all' for each beside the direct one
-            fixed: numbers that are known
-            empty: runs of the empty arm
-            tool: that the arm carried when its model was identified
-            preparation: how recordings become samples
-        """
-        arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
-        how = preparation_for(arm, preparation)
-        problem = _Problem(
-            arm,
-            how,
-            _prepared(arm, data, how),
-            _prepared(arm, empty, how),
-            dict(fixed or {}),
-        )
-        payload = problem.answer("direct" if method == ALL_METHODS else method)
-        methods = problem.answers() if method == ALL_METHODS else {}
-        if tool is not None:
-            payload = payload.together_with(tool)
-        doubts = (doubt for run in problem.loaded for doubt in run.doubts)
-        payload = replace(payload, verdict=payload.verdict.doubted(*doubts))
-        return cls(arm, payload, problem.loaded, methods)
+    @cached_property
+    @one_blas_thread()
+    def methods(self) -> dict[str, Payload | str]:
+        """The answer of each method, or why it has none; empty unless all were asked for."""
+        found: dict[str, Payload | str] = {}
+        for name in METHODS if self.method == _ALL_METHODS else ():
+            try:
+                found[name] = self._answer(name)
+            except SteelyardError as error:
+                found[name] = str(error)
+        return found
 
     def page(self, *, truth: InertialParameters | None = None) -> Page:
         """The page that shows and explains it.
@@ -88,14 +80,30 @@ class Weighing:
         """
         from steelyard.report.payload import payload_page
 
-        page = payload_page(
-            self.model,
-            self.payload,
-            self.runs[0].ready,
-            truth=truth,
-            others={name: answer for name, answer in self.methods.items() if not isinstance(answer, str)},
-        )
+        others = {name: answer for name, answer in self.methods.items() if not isinstance(answer, str)}
+        page = payload_page(self.model, self.payload, self.runs[0].ready, truth=truth, others=others)
         return page.with_quality(qualities(self.runs, self.model.robot))
+
+    @cached_property
+    def _how(self) -> Preparation:
+        return preparation_for(self.model, self.preparation)
+
+    @cached_property
+    def _empty_runs(self) -> tuple[Run, ...]:
+        return self._prepared(self.empty)
+
+    def _prepared(self, data: Data) -> tuple[Run, ...]:
+        robot = self.model.robot
+        runs = runs_of(data, robot, how=self._how)
+        return tuple(run.prepared(self._how, run.drive_for(self.model), robot.limits) for run in runs)
+
+    def _answer(self, method: str) -> Payload:
+        loaded = [run.ready for run in self.runs]
+        if method == "manufacturer":
+            empty = [run.of_controller().prepared(self._how, None).ready for run in self.runs]
+        else:
+            empty = [run.ready for run in self._empty_runs]
+        return weigh_samples(self.model, loaded, method=method, fixed=self.fixed, empty=empty or None)
 
 
 def weigh(
@@ -121,40 +129,5 @@ def weigh(
         tool: that the arm carried when its model was identified: the answer is then both together
         preparation: how recordings become samples; as those of the model were, by default
     """
-    return Weighing.of(
-        model, data, method=method, fixed=fixed, empty=empty, tool=tool, preparation=preparation
-    ).payload
-
-
-def _prepared(model: DynamicModel, data: Data, how: Preparation) -> tuple[Run, ...]:
-    runs = runs_of(data, model.robot, how=how)
-    return tuple(run.prepared(how, run.drive_for(model), model.robot.limits) for run in runs)
-
-
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """Runs to weigh from, whatever the method."""
-
-    model: DynamicModel
-    how: Preparation
-    loaded: tuple[Run, ...]
-    empty: tuple[Run, ...]
-    fixed: Mapping[str, float]
-
-    def answer(self, method: str) -> Payload:
-        """The payload by one method."""
-        runs = self.empty
-        if method == "manufacturer":
-            runs = tuple(run.of_controller().prepared(self.how, None) for run in self.loaded)
-        samples, empty = ([run.ready for run in each] for each in (self.loaded, runs))
-        return weigh_samples(self.model, samples, method=method, fixed=self.fixed, empty=empty or None)
-
-    def answers(self) -> dict[str, Payload | str]:
-        """The payload by each method, or why it has none."""
-        found: dict[str, Payload | str] = {}
-        for name in METHODS:
-            try:
-                found[name] = self.answer(name)
-            except SteelyardError as error:
-                found[name] = str(error)
-        return found
+    arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
+    return Weighing(arm, data, method, fixed or {}, empty, tool, preparation).payload

@@ -263,7 +263,7 @@ class Detections:
         return "\n".join([*lines, str(self.verdict)])
 
     def __repr__(self) -> str:
-        return f"<Detections: {self.status}>"
+        return f"<Detections: {self.verdict.summary}>"
 
     def _repr_html_(self) -> str:
         return notebook_html(*self.table, words=str(self.verdict))
@@ -279,24 +279,12 @@ class Detections:
             "largest_residual": np.abs(self.residuals.residual).max(axis=0),
             "friction_change": None if learned is None else learned.friction_change,
             "false_alarms_per_hour": None if learned is None else learned.false_alarms_per_hour,
-            "doubts": list(self.doubts),
             "verdict": self.verdict.to_dict(),
-            "status": self.status,
         }
 
     def save(self, path: str | Path) -> None:
         """Writes the contacts to a JSON file; residuals are found again from the recording."""
         saved.save(self.to_dict(), "contacts", path)
-
-    @property
-    def status(self) -> str:
-        """How many, and of which thresholds, a sentence."""
-        return self.verdict.summary
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """What counts against them, in words."""
-        return tuple(doubt.words for doubt in self.verdict.doubts)
 
 
 def detect(detector: Detector, recording: Recording, *, drive: DriveModel | None = None) -> Detections:
