@@ -140,3 +140,15 @@ def test_doubtful_news_is_exit_code_1(folder):
     done = run("weigh-ft", "--static", flat, "--sensor", folder / "sensor.toml")
     assert done.exit_code == 1
     assert "too alike" in done.output
+
+
+def test_what_is_wrong_with_a_recording_is_a_note_once(folder):
+    short = sy.read_recording(folder / "move.parquet").rows(slice(0, 480))
+    write_recording(short, folder / "short.parquet")
+    words = ("weigh-ft", "--robot", "ur10", "--dynamic", folder / "short.parquet")
+    done = run(*words)
+    assert done.output.count("in motion: 480 rows in 1.916 s are too short for a good estimate") == 1
+    doubts = json.loads(run(*words, "--json").output)["verdict"]["doubts"]
+    assert [(doubt["kind"], doubt["blocks"]) for doubt in doubts if "too short" in doubt["words"]] == [
+        ("recording", False)
+    ]

@@ -110,7 +110,9 @@ def test_every_push_is_found_soon_with_its_joint_direction_and_link(found, pushe
         assert contact.peak == pytest.approx(external[j], rel=0.25)
         assert contact.link == link
         assert contact.ratio > 1
-    assert found.status.startswith("3 contacts in 12.0 s; thresholds learned from 16 s of free motion")
+    assert found.verdict.summary.startswith(
+        "3 contacts in 12.0 s; thresholds learned from 16 s of free motion"
+    )
 
 
 def test_the_residual_is_the_true_external_torque(found, pushed):
@@ -192,8 +194,8 @@ def test_a_rate_that_changes_makes_no_contact(learned, free):
 
 def test_a_quicker_motion_than_the_learned_one_is_told(robot, load, learned):
     quick = run(robot, 6, load=load, speed=2.0).recording
-    doubts = detect(learned, quick).doubts
-    assert any("thresholds reach beyond what was learned" in words for words in doubts)
+    doubts = detect(learned, quick).verdict.doubts
+    assert any("thresholds reach beyond what was learned" in doubt.words for doubt in doubts)
 
 
 def test_a_contact_gives_its_force(found, pushed, robot):
@@ -216,8 +218,8 @@ def test_a_model_without_friction_is_refused_where_the_recording_has_it(robot, f
     observer = make_observer(ideal, load)
     with pytest.raises(InvalidRecording, match="friction that the model does not know"):
         learn(observer, free)
-    doubts = detect(Detector(observer, Thresholds.fixed(observer, 50.0)), free).doubts
-    assert any("friction that the model does not know" in words for words in doubts)
+    doubts = detect(Detector(observer, Thresholds.fixed(observer, 50.0)), free).verdict.doubts
+    assert any("friction that the model does not know" in doubt.words for doubt in doubts)
 
 
 def test_a_payload_for_another_flange_is_refused(model):

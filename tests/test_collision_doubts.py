@@ -130,7 +130,7 @@ def test_joints_in_another_order_are_refused(robot, detector):
 
 def test_joints_with_names_of_their_own_are_taken_as_they_come(robot, detector):
     run = recording(robot, 3)
-    assert detect(detector, replace(run, joint_names=("a", "b", "c"))).doubts == ()
+    assert detect(detector, replace(run, joint_names=("a", "b", "c"))).verdict.doubts == ()
 
 
 def test_degrees_are_refused(robot, detector):
@@ -142,15 +142,15 @@ def test_degrees_are_refused(robot, detector):
 def test_a_torque_with_the_wrong_sign_is_doubted(robot, detector):
     run = recording(robot, 3)
     found = detect(detector, replace(run, tau=-run.tau))
-    assert any("% of the recording would be contact" in words for words in found.doubts)
-    assert detect(detector, run).doubts == ()
+    assert any("% of the recording would be contact" in doubt.words for doubt in found.verdict.doubts)
+    assert detect(detector, run).verdict.doubts == ()
 
 
 def test_a_few_rows_are_refused_and_a_short_run_says_so(robot, detector):
     with pytest.raises(InvalidRecording, match="3 rows in"):
         detect(detector, recording(robot, 3, slice(0, 3)))
     short = detect(detector, recording(robot, 3, slice(0, 15)))
-    assert any("lasts 0.14 s, the observer needs 0.25 s" in words for words in short.doubts)
+    assert any("lasts 0.14 s, the observer needs 0.25 s" in doubt.words for doubt in short.verdict.doubts)
 
 
 def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
@@ -160,13 +160,16 @@ def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
     detector = Detector(observer, Thresholds.fixed(observer, 50.0))
     q, v, _ = motion(robot, 3)
     whole = recording(robot, 3)
-    assert any("friction that the model does not know" in words for words in detect(detector, whole).doubts)
+    assert any(
+        "friction that the model does not know" in doubt.words
+        for doubt in detect(detector, whole).verdict.doubts
+    )
     one_way = np.arange(300) * 0.01
     q = np.outer(one_way, [0.3, 0.2, 0.25]) - 0.5
     v = np.tile([0.3, 0.2, 0.25], (300, 1))
     straight = Recording(one_way, q, robot.joint_names, v=v, tau=robot.torque(q, v, 0 * v))
     for run in (whole.rows(slice(0, 40)), straight):
-        assert not any("friction" in words for words in detect(detector, run).doubts)
+        assert not any("friction" in doubt.words for doubt in detect(detector, run).verdict.doubts)
 
 
 # --- motors that turn several joints -----------------------------------------------------------------------
@@ -195,6 +198,6 @@ def test_friction_that_coupled_drives_have_and_the_model_has_not_is_told(tiny):
     real = robot.with_drive(DriveModel(np.full(3, 0.1), np.full(3, 4.0), coupling=C, sign_width=0.02))
     known = robot.with_drive(replace(real.drive, coulomb=np.array([4.0, 4.0, 0.0])))
     observer = make_observer(known)
-    doubts = detect(Detector(observer, Thresholds.fixed(observer, 50.0)), recording(real, 3)).doubts
+    doubts = detect(Detector(observer, Thresholds.fixed(observer, 50.0)), recording(real, 3)).verdict.doubts
     assert len(doubts) == 1
-    assert doubts[0].startswith("wrist has about 3.8 Nm of friction that the model does not know")
+    assert doubts[0].words.startswith("wrist has about 3.8 Nm of friction that the model does not know")

@@ -57,7 +57,7 @@ def test_touches_of_link_3_in_motion_are_found(found):
     missed, more = others(detections.contacts, TOUCHED_S)
     assert missed <= 1
     assert more <= 3
-    assert detections.doubts == ()
+    assert detections.verdict.doubts == ()
     assert {c.link for c in detections.contacts} <= {"link1", "link2", "link3", "link4"}
 
 

@@ -46,7 +46,7 @@ def command(
         name: path if path is None or arm is None else read(path, robot=arm)
         for name, path in (("static", static), ("dynamic", dynamic))
     }
-    found = WristWeighing.of(
+    found = WristWeighing(
         **sources,
         robot=arm,
         sensor=sensor,
@@ -59,9 +59,9 @@ def command(
     if output is not None:
         payload.save(output)
     out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)
-    facts = _facts(payload, found.static) | {"output": output, "report": report}
+    facts = _facts(payload, found.at_rest) | {"output": output, "report": report}
     files = {"Payload": output, "Report": report}
-    out.emit(facts, lambda: _show(out, payload, found.static), files=files, verdict=payload.verdict)
+    out.emit(facts, lambda: _show(out, payload, found.at_rest), files=files, verdict=payload.verdict)
 
 
 def _show(output: Output, payload: WrenchPayload, static: StaticWeight | None) -> None:

@@ -6,7 +6,8 @@ dynamic: samples, the sensor turned by that yaw -> all ten numbers, the static a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -19,6 +20,7 @@ from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.io.wrench import SensorDescription, read_sensor, read_wrench_recording
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Recording
 from steelyard.robot import RobotModel, load_robot
+from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import runs_of
 from steelyard.wrist import (
     StaticWeight,
@@ -44,24 +46,14 @@ _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True, eq=False)
 class _WristRig:
-    """What stands behind a recording of a wrist sensor.
+    """The arm, for recordings with joints, and what is known about the sensor on its flange."""
 
-    Attributes:
-        robot: the arm, for recordings with joints; None where they hold the pose of the sensor
-        about: what the sensor is and how it sits on the flange
-    """
-
-    robot: RobotModel | None = None
-    about: SensorDescription = field(default_factory=SensorDescription)
+    robot: RobotModel | None
+    about: SensorDescription
 
     @classmethod
     def of(cls, robot: RobotModel | str | None, sensor: SensorDescription | str | Path | None) -> _WristRig:
-        """The rig of an arm and a sensor, each as a value, by its file, or none.
-
-        Args:
-            robot: the arm, or its name or file
-            sensor: its description, or the TOML file of it
-        """
+        """The rig of an arm and a sensor, each as a value, by its name or file, or none."""
         arm = load_robot(robot) if isinstance(robot, str) else robot
         about = read_sensor(sensor) if isinstance(sensor, str | Path) else sensor
         return cls(arm, about or SensorDescription())
@@ -74,11 +66,7 @@ class _WristRig:
         return np.array(_STANDARD_GRAVITY) if self.robot is None else self.robot.gravity_base
 
     def table(self, source: WristSource) -> WrenchRecording:
-        """Wrench and pose of a source.
-
-        Args:
-            source: a file or a recording
-        """
+        """Wrench and pose of a source."""
         if isinstance(source, WrenchRecording):
             return source
         if self.robot is None:
@@ -87,35 +75,10 @@ class _WristRig:
             return read_wrench_recording(source, self.about)
         return WrenchRecording.of_joints(self._recording(source), self.robot, self.about.sensor)
 
-    def turned(self, yaw: float) -> Array:
-        """T_flange_sensor with a yaw about the flange axis that was found, (4, 4).
-
-        Args:
-            yaw: [rad]
-        """
-        T = np.eye(4)
-        T[:2, :2] = [[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]]
-        return np.asarray(T @ self.about.sensor.T_flange_sensor)
-
-    def samples(
-        self,
-        source: WristSource,
-        *,
-        yaw: float,
-        cutoff_hz: float,
-        decimate: bool,
-    ) -> WrenchSamples:
-        """Samples of a recording in motion, from joints, an inertial unit or the pose.
-
-        Args:
-            source: a file or a recording
-            yaw: of the sensor about the flange axis, found at rest, [rad]
-            cutoff_hz: of the filter on motion and wrench, [Hz]
-            decimate: whether to leave samples out that the filter has made redundant
-        """
+    def samples(self, source: WristSource, *, yaw: float, cutoff_hz: float, decimate: bool) -> WrenchSamples:
+        """Samples in motion, from joints, an inertial unit or the pose; the sensor turned by a yaw, [rad]."""
         if self.robot is not None and not isinstance(source, WrenchRecording):
-            sensor = replace(self.about.sensor, T_flange_sensor=self.turned(yaw), yaw_known=True)
-            recording = self._recording(source)
+            sensor, recording = self.about.sensor.turned(yaw), self._recording(source)
             return samples_from_joints(self.robot, recording, sensor, cutoff_hz=cutoff_hz, decimate=decimate)
         table = self.table(source).turned(yaw) if yaw else self.table(source)
         if table.acceleration is not None and table.angular_velocity is not None:
@@ -131,69 +94,85 @@ class _WristRig:
 
 @dataclass(frozen=True, eq=False)
 class WristWeighing:
-    """A payload weighed by a wrist sensor, with what it was weighed from.
+    """What `weigh_wrist` does with its arguments, step by step; each is taken when it is first asked for.
 
     Attributes:
-        payload: the answer
-        static: what the postures at rest say; None without them
-        samples: of the motion; None without one
+        static: a recording with postures at rest
+        dynamic: a recording in motion
+        robot: the arm, or its name or file, for recordings with joints
+        sensor: what the sensor is, or the TOML file of it
+        estimator: of the motion
+        cutoff_hz: of the filter on motion and wrench, [Hz]
+        level: the base is known to be level
+        drift_again: the zero drift changed after the static recording
     """
 
-    payload: WrenchPayload
-    static: StaticWeight | None
-    samples: WrenchSamples | None
+    static: WristSource | None = None
+    dynamic: WristSource | None = None
+    robot: RobotModel | str | None = None
+    sensor: SensorDescription | str | Path | None = None
+    estimator: str = "ml"
+    cutoff_hz: float = DEFAULT_CUTOFF_HZ
+    level: bool = False
+    drift_again: bool = False
 
-    @classmethod
+    @cached_property
     @one_blas_thread()
-    def of(
-        cls,
-        *,
-        static: WristSource | None = None,
-        dynamic: WristSource | None = None,
-        robot: RobotModel | str | None = None,
-        sensor: SensorDescription | str | Path | None = None,
-        estimator: str = "ml",
-        cutoff_hz: float = DEFAULT_CUTOFF_HZ,
-        level: bool = False,
-        drift_again: bool = False,
-    ) -> WristWeighing:
-        """What hangs on a wrist sensor, with what it was weighed from; see `weigh_wrist`.
+    def at_rest(self) -> StaticWeight | None:
+        """What the postures say, with the yaw of the sensor where it is not known; None without postures."""
+        if self._table is None:
+            return None
+        sensor = self._rig.about.sensor
+        axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]
+        gravity, postures = self._rig.gravity_base, find_postures(self._table)
+        return weigh_static(postures, gravity_base=gravity, tilt=not self.level, yaw_axis=axis)
 
-        Args:
-            static: a recording with postures at rest
-            dynamic: a recording in motion
-            robot: the arm, or its name or file, for recordings with joints
-            sensor: what the sensor is, or the TOML file of it
-            estimator: of the motion
-            cutoff_hz: of the filter on motion and wrench, [Hz]
-            level: the base is known to be level
-            drift_again: the zero drift changed after the static recording
-        """
-        rig = _WristRig.of(robot, sensor)
-        if estimator not in ESTIMATORS:
-            raise UnknownName(f"no estimator '{estimator}'; there are {', '.join(ESTIMATORS)}")
-        at_rest = None if static is None else _at_rest(rig, static, level=level)
-        yaw = 0.0 if at_rest is None else at_rest.yaw
-        if dynamic is not None:
-            samples = rig.samples(dynamic, yaw=yaw, cutoff_hz=cutoff_hz, decimate=True)
-            payload = weigh_dynamic(
-                samples,
-                at_rest,
-                estimator=ESTIMATORS[estimator],
-                gravity_base=rig.gravity_base,
-                tilt=not level,
-                drift_again=drift_again,
+    @cached_property
+    @one_blas_thread()
+    def samples(self) -> WrenchSamples | None:
+        """Of the motion; None without one."""
+        if self.dynamic is None:
+            return None
+        yaw = 0.0 if self.at_rest is None else self.at_rest.yaw
+        return self._rig.samples(self.dynamic, yaw=yaw, cutoff_hz=self.cutoff_hz, decimate=True)
+
+    @cached_property
+    @one_blas_thread()
+    def payload(self) -> WrenchPayload:
+        """The answer, with what is wrong with the recordings among its doubts."""
+        if self.estimator not in ESTIMATORS:
+            raise UnknownName(f"no estimator '{self.estimator}'; there are {', '.join(ESTIMATORS)}")
+        if self.samples is not None:
+            found = weigh_dynamic(
+                self.samples,
+                self.at_rest,
+                estimator=ESTIMATORS[self.estimator],
+                gravity_base=self._rig.gravity_base,
+                tilt=not self.level,
+                drift_again=self.drift_again,
             )
-            return cls(payload, at_rest, samples)
-        if at_rest is None:
+        elif self.at_rest is not None:
+            found = self.at_rest.payload(self._rig.about.sensor.turned(self.at_rest.yaw).T_flange_sensor)
+        else:
             raise InvalidSamples("there is nothing to weigh: give --static, --dynamic or both")
-        return cls(at_rest.payload(rig.turned(yaw)), at_rest, None)
+        warned = {"at rest": self._table, "in motion": self.samples}
+        words = [f"{when}: {x}" for when, of in warned.items() if of is not None for x in of.warnings]
+        doubts = [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
+        return replace(found, verdict=found.verdict.doubted(*doubts))
 
     def page(self) -> Page:
         """The page that shows and explains it."""
         from steelyard.report.payload import wrench_page
 
-        return wrench_page(self.payload, self.samples, self.static)
+        return wrench_page(self.payload, self.samples, self.at_rest)
+
+    @cached_property
+    def _rig(self) -> _WristRig:
+        return _WristRig.of(self.robot, self.sensor)
+
+    @cached_property
+    def _table(self) -> WrenchRecording | None:
+        return None if self.static is None else self._rig.table(self.static)
 
 
 def weigh_wrist(
@@ -219,17 +198,7 @@ def weigh_wrist(
         level: the base is known to be level
         drift_again: the zero drift changed after the static recording
     """
-    found = WristWeighing.of(
-        static=static,
-        dynamic=dynamic,
-        robot=robot,
-        sensor=sensor,
-        estimator=estimator,
-        cutoff_hz=cutoff_hz,
-        level=level,
-        drift_again=drift_again,
-    )
-    return found.payload
+    return WristWeighing(static, dynamic, robot, sensor, estimator, cutoff_hz, level, drift_again).payload
 
 
 @one_blas_thread()
@@ -266,11 +235,3 @@ def contact(
         if table.temperature is not None:
             temperature = np.interp(samples.t, table.t, table.temperature)
     return contact_force(load, samples, frame=frame, rezero=rezero, temperature=temperature)
-
-
-def _at_rest(rig: _WristRig, source: WristSource, *, level: bool) -> StaticWeight:
-    """What the postures say, with the yaw of the sensor where it is not known."""
-    sensor = rig.about.sensor
-    axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]
-    postures = find_postures(rig.table(source))
-    return weigh_static(postures, gravity_base=rig.gravity_base, tilt=not level, yaw_axis=axis)

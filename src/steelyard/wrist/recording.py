@@ -72,6 +72,16 @@ class WristSensor:
             _require_six(self.noise, "noise")
         freeze(self, "T_flange_sensor", "reach", "noise")
 
+    def turned(self, yaw: float) -> WristSensor:
+        """The same sensor, turned about the flange's z axis by an angle more that is known.
+
+        Args:
+            yaw: [rad]
+        """
+        turn = np.eye(4)
+        turn[:3, :3] = Rotation.from_euler("z", yaw).as_matrix()
+        return replace(self, T_flange_sensor=turn @ self.T_flange_sensor, yaw_known=True)
+
     def require_in_reach(self, wrench: Array) -> None:
         """Refuses readings at the end of the sensor's range.
 
@@ -272,11 +282,8 @@ class WrenchRecording:
         Args:
             yaw: [rad]
         """
-        T = self.sensor.T_flange_sensor
-        turn = np.eye(4)
-        turn[:3, :3] = Rotation.from_euler("z", yaw).as_matrix()
-        change = T[:3, :3].T @ turn[:3, :3] @ T[:3, :3]
-        sensor = replace(self.sensor, T_flange_sensor=turn @ T, yaw_known=True)
+        sensor = self.sensor.turned(yaw)
+        change = self.sensor.T_flange_sensor[:3, :3].T @ sensor.T_flange_sensor[:3, :3]
         note = f"the sensor is turned about the flange axis by {np.degrees(yaw):.2f} degrees"
         moved = {
             name: getattr(self, name) @ change for name in _MOTION[1:] if getattr(self, name) is not None
