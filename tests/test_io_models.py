@@ -1,15 +1,13 @@
-import json
-
 import numpy as np
 import pytest
 
+from steelyard import saved
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot, robot_names
-from steelyard.robot.library import robot_from_dict, robot_to_dict
 from steelyard.torque import weigh
 from steelyard.trajectory import load_trajectory
 
@@ -33,21 +31,21 @@ def same_robot(first, second):
     np.testing.assert_allclose(second.torque(q, v, a), first.torque(q, v, a), rtol=1e-10)
     np.testing.assert_allclose(second.forward_kinematics(q), first.forward_kinematics(q), atol=1e-12)
     np.testing.assert_allclose(second.regressor(q, v, a), first.regressor(q, v, a), atol=1e-10)
-    assert json.dumps(robot_to_dict(second)) is not None
-    for name, value in robot_to_dict(first).items():
-        again = robot_to_dict(second)[name]
+    for name, value in first.to_dict().items():
+        again = second.to_dict()[name]
         if name == "links":
             np.testing.assert_allclose(again, value, rtol=1e-9, atol=1e-15)
         elif name in ("joint_axes", "joint_placements", "T_joint_link", "T_joint_flange"):
             np.testing.assert_allclose(again, value, atol=1e-15)
         else:
-            assert again == value, name
+            np.testing.assert_equal(again, value, err_msg=name)
 
 
 @pytest.mark.parametrize("name", robot_names())
-def test_bundled_robots_survive_a_round_trip(name):
+def test_bundled_robots_survive_a_round_trip(name, tmp_path):
     robot = load_robot(name)
-    same_robot(robot, robot_from_dict(json.loads(json.dumps(robot_to_dict(robot)))))
+    saved.save(robot.to_dict(), "robot", tmp_path / "robot.json")
+    same_robot(robot, RobotModel.from_dict(saved.load(tmp_path / "robot.json", "robot")))
 
 
 def test_a_urdf_robot_survives_a_round_trip(tmp_path):
@@ -61,7 +59,7 @@ def test_a_urdf_robot_survives_a_round_trip(tmp_path):
     <joint name="j2" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
     <limit lower="0" upper="1" velocity="1" effort="50"/><origin xyz="0.2 0 0"/></joint></robot>"""
     robot = RobotModel.from_urdf_text(text)
-    same_robot(robot, robot_from_dict(robot_to_dict(robot)))
+    same_robot(robot, RobotModel.from_dict(robot.to_dict()))
 
 
 def test_models_survive_a_round_trip(model, tmp_path):
@@ -118,4 +116,4 @@ def test_missing_files_and_folders_are_named(model, tmp_path):
     with pytest.raises(UnreadableFile, match="not a whole payload file: KeyError 'vector'"):
         Payload.load(tmp_path / "half.json")
     with pytest.raises(InvalidRobot, match="a saved robot is incomplete"):
-        robot_from_dict({"name": "x"})
+        RobotModel.from_dict({"name": "x"})

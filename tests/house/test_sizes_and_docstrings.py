@@ -84,15 +84,35 @@ def test_docstrings_name_the_arguments_of_the_signature(path):
             continue
         doc = ast.get_docstring(function)
         assert doc, f"{function.name} has no docstring"
-        given = function.args
-        every = [*given.args, *([given.vararg] if given.vararg else []), *given.kwonlyargs]
-        args = [a.arg for a in every if a.arg not in ("self", "cls")]
         inherited = owner is not None and overrides(function.name, owner.name, CLASSES)
         if not re.search(r"^Args:", doc, re.MULTILINE) and (inherited or body_lines(function) <= 1):
             continue  # one line says it, or what it overrides
-        section = re.search(r"^Args:\n((?:[ ]{4,}.*\n?|\n)*)", doc, re.MULTILINE)
-        documented = re.findall(r"^    (\w+):", section.group(1), re.MULTILINE) if section else []
-        assert documented == args, f"{function.name}: signature {args}, docstring {documented}"
+        wrong, silent = faults(function, doc)
+        assert not wrong, f"{function.name}: {wrong} are not its arguments, or in another order"
+        assert not silent, f"{function.name} says nothing of {silent}"
+
+
+def faults(function, doc):
+    """Documented arguments that are none or out of order, and arrays and numbers that are not described.
+
+    An argument whose name and type say all (`robot: RobotModel`) need not be listed.
+    """
+    given = function.args
+    every = [*given.args, *([given.vararg] if given.vararg else []), *given.kwonlyargs]
+    args = [a.arg for a in every]
+    section = re.search(r"^Args:\n((?:[ ]{4,}.*\n?|\n)*)", doc, re.MULTILINE)
+    documented = re.findall(r"^    (\w+):", section.group(1), re.MULTILINE) if section else []
+    wrong = documented if documented != [a for a in args if a in documented] else []
+    numbers = [a.arg for a in every if a.annotation and re.search("Array|float", ast.unparse(a.annotation))]
+    return wrong, [name for name in numbers if not re.search(rf"\b{name}\b", doc)]
+
+
+def test_a_docstring_names_no_other_arguments_and_every_array():
+    (function,) = ast.parse("def f(robot: R, q: Array, x: float): ...").body
+    assert faults(function, "The pose at q, (n,), and x, [m].") == ([], [])
+    assert faults(function, "The pose.\n\nArgs:\n    q: positions, (n,)\n    x: [m]") == ([], [])
+    assert faults(function, "The pose.\n\nArgs:\n    q: positions, (n,)\n    y: none") == (["q", "y"], ["x"])
+    assert faults(function, "The pose.\n\nArgs:\n    x: [m]\n    q: (n,)")[0] == ["x", "q"]
 
 
 def test_an_override_is_seen_and_a_method_of_the_same_name_is_not():

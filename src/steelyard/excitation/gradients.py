@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -42,6 +42,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
 
 _SIGN_WIDTH = 0.01  # speed below which the smoothed sign differs from the exact one, [rad/s or m/s]
+_NO_SPEED = 1e-9  # keeps a power of speed differentiable at rest, [rad/s or m/s]
 
 _programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], _Program]] = WeakKeyDictionary()
 
@@ -155,7 +156,7 @@ class MotionSlacks:
                 links = chain.joint_columns(moved, chain.seen_from(moved, chain.T_joint_link), 0)
                 rigid = jnp.einsum("tjik,ik->tj", links, bodies)
                 for sign in (1.0, -1.0):
-                    tau = sign * (rigid + _drive_torque(chain, v, a, rigid, sign))
+                    tau = sign * (rigid + chain.drive_torque(v, a, rigid, sign))
                     columns.append(1 - RESERVE - tau[:, bounded] / limits.joints.tau_max[bounded])
             return jnp.concatenate(columns, axis=1)
 
@@ -169,20 +170,6 @@ class MotionSlacks:
             return slacks(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
 
         self.slacks, self.slopes = _compiled(slacks), _compiled(slopes)
-
-
-def _drive_torque(chain: _Chain, v: Any, a: Any, rigid: Any, side: float) -> Any:
-    """What the drives consume, bounded on one side of the jump of friction."""
-    jnp, drive, U = chain.jnp, chain.drive, chain.jnp.asarray(chain.mixing)
-    u = v @ U.T
-    width = max(_SIGN_WIDTH, drive.sign_width)
-    sign = jnp.tanh((u + side * 3 * width) / width)
-    carried = jnp.abs(rigid @ np.linalg.inv(chain.mixing))
-    coulomb = np.abs(drive.coulomb) + drive.load_coulomb * carried
-    coulomb += drive.stribeck * jnp.exp(-((u / drive.stribeck_speed) ** 2))
-    viscous = jnp.sqrt(u**2 + width**2) ** drive.exponent * drive.viscous * sign
-    own = drive.rotor_inertia * (a @ U.T) + coulomb * sign + viscous + drive.offset
-    return own @ U
 
 
 class _Chain:
@@ -202,7 +189,6 @@ class _Chain:
         self.T_joint_flange = robot.T_joint_flange
         self.gravity = robot.gravity_base
         self.drive = robot.drive
-        self.mixing = robot.drive.transmission.matrix
 
     def motion(self, q: Any, v: Any, a: Any) -> dict[str, Any]:
         """Orientation, origin, velocities and accelerations of every joint frame, in the base frame."""
@@ -283,22 +269,32 @@ class _Chain:
         out += jnp.einsum("jita,itab,itbk->tjik", along, body["R"], force)
         return out * carries[None, :, :, None]
 
+    def friction(self, speed: Any, load: Any, side: float) -> Any:
+        """The columns of the drives' friction law, smoothed: its sign changes a little early on a side."""
+        jnp, law, width = self.jnp, self.drive.law, self.drive.sign_width
+        smooth = width >= _SIGN_WIDTH  # smooth enough as it is
+        size = jnp.sqrt(speed**2 + (_NO_SPEED if smooth else _SIGN_WIDTH) ** 2)
+        if side or smooth:
+            width = max(_SIGN_WIDTH, width)
+            sign = jnp.tanh((speed + side * 3 * width) / width)
+        else:
+            sign = speed / size
+        return replace(law, smooth_speed=True).at(size, load, sign, jnp)
+
     def drive_columns(self, v: Any, a: Any) -> Any:
         """Columns of rotor inertia, friction and offset, (N, n, 4 n)."""
-        jnp = self.jnp
-        U = jnp.asarray(self.mixing)
-        sign, viscous = self.friction_shapes(v @ U.T)
-        shapes = (a @ U.T, sign, viscous, jnp.ones_like(v))
-        return jnp.concatenate([s[:, None, :] * U.T[None] for s in shapes], axis=-1)
+        drives = self.drive.transmission
+        Fc, Fv = self.friction(drives.to_drives(v), None, 0.0)[:2]
+        shapes = (drives.to_drives(a), Fc, Fv, self.jnp.ones_like(v))
+        U = self.jnp.asarray(drives.matrix)
+        return self.jnp.concatenate([s[:, None, :] * U.T[None] for s in shapes], axis=-1)
 
-    def friction_shapes(self, v: Any) -> tuple[Any, Any]:
-        """The Coulomb and the viscous shape at speeds v of the drives, each (N, n)."""
-        jnp, width = self.jnp, self.drive.sign_width
-        if width >= _SIGN_WIDTH:  # smooth enough as it is
-            sign = jnp.tanh(v / width)
-            return sign, jnp.abs(v) ** self.drive.exponent * sign
-        size = jnp.sqrt(v**2 + _SIGN_WIDTH**2)
-        return v / size, size**self.drive.exponent * (v / size)
+    def drive_torque(self, v: Any, a: Any, rigid: Any, side: float) -> Any:
+        """What the drives consume, bounded on one side of the jump of friction, (N, n)."""
+        drives, friction = self.drive.transmission, self.drive.joint_friction
+        columns = self.friction(drives.to_drives(v), drives.load(rigid), side)
+        own = (friction.coefficients[:, None] * columns).sum(axis=0) + friction.offset
+        return drives.to_joints(own + self.drive.rotor_inertia * drives.to_drives(a))
 
     def rows(self, q: Any, v: Any, a: Any, rows: RegressorRows) -> Any:
         """The rows of each sample, (N, n or 6, p)."""

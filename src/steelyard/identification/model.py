@@ -22,7 +22,6 @@ from steelyard.identification.validation import FrictionChoice, Validation, vali
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw
-from steelyard.robot.library import robot_from_dict, robot_to_dict
 from steelyard.robot.transmission import JointFriction
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -135,7 +134,7 @@ class DynamicModel:
         """Everything, as texts, numbers and arrays."""
         choice = self.choice
         return {
-            "robot": robot_to_dict(self.robot),
+            "robot": self.robot.to_dict(),
             "law": self.law.to_dict(),
             "estimate": self.estimate.to_dict(),
             "shape_std": self.shape_std,
@@ -154,7 +153,7 @@ class DynamicModel:
         Args:
             content: what it wrote
         """
-        robot, factor = robot_from_dict(content["robot"]), content["factor"]
+        robot, factor = RobotModel.from_dict(content["robot"]), content["factor"]
         return cls(
             robot,
             FrictionLaw.from_dict(content["law"]),

@@ -23,19 +23,16 @@ factor of more rows is the factor of [R; new rows] (`triangle_with`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
-from steelyard.arrays import Array, Indices
+from steelyard.arrays import Array, Indices, freeze
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, frame_change_matrix
 from steelyard.robot.drive import DRIVE_NAMES
 from steelyard.robot.model import RobotModel
-
-_AnyArray = TypeVar("_AnyArray", bound=NDArray[np.generic])
 
 _PREFERRED = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")
 _GROUPED = ("Iyy", "mz", "m")
@@ -63,6 +60,10 @@ class ParameterBasis:
     weakest_kept: float
     strongest_dropped: float
     _payload_columns: Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        freeze(self, "K", "_payload_columns")
+        self.independent.setflags(write=False)
 
     @classmethod
     def of(
@@ -115,12 +116,12 @@ class ParameterBasis:
         T_link_flange = np.linalg.inv(robot.T_joint_link[-1]) @ robot.T_joint_flange
         payload = K[:, 10 * (robot.n - 1) : 10 * robot.n] @ frame_change_matrix(T_link_flange)
         return cls(
-            independent=_frozen(order[kept]),
-            K=_frozen(K),
+            independent=order[kept],
+            K=K,
             parameter_names=robot.parameter_names,
             weakest_kept=float(distance[kept].min(initial=1.0)),
             strongest_dropped=float(dropped.max(initial=0.0)),
-            _payload_columns=_frozen(np.where(np.abs(payload) < _ROUNDING, 0.0, payload)),
+            _payload_columns=np.where(np.abs(payload) < _ROUNDING, 0.0, payload),
         )
 
     @staticmethod
@@ -224,8 +225,3 @@ def _sum_in_words(row: Array, kept: int, names: tuple[str, ...]) -> str:
 def _named(row: Array) -> Indices:
     """The coefficients that the name of a base parameter shows."""
     return np.flatnonzero(np.abs(row) >= _SMALLEST_NAMED)
-
-
-def _frozen(array: _AnyArray) -> _AnyArray:
-    array.setflags(write=False)
-    return array

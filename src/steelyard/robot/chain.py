@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -106,9 +106,12 @@ class KinematicChain:
     flange: str
     limits: JointLimits
     _pin: pin.Model = field(repr=False)
-    _data: pin.Data = field(repr=False)
     _T_joint_link: Array = field(repr=False)
     _link_names: tuple[str, ...] = field(repr=False)
+    _data: pin.Data = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_data", self._pin.createData())
 
     @property
     def n(self) -> int:
@@ -230,6 +233,38 @@ class KinematicChain:
         if len(rows[0]) != 1:
             raise InvalidRobot(f"this matrix is for one posture at a time, got {len(rows[0])}")
         return tuple(row[0] for row in rows)
+
+
+def joints_in_a_row(
+    name: str,
+    joints: Iterable[tuple[str, str, Array, Array, str, Array]],
+    flange: str,
+    T_joint_flange: Array,
+) -> pin.Model:
+    """A massless Pinocchio model with a frame for each link and one for the flange.
+
+    Args:
+        name: of the robot
+        joints: name, type, axis (3,), placement at q = 0 (4, 4), name of the link, T_joint_link (4, 4)
+        flange: its name, also where it is that of the last link
+        T_joint_flange: where it is in the last joint frame, (4, 4)
+    """
+    model = pin.Model()
+    model.name = name
+    before = 0  # the frame that the next one hangs from: Pinocchio locks joints by way of them
+    for i, (joint, kind, axis, T, link, T_link) in enumerate(joints):
+        if np.array_equal(axis, (0, 0, 1)):
+            moves = pin.JointModelPZ() if kind == "prismatic" else pin.JointModelRZ()
+        else:
+            slides = kind == "prismatic"
+            moves = (pin.JointModelPrismaticUnaligned if slides else pin.JointModelRevoluteUnaligned)(axis)
+        model.addJoint(i, moves, pin.SE3(T), joint)
+        before = model.addJointFrame(i + 1, before)
+        before = model.addFrame(pin.Frame(link, i + 1, before, pin.SE3(T_link), pin.FrameType.BODY))
+    if not model.existFrame(flange):
+        frame = pin.Frame(flange, model.nv, before, pin.SE3(T_joint_flange), pin.FrameType.OP_FRAME)
+        model.addFrame(frame)
+    return model
 
 
 def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> pin.Model:

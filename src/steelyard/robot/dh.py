@@ -16,15 +16,14 @@ which are the same for a modified table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidRobot
 
 Convention = Literal["modified", "classic"]
@@ -58,11 +57,10 @@ class DHTable:
         if n == 0:
             raise InvalidRobot("a DH table needs at least one row")
         for name in ("alpha", "a", "d", "theta"):
-            column = np.array(getattr(self, name), dtype=float)
+            freeze(self, name)
+            column = getattr(self, name)
             if column.shape != (n,) or not np.isfinite(column).all():
                 raise InvalidRobot(f"DH column '{name}' must hold {n} finite numbers, got {column}")
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
         types = tuple(self.joint_types) or ("revolute",) * n
         if len(types) != n or not set(types) <= {"revolute", "prismatic", "continuous"}:
             raise InvalidRobot(
@@ -86,38 +84,11 @@ class DHTable:
     def __len__(self) -> int:
         return len(self.alpha)
 
-    def chain(self, name: str, joint_names: Sequence[str], T_link_flange: Array) -> pin.Model:
-        """The massless Pinocchio model of the table, with a frame for each link and one for the flange.
-
-        Args:
-            name: of the robot
-            joint_names: of the n joints
-            T_link_flange: the flange in the last frame of the table, (4, 4)
-        """
-        model = pin.Model()
-        model.name = name
-        rows = zip(joint_names, self.joint_types, self.joint_placements, self.T_joint_link, strict=True)
-        before = 0  # the frame that the next one hangs from: Pinocchio locks joints by way of them
-        for i, (joint_name, kind, placement, T_joint_link) in enumerate(rows):
-            joint = pin.JointModelPZ() if kind == "prismatic" else pin.JointModelRZ()
-            model.addJoint(i, joint, pin.SE3(placement), joint_name)
-            before = model.addJointFrame(i + 1, before)
-            link = pin.Frame(f"link{i + 1}", i + 1, before, pin.SE3(T_joint_link), pin.FrameType.BODY)
-            before = model.addFrame(link)
-        T_joint_flange = pin.SE3(self.T_joint_link[-1] @ T_link_flange)
-        model.addFrame(pin.Frame("flange", len(self), before, T_joint_flange, pin.FrameType.OP_FRAME))
-        return model
-
     @property
     def joint_placements(self) -> Array:
         """Each joint frame in the joint frame before it (the base for the first) at q = 0, (n, 4, 4)."""
         if self.convention == "modified":
-            return np.array(
-                [
-                    _rot_x(alpha) @ _translation(a, 0, d) @ _rot_z(theta)
-                    for alpha, a, d, theta in zip(self.alpha, self.a, self.d, self.theta, strict=True)
-                ]
-            )
+            return np.array([_rot_x(alpha) @ T @ _rot_z(theta) for alpha, T, theta in self._rows()])
         return np.concatenate([np.eye(4)[None], self.T_joint_link[:-1]])
 
     @property
@@ -125,12 +96,13 @@ class DHTable:
         """Each link frame (the one of the table) in its joint frame, (n, 4, 4)."""
         if self.convention == "modified":
             return np.tile(np.eye(4), (len(self), 1, 1))
-        return np.array(
-            [
-                _rot_z(theta) @ _translation(a, 0, d) @ _rot_x(alpha)
-                for alpha, a, d, theta in zip(self.alpha, self.a, self.d, self.theta, strict=True)
-            ]
-        )
+        return np.array([_rot_z(theta) @ T @ _rot_x(alpha) for alpha, T, theta in self._rows()])
+
+    def _rows(self) -> Iterator[tuple[float, Array, float]]:
+        """Twist, translation (4, 4) and turn of each row."""
+        T = np.tile(np.eye(4), (len(self), 1, 1))
+        T[:, 0, 3], T[:, 2, 3] = self.a, self.d
+        return zip(self.alpha, T, self.theta, strict=True)
 
 
 def _rot_x(angle: float) -> Array:
@@ -141,12 +113,6 @@ def _rot_x(angle: float) -> Array:
 def _rot_z(angle: float) -> Array:
     c, s = _cos_sin(angle)
     return np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
-
-
-def _translation(x: float, y: float, z: float) -> Array:
-    T = np.eye(4)
-    T[:3, 3] = x, y, z
-    return T
 
 
 def _cos_sin(angle: float) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, Mask
+from steelyard.arrays import Array, Mask, read_only
 from steelyard.errors import InvalidRobot
 from steelyard.robot.friction import FrictionLaw
 from steelyard.robot.transmission import JointFriction, Transmission
@@ -304,8 +304,7 @@ def _shared(values: ArrayLike, n: int) -> Array:
 
 
 def _checked(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
-    array = np.array(values, dtype=float)
+    array = read_only(values)
     if array.shape != shape or not np.isfinite(array).all():
         raise InvalidRobot(f"drive value '{name}' must be {shape} finite numbers, got {array}")
-    array.setflags(write=False)
     return array

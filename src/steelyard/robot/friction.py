@@ -23,7 +23,7 @@ torque tau of a drive is known, L follows from it,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -214,28 +214,36 @@ class FrictionLaw:
         after[0], after[1] = (s, u) if u.ndim == 1 else (s[-1], u[-1])
         return after, self.at(v, load, s)
 
-    def at(self, v: Array, load: Array | None = None, s: Array | None = None) -> Array:
+    def at(self, v: Any, load: Any = None, s: Any = None, xp: Any = np) -> Any:
         """The columns at single instants, (terms, ..., n).
 
         Args:
             v: speeds of the drives, (..., n) [rad/s or m/s]
             load: torque that each gear carries, like v [Nm or N]; none when None
             s: direction of friction, like v; that of a drive which has always moved like this when None
+            xp: whose arrays these are: numpy or jax.numpy
         """
         s = self._turned(v) if s is None else s
+        if xp is not np:
+            return xp.stack(list(self._terms(v, load, s, xp)))
         out = np.empty((2 + self.stribeck + self.load, *v.shape))
-        out[0] = s
-        if not self.curved:
-            out[1] = np.abs(v) * s if self.smooth_speed else v
-        else:
-            out[1] = np.abs(v) ** self.exponent * (s if self.smooth_speed else np.sign(v))
-        if self.stribeck:
-            out[2] = np.exp(-((v / self.stribeck_speed) ** 2)) * s
-        if self.load:
-            out[-1] = 0.0 if load is None else np.abs(load) * s
-            if self.carrying is not None:
-                out[-1] *= self.carrying
+        for k, column in enumerate(self._terms(v, load, s, np)):
+            out[k] = column
         return out
+
+    def _terms(self, v: Any, load: Any, s: Any, xp: Any) -> Iterator[Any]:
+        """The law: the column of each coefficient, in the order of `terms`."""
+        yield s
+        if not (self.curved or self.smooth_speed):
+            yield v
+        else:
+            size = xp.abs(v) ** self.exponent if self.curved else xp.abs(v)
+            yield size * (s if self.smooth_speed else xp.sign(v))
+        if self.stribeck:
+            yield xp.exp(-((v / self.stribeck_speed) ** 2)) * s
+        if self.load:
+            carried = xp.zeros_like(s) if load is None else xp.abs(load) * s
+            yield carried if self.carrying is None else carried * self.carrying
 
     def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
         """The columns of drives that come out of rest forwards, (terms, n): all of Fs, and a low speed.
@@ -245,7 +253,7 @@ class FrictionLaw:
             load: torque that each gear carries, (n,) [Nm or N]; none when None
         """
         ones = np.ones(len(self.exponent))
-        out = self.at(speed * ones, load, ones)
+        out: Array = self.at(speed * ones, load, ones)
         if self.stribeck:
             out[2] = 1.0
         return out

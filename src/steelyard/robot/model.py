@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -24,10 +25,19 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters, checked_transform, frame_change_matrix
-from steelyard.robot.chain import STANDARD_GRAVITY, JointLimits, KinematicChain, checked_gravity, locked_chain
+from steelyard.robot.chain import (
+    STANDARD_GRAVITY,
+    JointLimits,
+    KinematicChain,
+    checked_gravity,
+    joints_in_a_row,
+    locked_chain,
+)
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import DRIVE_NAMES, DriveModel
 from steelyard.robot.urdf import ParsedURDF, read_urdf
+
+_JOINT_ROWS = ("joint_names", "joint_types", "joint_axes", "joint_placements", "link_names", "T_joint_link")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +115,6 @@ class RobotModel(KinematicChain):
             home=parsed.limits.nearest_to_zero,
             source=source,
             _pin=model,
-            _data=model.createData(),
             _T_joint_link=np.tile(np.eye(4), (n, 1, 1)),
             _link_names=parsed.link_names,
         )
@@ -144,7 +153,10 @@ class RobotModel(KinematicChain):
         if len(set(names)) != n:
             raise InvalidRobot(f"each joint needs its own name, got {', '.join(names)}")
         T_link_flange = np.eye(4) if T_link_flange is None else checked_transform(T_link_flange)
-        model = dh.chain(name, names, T_link_flange)
+        link_names = tuple(f"link{i + 1}" for i in range(n))
+        axes = np.tile([0.0, 0.0, 1.0], (n, 1))
+        rows = (names, dh.joint_types, axes, dh.joint_placements, link_names, dh.T_joint_link)
+        model = joints_in_a_row(name, zip(*rows, strict=True), "flange", dh.T_joint_link[-1] @ T_link_flange)
         model.gravity.linear = np.array(STANDARD_GRAVITY)
         made = cls(
             name=name,
@@ -155,11 +167,51 @@ class RobotModel(KinematicChain):
             home=limits.nearest_to_zero,
             source=f"{dh.convention} DH table",
             _pin=model,
-            _data=model.createData(),
             _T_joint_link=dh.T_joint_link,
-            _link_names=tuple(f"link{i + 1}" for i in range(n)),
+            _link_names=link_names,
         )
         return made.with_links(bodies)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> RobotModel:
+        """The robot that `to_dict` wrote down."""
+        try:
+            return cls._from_dict(content)
+        except (KeyError, TypeError) as error:
+            raise InvalidRobot(f"a saved robot is incomplete: {type(error).__name__} {error}") from error
+
+    @classmethod
+    def _from_dict(cls, content: Mapping[str, Any]) -> RobotModel:
+        rows = ("joint_axes", "joint_placements", "T_joint_link")
+        joints = {**content, **{name: np.array(content[name]) for name in rows}}
+        every = (joints[name] for name in _JOINT_ROWS)
+        T_joint_flange = np.array(content["T_joint_flange"])
+        model = joints_in_a_row(content["name"], zip(*every, strict=True), content["flange"], T_joint_flange)
+        model.gravity.linear = checked_gravity(content["gravity_base"])
+        made = cls(
+            name=content["name"],
+            flange=content["flange"],
+            limits=JointLimits(**content["limits"]),
+            drive=DriveModel(**content["drive"]),
+            dh=None if content["dh"] is None else DHTable(**content["dh"]),
+            home=read_only(content["home"]),
+            source=content["source"],
+            _pin=model,
+            _T_joint_link=read_only(content["T_joint_link"]),
+            _link_names=tuple(content["link_names"]),
+        )
+        links = zip(content["links"], made.link_names, strict=True)
+        return made.with_links([InertialParameters.from_vector(vector, name) for vector, name in links])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All there is to know, as texts, numbers and arrays."""
+        names = ("name", "source", "flange", "gravity_base", "home", *_JOINT_ROWS, "T_joint_flange")
+        parts: dict[str, Any] = {"limits": self.limits, "drive": self.drive, "dh": self.dh}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "links": [body.vector for body in self.links],
+            **{name: None if part is None else _fields(part) for name, part in parts.items()},
+        }
 
     # --- the same arm, changed --------------------------------------------------------------------------
 
@@ -174,7 +226,7 @@ class RobotModel(KinematicChain):
         model = self._pin.copy()
         for i, (body, T) in enumerate(zip(links, self._T_joint_link, strict=True)):
             model.inertias[i + 1] = _pinocchio_inertia(body.in_frame(f"joint {i + 1}", T))
-        return replace(self, _pin=model, _data=model.createData())
+        return replace(self, _pin=model)
 
     def with_payload(self, payload: InertialParameters) -> RobotModel:
         """The same arm with a payload fixed to its flange.
@@ -209,7 +261,7 @@ class RobotModel(KinematicChain):
         """
         model = self._pin.copy()
         model.gravity.linear = checked_gravity(gravity_base)
-        return replace(self, _pin=model, _data=model.createData())
+        return replace(self, _pin=model)
 
     def with_locked(self, locked: Mapping[str, float]) -> RobotModel:
         """The same arm with some joints that do not move: identify the others alone.
@@ -228,7 +280,6 @@ class RobotModel(KinematicChain):
             dh=None,
             home=read_only(self.home[free]),
             _pin=model,
-            _data=model.createData(),
             _T_joint_link=read_only(self._T_joint_link[free]),
             _link_names=tuple(name for name, kept in zip(self._link_names, free, strict=True) if kept),
         )
@@ -372,6 +423,10 @@ class RobotModel(KinematicChain):
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
             W[i] = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)[:, last]
         return np.asarray(W @ frame_change_matrix(self.T_joint_flange))
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in part.__dataclass_fields__ if not name.startswith("_")}
 
 
 def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:
