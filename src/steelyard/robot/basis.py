@@ -72,7 +72,6 @@ class ParameterBasis:
         """The base parameters of a robot, from its structure alone.
 
         Args:
-            robot: the arm
             drive: with rotor inertia, friction and offset, or the links only
             tolerance: relative distance below which a column counts as dependent
             seed: of the random postures that probe the structure
@@ -90,8 +89,7 @@ class ParameterBasis:
         """The parameters that a given motion distinguishes.
 
         Args:
-            robot: the arm
-            Y: its regressor along the motion, (N, n, k)
+            Y: regressor of the robot along the motion, (N, n, k)
             drive: with rotor inertia, friction and offset, or the links only
             tolerance: relative distance below which a column counts as dependent
         """
@@ -126,12 +124,7 @@ class ParameterBasis:
 
     @staticmethod
     def column_order(n: int, *, drive: bool) -> Indices:
-        """The columns of the regressor of n joints, preferred ones first.
-
-        Args:
-            n: number of joints
-            drive: with those of the drives, or the links only
-        """
+        """The columns of the regressor of n joints, preferred ones first; those of the drives on request."""
         at = {name: i for i, name in enumerate(PARAMETER_NAMES)}
         first = [10 * j + at[name] for j in range(n) for name in _PREFERRED]
         drives = list(range(10 * n, (10 + len(DRIVE_NAMES)) * n)) if drive else []
@@ -159,11 +152,7 @@ class ParameterBasis:
         )
 
     def reduce(self, Y: ArrayLike) -> Array:
-        """The base regressor Y_B with `torque = Y_B @ pi`, (N, n, p).
-
-        Args:
-            Y: the regressor, (N, n, k)
-        """
+        """The base regressor Y_B with `torque = Y_B @ pi`, (N, n, p), of the regressor Y, (N, n, k)."""
         return np.take(np.asarray(Y, dtype=float), self.independent, axis=-1)
 
     def _rows(self) -> list[tuple[Array, int]]:

@@ -62,11 +62,7 @@ class JointLimits:
 
     @classmethod
     def none(cls, n: int) -> JointLimits:
-        """No limits for n joints.
-
-        Args:
-            n: number of joints
-        """
+        """No limits for n joints."""
         inf = np.full(n, np.inf)
         return cls(-inf, inf, inf, inf, inf)
 
@@ -96,10 +92,8 @@ class FrameMotion:
 class KinematicChain:
     """What `RobotModel` knows without masses; it is not made by itself.
 
-    Attributes:
-        name: of the robot
-        flange: name of the frame that a payload is fixed to and expressed in
-        limits: of the joints
+    Motion is given as joint positions q [rad or m], velocities v [rad/s or m/s] and accelerations a
+    [rad/s^2 or m/s^2], each (N, n).
     """
 
     name: str
@@ -163,12 +157,7 @@ class KinematicChain:
         return np.array(self._pin.frames[self._frame(self.flange)].placement.homogeneous)
 
     def forward_kinematics(self, q: ArrayLike, frame: str | None = None) -> Array:
-        """The pose of a frame in the base, T_base_frame, (N, 4, 4) or (4, 4).
-
-        Args:
-            q: joint positions, (N, n) or (n,) [rad or m]
-            frame: its name; the flange by default
-        """
+        """The pose of a frame (default: the flange) in the base, T_base_frame, (N, 4, 4); (4, 4) of one q (n,)."""
         frame_index = self._frame(frame or self.flange)
         (rows,) = self._rows(q)
         T = np.empty((len(rows), 4, 4))
@@ -178,14 +167,7 @@ class KinematicChain:
         return T[0] if np.ndim(q) == 1 else T
 
     def frame_motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None) -> FrameMotion:
-        """Velocity and acceleration of a frame, for N samples.
-
-        Args:
-            q: joint positions, (N, n) [rad or m]
-            v: joint velocities, (N, n) [rad/s or m/s]
-            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
-            frame: its name; the flange by default
-        """
+        """Velocity and acceleration of a frame (default: the flange) along a motion q, v, a, each (N, n)."""
         frame_index = self._frame(frame or self.flange)
         rows = self._rows(q, v, a)
         motion = np.empty((4, len(rows[0]), 3))
@@ -197,12 +179,7 @@ class KinematicChain:
         return FrameMotion(*motion)
 
     def frame_jacobian(self, q: ArrayLike, frame: str | None = None) -> Array:
-        """The matrix J with (linear, angular) velocity of a frame's origin = J v, (6, n), in the base frame.
-
-        Args:
-            q: joint positions, (n,) [rad or m]
-            frame: its name; the flange by default
-        """
+        """J with (linear, angular) velocity of a frame's origin in the base = J v, (6, n), at one q (n,)."""
         index = self._frame(frame or self.flange)
         (qi,) = self._row(q)
         return np.array(pin.computeFrameJacobian(self._pin, self._data, qi, index, pin.LOCAL_WORLD_ALIGNED))
@@ -271,7 +248,6 @@ def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> 
     """The model without some of its joints, which stand still.
 
     Args:
-        model: the Pinocchio model
         locked: position of each joint that shall not move, by name [rad or m]
         source: of the robot, for messages
     """
@@ -287,11 +263,7 @@ def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> 
 
 
 def checked_gravity(gravity_base: ArrayLike) -> Array:
-    """A copy of a gravity vector, or a refusal when it is none, (3,) [m/s^2].
-
-    Args:
-        gravity_base: where things fall, (3,) [m/s^2], in the base frame
-    """
+    """A copy of a vector `gravity_base`, (3,) [m/s^2], or a refusal when it is none."""
     gravity = np.array(gravity_base, dtype=float)
     if gravity.shape != (3,) or not np.isfinite(gravity).all():
         raise InvalidRobot(f"gravity_base must be three finite numbers, got {gravity}")

@@ -74,7 +74,6 @@ class DHTable:
 
         Args:
             rows: alpha, a, d, theta of each joint, (n, 4) [rad, m, m, rad]
-            convention: 'modified' or 'classic'
         """
         table = np.asarray(rows, dtype=float)
         if table.ndim != 2 or table.shape[1] != 4:

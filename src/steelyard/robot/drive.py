@@ -124,11 +124,7 @@ class DriveModel:
         return cls(np.zeros(n))
 
     def of_joints(self, which: Mask) -> DriveModel:
-        """The drives of some of the joints; coupled drives cannot be taken apart.
-
-        Args:
-            which: of the n joints, (n,)
-        """
+        """The drives of some of the joints, `which` (n,); coupled drives cannot be taken apart."""
         if self.coupling is not None:
             raise InvalidRobot("coupled drives cannot be taken apart")
         gain = None if self.gain is None else self.gain[which]
@@ -187,12 +183,7 @@ class DriveModel:
         return self._friction.transmission
 
     def with_law(self, law: FrictionLaw, extra: Array) -> DriveModel:
-        """The same drives with the speed law and the coefficients of another law, and an exact direction.
-
-        Args:
-            law: of friction
-            extra: values of its `extra_names`
-        """
+        """The same drives with the speed law and `extra` coefficients of a law, and an exact direction."""
         found = dict(zip(law.terms[2:], np.reshape(extra, (-1, len(self))), strict=True))
         return replace(
             self,
@@ -206,10 +197,7 @@ class DriveModel:
     def fill_regressor(self, Y: Array, v: Array, a: Array) -> None:
         """Writes the drive columns of the regressor into Y, (N, n, 4 n): torque = Y @ parameters().
 
-        Args:
-            Y: where to write, (N, n, 4 n)
-            v: joint velocities, (N, n) [rad/s]
-            a: joint accelerations, (N, n) [rad/s^2]
+        Joint velocities v [rad/s] and accelerations a [rad/s^2] are (N, n).
         """
         drives = self.transmission
         Fc, Fv = self.law.at(drives.to_drives(v))[:2]
@@ -242,31 +230,19 @@ class DriveModel:
         return drives.to_joints(self.rotor_inertia * acceleration + self.friction(speed, carried))
 
     def torque_from_current(self, current: ArrayLike) -> Array:
-        """Joint torque from motor current, (N, n) [Nm].
-
-        Args:
-            current: (N, n) or (n,) [A]
-        """
+        """Joint torque, (N, n) [Nm], from motor current, (N, n) or (n,) [A]."""
         if self.gain is None:
             raise InvalidRobot("motor currents need drive gains [Nm/A] to become torques; give them")
         torque = np.asarray(current, dtype=float) * self.gain
         return self.transmission.to_joints(torque)
 
     def joint_position(self, motor_position: ArrayLike) -> Array:
-        """Joint positions (or velocities, accelerations) from those of the motors, (N, n).
-
-        Args:
-            motor_position: (N, n) or (n,) [rad]
-        """
+        """Joint positions (or velocities, accelerations) from `motor_position` (or ...), (N, n) [rad]."""
         x = np.asarray(motor_position, dtype=float)
         return x if self.coupling is None else np.asarray(np.linalg.solve(self.coupling, x.T).T)
 
     def joint_torque(self, motor_torque: ArrayLike) -> Array:
-        """Joint torques from those of the motors, (N, n) [Nm].
-
-        Args:
-            motor_torque: (N, n) or (n,) [Nm]
-        """
+        """Joint torques from those of the motors, `motor_torque`, both (N, n) [Nm]."""
         tau = np.asarray(motor_torque, dtype=float)
         return tau if self.coupling is None else tau @ self.coupling
 

@@ -87,11 +87,7 @@ class FrictionLaw:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FrictionLaw:
-        """The law that `to_dict` has written.
-
-        Args:
-            content: what it wrote
-        """
+        """The law that `to_dict` has written."""
         arrays = ("exponent", "width", "stribeck_speed", "carrying")
         given = {k: v for k, v in content.items() if v is not None}
         values: dict[str, Any] = {k: np.array(v) if k in arrays else v for k, v in given.items()}
@@ -131,11 +127,7 @@ class FrictionLaw:
         return tuple(replace(self, stribeck_speed=np.full(len(self.exponent), v)) for v in _FIRST_STRIBECK)
 
     def with_log_shapes(self, values: Array) -> FrictionLaw:
-        """The same law with other shapes, held within their bounds.
-
-        Args:
-            values: logarithms of the free shapes, one row a shape, (len(free_shapes), n)
-        """
+        """The same law with free shapes exp(`values`), (len(free_shapes), n), held within their bounds."""
         changes = {}
         for name, row in zip(self.free_shapes, values, strict=True):
             changes[name] = np.clip(np.exp(row), *self._bounds(name))
@@ -166,7 +158,7 @@ class FrictionLaw:
 
         Args:
             u: positions of the drives, (N, n) [rad or m]
-            v: speeds of the drives, (N, n) [rad/s or m/s]
+            v: their speeds, (N, n) [rad/s or m/s]
             load: torque that each gear carries, (N, n) [Nm or N]; none when None
         """
         return self.step(self.init(u[0]), u, v, load)[1]
@@ -175,9 +167,9 @@ class FrictionLaw:
         """How friction changes with the logarithm of each free shape, (shapes, N, n) [Nm or N].
 
         Args:
-            u: positions of the drives, (N, n) [rad or m]
-            v: speeds of the drives, (N, n) [rad/s or m/s]
-            load: torque that each gear carries, (N, n) [Nm or N]; none when None
+            u: positions of the drives, as for `columns`
+            v: their speeds, as for `columns`
+            load: torque that each gear carries, as for `columns`
             here: `columns` of the same motion, (terms, N, n)
             coefficients: of its terms, (terms, n)
         """
@@ -234,16 +226,15 @@ class FrictionLaw:
     def _terms(self, v: Any, load: Any, s: Any, xp: Any) -> Iterator[Any]:
         """The law: the column of each coefficient, in the order of `terms`."""
         yield s
-        if not (self.curved or self.smooth_speed):
-            yield v
+        if self.curved:
+            yield xp.abs(v) ** self.exponent * (s if self.smooth_speed else xp.sign(v))
         else:
-            size = xp.abs(v) ** self.exponent if self.curved else xp.abs(v)
-            yield size * (s if self.smooth_speed else xp.sign(v))
+            yield xp.abs(v) * s if self.smooth_speed else v
         if self.stribeck:
             yield xp.exp(-((v / self.stribeck_speed) ** 2)) * s
         if self.load:
-            carried = xp.zeros_like(s) if load is None else xp.abs(load) * s
-            yield carried if self.carrying is None else carried * self.carrying
+            share = 1.0 if self.carrying is None else self.carrying
+            yield xp.zeros_like(s) if load is None else xp.abs(load) * s * share
 
     def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
         """The columns of drives that come out of rest forwards, (terms, n): all of Fs, and a low speed.
@@ -305,11 +296,9 @@ FRICTION_MODELS: dict[str, tuple[Direction, bool, bool, bool]] = {
 def friction_law(
     name: str, n: int, *, exponent: Array | None = None, width: Array | None = None
 ) -> FrictionLaw:
-    """A law by name, with shapes to start from.
+    """A law by name, one of `FRICTION_MODELS`, for n drives.
 
     Args:
-        name: one of `FRICTION_MODELS`
-        n: number of drives
         exponent: to start from, (n,); 0.7 by default where the law is curved
         width: to start from, (n,) [rad/s, or rad for presliding]
     """

@@ -56,7 +56,6 @@ class Body:
         """Capsules along the links of an arm, from joint to joint and to the flange.
 
         Args:
-            robot: the arm
             radius: of all links, or of each, (n,) [m]
         """
         radii = np.broadcast_to(np.asarray(radius, dtype=float), (robot.n,))
@@ -77,11 +76,9 @@ class Body:
     def from_urdf(
         cls, robot: RobotModel, path: str | Path, package_folders: Sequence[str] = ()
     ) -> tuple[Body, ...]:
-        """The <collision> shapes of a URDF.
+        """The <collision> shapes of the URDF that an arm was made from, joints locked or not.
 
         Args:
-            robot: the arm made from that URDF, joints locked or not
-            path: of the URDF file
             package_folders: where 'package://' paths of meshes begin
         """
         text = read_urdf(path)
@@ -106,7 +103,6 @@ class Body:
         """Everything behind a plane: a floor, a wall, a ceiling.
 
         Args:
-            name: in messages
             point: on the plane, (3,) [m], in the base frame
             normal: away from the solid, (3,), in the base frame
         """
@@ -120,13 +116,7 @@ class Body:
 
     @classmethod
     def box(cls, name: str, centre: ArrayLike, size: ArrayLike) -> Body:
-        """A box along the axes of the base frame.
-
-        Args:
-            name: in messages
-            centre: (3,) [m], in the base frame
-            size: length of its edges, (3,) [m]
-        """
+        """A box along the axes of the base frame, with a centre (3,) [m] and a size of its edges (3,) [m]."""
         edges, T = np.array(size, dtype=float), np.eye(4)
         if edges.shape != (3,) or np.shape(centre) != (3,) or not (edges > 0).all():
             raise InvalidRobot(f"{name} needs a centre and three positive edges, got {centre!r} and {size!r}")
@@ -176,11 +166,7 @@ class CollisionModel:
         self._set([pair for pair, always in zip(pairs, self._touching(), strict=True) if not always])
 
     def near(self, distance: float) -> CollisionModel:
-        """The same with only those pairs that come closer than a distance in some of many random postures.
-
-        Args:
-            distance: [m]
-        """
+        """The same with only the pairs that come closer than a distance [m] in some random postures."""
         keep = self.distances(self._random_postures()).min(axis=0) < distance
         made = copy(self)
         made._data, made._shapes = self._pin.createData(), self._shapes.copy()
@@ -210,11 +196,7 @@ class CollisionModel:
         return np.asarray(often & own)
 
     def distances(self, q: ArrayLike) -> Array:
-        """The distance of every pair, negative where they overlap, (N, pairs) [m].
-
-        Args:
-            q: joint positions, (N, n) [rad or m]
-        """
+        """The distance of every pair, negative where they overlap, (N, pairs) [m], at q (N, n) [rad or m]."""
         (rows,) = self._robot._rows(q)
         out = np.empty((len(rows), len(self.pair_names)))
         for i, qi in enumerate(rows):
@@ -223,11 +205,7 @@ class CollisionModel:
         return out
 
     def slopes(self, q: ArrayLike) -> tuple[Array, Array]:
-        """The distances and their derivatives by q, (N, pairs) [m] and (N, pairs, n).
-
-        Args:
-            q: joint positions, (N, n) [rad or m]
-        """
+        """The distances and their derivatives by q, (N, pairs) [m] and (N, pairs, n), at q (N, n)."""
         (rows,) = self._robot._rows(q)
         n, count = self._pin.nv, len(self.pair_names)
         distance, slope = np.empty((len(rows), count)), np.empty((len(rows), count, n))

@@ -37,10 +37,9 @@ def robot_names() -> tuple[str, ...]:
 def load_robot(
     name: str | Path, *, locked: Mapping[str, float] | None = None, flange: str | None = None
 ) -> RobotModel:
-    """A bundled arm by name, or the arm in a .urdf or .toml file.
+    """A bundled arm by name, one of `robot_names()`, or the arm in a .urdf or .toml file.
 
     Args:
-        name: one of `robot_names()`, or a path
         locked: position of each joint that shall not move, by name [rad or m]
         flange: frame for payloads of a URDF; as in `RobotModel.from_urdf` by default
     """

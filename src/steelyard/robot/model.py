@@ -44,6 +44,9 @@ _JOINT_ROWS = ("joint_names", "joint_types", "joint_axes", "joint_placements", "
 class RobotModel(KinematicChain):
     """An arm of n joints in a row. Make one with `from_urdf`, `from_dh` or `steelyard.load_robot`.
 
+    Motion is given as joint positions q [rad or m], velocities v [rad/s or m/s] and accelerations a
+    [rad/s^2 or m/s^2], each (N, n); torques are [Nm or N].
+
     Attributes:
         name: of the robot
         flange: name of the frame that a payload is fixed to and expressed in
@@ -73,7 +76,6 @@ class RobotModel(KinematicChain):
         """The arm that a URDF file describes; meshes are not needed, fixed joints are merged.
 
         Args:
-            path: of the URDF file
             flange: frame for payloads; by default 'tool0' or 'flange' where there is one, else the last link
             locked: position of each joint that shall not move, by name [rad or m]
             gravity_base: where things fall, (3,) [m/s^2], in the base frame
@@ -93,15 +95,7 @@ class RobotModel(KinematicChain):
         gravity_base: ArrayLike = STANDARD_GRAVITY,
         source: str = "URDF text",
     ) -> RobotModel:
-        """The arm that a URDF text describes.
-
-        Args:
-            text: the URDF
-            flange: as in `from_urdf`
-            locked: as in `from_urdf`
-            gravity_base: as in `from_urdf`
-            source: where it comes from, for messages
-        """
+        """The arm that a URDF text describes; all else, and `gravity_base`, as in `from_urdf`."""
         parsed = ParsedURDF.of(text, source, locked=locked or {}, flange=flange)
         model = parsed.model
         model.gravity.linear = checked_gravity(gravity_base)
@@ -134,9 +128,7 @@ class RobotModel(KinematicChain):
         """The arm that a table of Denavit-Hartenberg parameters describes.
 
         Args:
-            dh: the table
-            name: of the robot
-            joint_names: names of the joints; joint1, joint2, ... by default
+            joint_names: joint1, joint2, ... by default
             links: inertial parameters of each link in its DH frame; massless by default
             limits: of the joints; none by default
             drive: of the joints; ideal by default
@@ -216,11 +208,7 @@ class RobotModel(KinematicChain):
     # --- the same arm, changed --------------------------------------------------------------------------
 
     def with_links(self, links: Sequence[InertialParameters]) -> RobotModel:
-        """The same arm with other links.
-
-        Args:
-            links: inertial parameters of each link, n of them, in the link's frame
-        """
+        """The same arm with other links, n of them, each in its link's frame."""
         if len(links) != self.n:
             raise InvalidRobot(f"{self.name} has {self.n} links, got {len(links)}")
         model = self._pin.copy()
@@ -229,11 +217,7 @@ class RobotModel(KinematicChain):
         return replace(self, _pin=model)
 
     def with_payload(self, payload: InertialParameters) -> RobotModel:
-        """The same arm with a payload fixed to its flange.
-
-        Args:
-            payload: in the flange frame
-        """
+        """The same arm with a payload, in the flange frame, fixed to its flange."""
         if payload.frame != self.flange:
             raise InvalidRobot(
                 f"the payload is in frame '{payload.frame}', the flange of {self.name} is '{self.flange}';"
@@ -244,31 +228,19 @@ class RobotModel(KinematicChain):
         return self.with_links([*others, last + payload.in_frame(last.frame, T_link_flange)])
 
     def with_drive(self, drive: DriveModel) -> RobotModel:
-        """The same arm with other drives.
-
-        Args:
-            drive: of n joints
-        """
+        """The same arm with other drives."""
         if len(drive) != self.n:
             raise InvalidRobot(f"{self.name} has {self.n} joints, the drive model {len(drive)}")
         return replace(self, drive=drive)
 
     def with_gravity(self, gravity_base: ArrayLike) -> RobotModel:
-        """The same arm mounted another way: tilted, on a wall, from the ceiling.
-
-        Args:
-            gravity_base: where things fall, (3,) [m/s^2], in the base frame
-        """
+        """The same arm mounted another way: things fall along gravity_base, (3,) [m/s^2]."""
         model = self._pin.copy()
         model.gravity.linear = checked_gravity(gravity_base)
         return replace(self, _pin=model)
 
     def with_locked(self, locked: Mapping[str, float]) -> RobotModel:
-        """The same arm with some joints that do not move: identify the others alone.
-
-        Args:
-            locked: position of each joint that shall not move, by name [rad or m]
-        """
+        """The same arm with joints `locked` at positions [rad or m], by name: identify the others alone."""
         free = np.array([name not in locked for name in self.joint_names])
         if not free.any():
             raise InvalidRobot(f"{self.name}: with all joints locked there is nothing to identify")
@@ -314,13 +286,7 @@ class RobotModel(KinematicChain):
     # --- dynamics ---------------------------------------------------------------------------------------
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The torque that moves the links, without the drives' own part, (N, n) or (n,) [Nm or N].
-
-        Args:
-            q: joint positions, (N, n) or (n,) [rad or m]
-            v: joint velocities, like q [rad/s or m/s]
-            a: joint accelerations, like q [rad/s^2 or m/s^2]
-        """
+        """The torque that moves the links, without the drives' own part, (N, n); (n,) of one q, v, a (n,)."""
         rows = self._rows(q, v, a)
         tau = np.empty(rows[0].shape)
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
@@ -328,42 +294,23 @@ class RobotModel(KinematicChain):
         return tau[0] if np.ndim(q) == 1 else tau
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The torque that the drives apply: links, rotors, friction and offset, (N, n) or (n,) [Nm or N].
-
-        Args:
-            q: joint positions, (N, n) or (n,) [rad or m]
-            v: joint velocities, like q [rad/s or m/s]
-            a: joint accelerations, like q [rad/s^2 or m/s^2]
-        """
+        """The torque of the drives, with rotors, friction and offset, (N, n); (n,) of one q, v, a (n,)."""
         rigid = self.inverse_dynamics(q, v, a)
         return rigid + self.drive.torque(v, a, load=rigid)
 
     def mass_matrix(self, q: ArrayLike) -> Array:
-        """The joint-space inertia M(q) of the links, (n, n) [kg m^2 for revolute joints].
-
-        Args:
-            q: joint positions, (n,) [rad or m]
-        """
+        """The joint-space inertia M(q) of the links, (n, n) [kg m^2 for revolute joints], at one q (n,)."""
         (qi,) = self._row(q)
         upper = np.triu(pin.crba(self._pin, self._data, qi))
         return np.asarray(upper + np.triu(upper, 1).T)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """The matrix C(q, v) of Coriolis and centrifugal torques C v, with dM/dt = C + C', (n, n).
-
-        Args:
-            q: joint positions, (n,) [rad or m]
-            v: joint velocities, (n,) [rad/s or m/s]
-        """
+        """C of Coriolis and centrifugal torques C v, with dM/dt = C + C', (n, n), at one q and v (n,)."""
         qi, vi = self._row(q, v)
         return np.array(pin.computeCoriolisMatrix(self._pin, self._data, qi, vi))
 
     def gravity_torque(self, q: ArrayLike) -> Array:
-        """The torque that holds the links against gravity, (N, n) or (n,) [Nm or N].
-
-        Args:
-            q: joint positions, (N, n) or (n,) [rad or m]
-        """
+        """The torque that holds the links against gravity, (N, n); (n,) of one q (n,)."""
         (rows,) = self._rows(q)
         tau = np.empty(rows.shape)
         for i, qi in enumerate(rows):
@@ -373,14 +320,9 @@ class RobotModel(KinematicChain):
     # --- regressors -------------------------------------------------------------------------------------
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The matrix Y with `torque = Y @ parameters`, (N, n, k), columns as in `parameter_names`.
+        """The matrix Y(q, v, a) with `torque = Y @ parameters`, (N, n, k), columns as in `parameter_names`.
 
         Stribeck and load-dependent friction are not linear in phi and have no column.
-
-        Args:
-            q: joint positions, (N, n) [rad or m]
-            v: joint velocities, (N, n) [rad/s or m/s]
-            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
         """
         rows = self._rows(q, v, a)
         N, n = rows[0].shape
@@ -396,27 +338,14 @@ class RobotModel(KinematicChain):
     def regressor_chunks(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, chunk: int = 4096
     ) -> Iterator[tuple[slice, Array]]:
-        """The regressor of a long recording piece by piece, as (rows of q, regressor of these rows).
-
-        Args:
-            q: joint positions, (N, n) [rad or m]
-            v: joint velocities, (N, n) [rad/s or m/s]
-            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
-            chunk: samples in a piece
-        """
+        """The regressor of a long q, v, a, in pieces: (rows of q, regressor of these rows)."""
         q, v, a = self._rows(q, v, a)
         for start in range(0, len(q), chunk):
             piece = slice(start, min(start + chunk, len(q)))
             yield piece, self.regressor(q[piece], v[piece], a[piece])
 
     def payload_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The matrix W with `extra torque = W @ payload.vector`, (N, n, 10), payload in the flange frame.
-
-        Args:
-            q: joint positions, (N, n) [rad or m]
-            v: joint velocities, (N, n) [rad/s or m/s]
-            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
-        """
+        """W(q, v, a) with `extra torque = W @ payload.vector`, (N, n, 10), payload in the flange frame."""
         rows = self._rows(q, v, a)
         last = slice(10 * (self.n - 1), 10 * self.n)
         W = np.empty((*rows[0].shape, 10))

@@ -23,6 +23,8 @@ from steelyard.robot.model import RobotModel
 class MomentumDynamics:
     """The links and rotors of an arm, as momentum observers need them; its arguments are not checked.
 
+    All are of one instant: q [rad or m], v [rad/s or m/s] and a [rad/s^2 or m/s^2] are (n,).
+
     Attributes:
         robot: the arm, with its payload
         rotor: inertia of the rotors at the joints, (n, n) [kg m^2]
@@ -40,35 +42,19 @@ class MomentumDynamics:
         object.__setattr__(self, "_zero", np.zeros(self.robot.n))
 
     def momentum(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """The momentum p and the drift C' v - g of one instant, each (n,).
-
-        Args:
-            q: joint positions, (n,) [rad or m]
-            v: joint velocities, (n,) [rad/s or m/s]
-        """
+        """The momentum p and the drift C' v - g at q, each (n,)."""
         model, data = self.robot._pin, self.robot._data
         gravity = pin.computeGeneralizedGravity(model, data, q)
         p = pin.rnea(model, data, q, self._zero, v) - gravity + self.rotor @ v
         return p, v @ pin.computeCoriolisMatrix(model, data, q, v) - gravity
 
     def energy(self, q: Array, v: Array) -> float:
-        """Kinetic and potential energy, [J].
-
-        Args:
-            q: joint positions, (n,) [rad or m]
-            v: joint velocities, (n,) [rad/s or m/s]
-        """
+        """Kinetic and potential energy at q and v, [J]."""
         model, data = self.robot._pin, self.robot._data
         p = pin.rnea(model, data, q, self._zero, v) - pin.computeGeneralizedGravity(model, data, q)
         kinetic = 0.5 * v @ (p + self.rotor @ v)
         return float(kinetic + pin.computePotentialEnergy(model, data, q))
 
     def torque(self, q: Array, v: Array, a: Array) -> Array:
-        """The torque that moves links and rotors, (n,) [Nm or N].
-
-        Args:
-            q: joint positions, (n,) [rad or m]
-            v: joint velocities, (n,) [rad/s or m/s]
-            a: joint accelerations, (n,) [rad/s^2 or m/s^2]
-        """
+        """The torque that moves links and rotors, (n,) [Nm or N]."""
         return np.asarray(pin.rnea(self.robot._pin, self.robot._data, q, v, a) + self.rotor @ a)

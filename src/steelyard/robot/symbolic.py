@@ -90,11 +90,6 @@ class SymbolicBasis:
         sits at the far end of the link, while grouping is simplest in a frame on the joint's axis: `on_axes`
         takes the reduced form there, then puts in the numbers of the table's frames and makes first terms
         positive, as gaz2017 eq. (29), (38) do. It spans the same space; a modified table has one form only.
-
-        Args:
-            robot: the arm, made from a DH table
-            drive: with rotor inertia, friction and offset, or the links only
-            on_axes: reduced in the joint frames (at the foot of the common normal), not the table's frames
         """
         if robot.dh is None:
             raise InvalidRobot(f"{robot.name} has no DH table to take symbols from; use ParameterBasis.of")

@@ -41,7 +41,6 @@ class ParsedURDF:
         """The chain of joints in a URDF.
 
         Args:
-            text: the URDF
             source: where it comes from, for messages
             locked: position of each joint that shall not move, by name [rad or m]
             flange: frame for payloads; 'tool0', 'flange' or the last link by default
@@ -70,11 +69,7 @@ class ParsedURDF:
 
 
 def read_urdf(path: str | Path) -> str:
-    """The text of a URDF file.
-
-    Args:
-        path: of the file
-    """
+    """The text of a URDF file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
