@@ -157,7 +157,7 @@ class KinematicChain:
         return np.array(self._pin.frames[self._frame(self.flange)].placement.homogeneous)
 
     def forward_kinematics(self, q: ArrayLike, frame: str | None = None) -> Array:
-        """The pose of a frame (default: the flange) in the base, T_base_frame, (N, 4, 4); (4, 4) of one q (n,)."""
+        """T_base_frame of a frame (default: the flange), (N, 4, 4); (4, 4) of one q (n,)."""
         frame_index = self._frame(frame or self.flange)
         (rows,) = self._rows(q)
         T = np.empty((len(rows), 4, 4))

@@ -95,7 +95,7 @@ class RobotModel(KinematicChain):
         gravity_base: ArrayLike = STANDARD_GRAVITY,
         source: str = "URDF text",
     ) -> RobotModel:
-        """The arm that a URDF text describes; all else, and `gravity_base`, as in `from_urdf`."""
+        """The arm that a URDF text describes; `locked`, `gravity_base` and the flange as in `from_urdf`."""
         parsed = ParsedURDF.of(text, source, locked=locked or {}, flange=flange)
         model = parsed.model
         model.gravity.linear = checked_gravity(gravity_base)
