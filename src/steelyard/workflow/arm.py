@@ -29,6 +29,7 @@ from steelyard.recording import Preparation, Recording
 from steelyard.robot import DriveModel, ParameterBasis, RobotModel, load_robot
 from steelyard.robot.friction import FrictionLaw
 from steelyard.signals import with_chosen_cutoff
+from steelyard.torque import weigh as weigh_samples
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import Data, Run, qualities, runs_of, short_names
 
@@ -57,7 +58,8 @@ class KnownMass:
 
 Gains: TypeAlias = Literal["auto", "robot", "targets"] | KnownMass | ArrayLike
 """Where gains come from: `auto` takes measured torques, then the robot's gains, then the
-controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or a run with a known mass."""
+controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or a run with a known mass, which
+corrects those of the robot, or else of the controller's targets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +122,11 @@ class Identification:
         )
         samples = [run.ready for run in fitted]
         model = identify_from_samples(arm, samples, friction=friction, progress=progress)
+        if isinstance(gains, KnownMass):
+            found = _by_mass(model, fitted, gains, how)
+            words = f"{words} corrected by a known mass: {_in_words(found)}; {found.verdict.sentence}"
+            fitted, predicted = (_with_gains(runs, found) for runs in (fitted, predicted))
+            model = _again(model, arm.with_drive(found.in_drive(arm.drive)), fitted, friction)
         doubts = [doubt for run in (*fitted, *predicted) for doubt in run.doubts]
         doubts += [*_seen(fitted, predicted), *_other_robot(arm, fitted)]
         doubts += [] if found is None else found.verdict.doubts
@@ -237,9 +244,9 @@ def _gains(
         if recording.n != robot.n:
             raise InvalidSamples(f"{robot.name} has {robot.n} joints, a recording has {recording.n}")
     if isinstance(wanted, KnownMass):
-        found = _from_mass(robot, recordings, wanted)
-        words = f"gains from a known mass: {_in_words(found)}; {found.verdict.sentence}"
-        return found.in_drive(robot.drive), found, words
+        if any(recording.current is None for recording in recordings):
+            raise InvalidSamples("a known mass corrects drive gains: the recordings need motor currents")
+        wanted = "robot" if robot.drive.gain is not None else "targets"
     if not isinstance(wanted, str):
         numbers = np.array(wanted, dtype=float)
         if numbers.shape != (robot.n,):
@@ -286,14 +293,40 @@ def _scaled(gains: DriveGains, robot: RobotModel, runs: Sequence[Run], how: Prep
     return scaled_by_targets(gains, robot, measured, targets)
 
 
-def _from_mass(robot: RobotModel, recordings: Sequence[Recording], known: KnownMass) -> DriveGains:
-    if not known.mass > 0:
-        raise InvalidSamples(f"a known mass must be positive, got {known.mass:g} kg")
-    loaded = [
-        run.recording for run in runs_of(known.data, robot, how=Preparation()) if run.recording is not None
-    ]
-    guess = robot.drive.gain if robot.drive.gain is not None else _from_targets(recordings).value
-    return gains_from_known_mass(robot, recordings, loaded, known.mass, guess=guess)
+def _by_mass(model: DynamicModel, empty: Sequence[Run], known: KnownMass, how: Preparation) -> DriveGains:
+    """The gains that make a payload as heavy as it is."""
+    runs = runs_of(known.data, model.robot, how=how)
+    loaded = [run.prepared(how, run.drive_for(model), model.robot.limits).ready for run in runs]
+    if not loaded:
+        raise InvalidSamples("a known mass needs at least one recording with it")
+    payload = weigh_samples(model, loaded)
+    found = gains_from_known_mass(
+        model, payload, known.mass, empty=[run.ready for run in empty], loaded=loaded
+    )
+    if not found.known.all():
+        raise InvalidSamples(f"gains from a known mass: {found.verdict.sentence}")
+    return found
+
+
+def _with_gains(runs: Sequence[Run], gains: DriveGains) -> tuple[Run, ...]:
+    """Runs whose torques are made with other gains."""
+    changed = []
+    for run in runs:
+        old = run.ready.gain
+        tau = run.ready.tau if old is None else run.ready.tau * (gains.value / old)
+        changed.append(replace(run, samples=replace(run.ready, tau=tau, gain=gains.value)))
+    return tuple(changed)
+
+
+def _again(
+    model: DynamicModel, robot: RobotModel, runs: Sequence[Run], friction: str | FrictionLaw | None
+) -> DynamicModel:
+    """The model of runs with other gains, by the friction law that was chosen."""
+    law = friction if model.choice is None else model.choice.law
+    again = identify_from_samples(robot, [run.ready for run in runs], friction=law)
+    stopped = [doubt for doubt in model.verdict.doubts if doubt.kind is DoubtKind.STOPPED]
+    estimate = replace(again.estimate, verdict=again.verdict.doubted(*stopped))
+    return replace(again, estimate=estimate, choice=model.choice)
 
 
 def _in_words(gains: DriveGains) -> str:
