@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+import steelyard as sy
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
 from steelyard.identification import identify
 from steelyard.identification.covariance import widening
@@ -18,6 +19,7 @@ from steelyard.simulation import SensorModel, simulate
 from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard.verdict import DoubtKind, Verdict
+from steelyard.workflow.arm import Identification
 
 GAIN = np.array([13.1, 12.2, 9.7, 10.9, 10.2, 11.3])
 ROTOR = np.array([0.9, 1.1, 0.5, 0.2, 0.3, 0.15])
@@ -262,31 +264,40 @@ def currents(robot, payload=None, *, seed=0, noise=NOISE, duration_s=10.0):
 COMMANDED = Preparation(cutoff_hz=None, kinematics="commanded")
 
 
+def by_mass(robot, empty, loaded, mass=LOAD.mass, *, guess, spread=0.2, preparation=None):
+    """Gains from a known mass, where all that is known of them is a guess."""
+    guess = np.asarray(guess)
+    drive = replace(robot.drive, gain=guess, gain_std=spread * guess, gain_common=None)
+    parts = [[prepare(run, preparation, drive=drive) for run in runs] for runs in (empty, loaded)]
+    model = identify(robot.with_drive(drive), parts[0])
+    payload = weigh(model, parts[1])
+    return gains_from_known_mass(model, payload, mass, empty=parts[0], loaded=parts[1], spread=spread)
+
+
 def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
     sensors = SensorModel(torque_std=NOISE)
     runs = [
         simulate(robot, load_trajectory("xu2024"), payload=load, sensors=sensors, seed=k).recording
         for k, load in enumerate((None, LOAD))
     ]
-    guess = robot.drive.gain * np.exp(rng.normal(0, 0.2, 6))
-    gains = gains_from_known_mass(robot, runs[:1], runs[1:], LOAD.mass, guess=DriveGains.given(guess))
+    gains = by_mass(robot, runs[:1], runs[1:], guess=robot.drive.gain * np.exp(rng.normal(0, 0.2, 6)))
     assert (np.abs(gains.value - robot.drive.gain) < 3 * gains.std).all()
     np.testing.assert_allclose(gains.value[:4], robot.drive.gain[:4], rtol=0.03)
     assert gains.how == "known mass"
     assert gains.verdict.sentence.startswith("gains from a payload of 3.5256 kg, known to 0.2")
     assert gains.notes[1].endswith("Nm/A; 0% of the information is the guess's")
+    worth = gains.in_drive(robot.drive)
+    np.testing.assert_allclose(worth.gain_errors @ worth.gain_errors.T, gains.common @ gains.common.T)
 
 
 def test_intervals_of_a_known_mass_hold(robot, rng):
     z = []
     for seed in range(10):
-        guess = robot.drive.gain * np.exp(rng.normal(0, 0.2, 6))
-        gains = gains_from_known_mass(
+        gains = by_mass(
             robot,
             [currents(robot, seed=2 * seed)],
             [currents(robot, LOAD, seed=2 * seed + 1)],
-            LOAD.mass,
-            guess=guess,
+            guess=robot.drive.gain * np.exp(rng.normal(0, 0.2, 6)),
             preparation=COMMANDED,
         )
         z.append(np.log(gains.value / robot.drive.gain) / (gains.std / gains.value))
@@ -299,15 +310,13 @@ def test_noise_of_the_current_does_not_shrink_the_gains(robot):
         [currents(robot, load, seed=10 * s + k, noise=8 * NOISE) for s in range(3)]
         for k, load in enumerate((None, LOAD))
     ]
-    gains = gains_from_known_mass(
-        robot, *runs, LOAD.mass, guess=1.1 * robot.drive.gain, preparation=COMMANDED
-    )
+    gains = by_mass(robot, *runs, guess=1.1 * robot.drive.gain, preparation=COMMANDED)
     assert (np.abs(gains.value - robot.drive.gain) < 3 * gains.std).all()
 
 
 def test_a_feather_leaves_the_scale_to_the_guess_and_says_so(robot):
     feather = InertialParameters.from_com(0.02, [0.01, 0.0, 0.03], 1e-5 * np.eye(3))
-    gains = gains_from_known_mass(
+    gains = by_mass(
         robot,
         [currents(robot)],
         [currents(robot, feather, seed=1)],
@@ -319,6 +328,7 @@ def test_a_feather_leaves_the_scale_to_the_guess_and_says_so(robot):
     assert gains.verdict.ok
     assert gains.verdict.has(DoubtKind.GAINS)
     assert "the payload hardly shows in shoulder_pan_joint" in gains.verdict.doubts[0].words
+    assert gains.verdict.doubts[1].words.startswith("the run with 0.02 kg is doubted: ")
     assert (gains.std > 0.02 * gains.value).all()
     shares = [int(note.split("; ")[1].split("%")[0]) for note in gains.notes]
     np.testing.assert_allclose(shares, 100 * (gains.std / gains.value / 0.1) ** 2, atol=0.51)
@@ -328,7 +338,7 @@ def test_a_feather_leaves_the_scale_to_the_guess_and_says_so(robot):
 def test_a_wrong_mass_scales_every_gain(robot):
     runs = [currents(robot, noise=0.05 * NOISE)], [currents(robot, LOAD, seed=1, noise=0.05 * NOISE)]
     found = [
-        gains_from_known_mass(robot, *runs, mass, guess=robot.drive.gain, spread=2.0, preparation=COMMANDED)
+        by_mass(robot, *runs, mass, guess=robot.drive.gain, spread=2.0, preparation=COMMANDED)
         for mass in (LOAD.mass, 1.2 * LOAD.mass)
     ]
     np.testing.assert_allclose(found[1].value / found[0].value, 1.2, rtol=1e-3)
@@ -336,9 +346,7 @@ def test_a_wrong_mass_scales_every_gain(robot):
 
 def test_gains_that_do_not_come_to_rest_are_unknown(robot, monkeypatch):
     monkeypatch.setattr(known_mass, "_ROUNDS", 1)
-    gains = gains_from_known_mass(
-        robot, [currents(robot)], [currents(robot, LOAD)], LOAD.mass, guess=robot.drive.gain
-    )
+    gains = by_mass(robot, [currents(robot)], [currents(robot, LOAD)], guess=robot.drive.gain)
     assert not gains.verdict.ok
     assert gains.verdict.sentence.startswith(
         "do not use this: gains and base parameters did not come to rest in 1 rounds"
@@ -349,20 +357,96 @@ def test_gains_that_do_not_come_to_rest_are_unknown(robot, monkeypatch):
 
 def test_what_a_known_mass_needs(robot):
     run, gain = currents(robot), robot.drive.gain
-    with pytest.raises(InvalidRobot, match=r"guess must be 6 positive gains .* a larger spread"):
-        gains_from_known_mass(robot, [run], [run], 1.0, guess=-gain)
-    with pytest.raises(InvalidRobot, match="guess must be 6 positive gains"):
-        gains_from_known_mass(robot, [run], [run], 1.0, guess=[10.0])
     for mass, spread in ((0.0, 0.2), (1.0, 0.0), (np.nan, 0.2), (1.0, np.inf)):
-        with pytest.raises(InvalidRobot, match=r"mass \[kg\] and spread must be positive, got"):
-            gains_from_known_mass(robot, [run], [run], mass, guess=gain, spread=spread)
+        drive = replace(robot.drive, gain=gain, gain_std=0.2 * gain)
+        part = prepare(run, COMMANDED, drive=drive)
+        model = identify(robot.with_drive(drive), part)
+        with pytest.raises(InvalidSamples, match=r"a known mass \[kg\] and spread must be positive, got"):
+            gains_from_known_mass(model, weigh(model, part), mass, empty=[part], loaded=[part], spread=spread)
     with pytest.raises(InvalidSamples, match="at least one recording without it and one with it"):
-        gains_from_known_mass(robot, [run], [], 1.0, guess=gain)
-    with pytest.raises(InvalidRecording, match="no motor currents"):
-        gains_from_known_mass(robot, [replace(run, current=None, tau=run.q)], [run], 1.0, guess=gain)
-    coupled = robot.with_drive(replace(robot.drive, coupling=np.eye(6) + 0.1 * np.eye(6, k=-1)))
+        gains_from_known_mass(model, weigh(model, part), 1.0, empty=[], loaded=[part])
+    with pytest.raises(InvalidRobot, match="a known mass corrects drive gains: the model must be of motor"):
+        gains_from_known_mass(
+            replace(model, from_currents=False), weigh(model, part), 1.0, empty=[part], loaded=[part]
+        )
+    coupled = robot.with_drive(replace(drive, coupling=np.eye(6) + 0.1 * np.eye(6, k=-1)))
+    part = prepare(run, COMMANDED, drive=coupled.drive)
+    model = identify(coupled, part)
     with pytest.raises(InvalidRobot, match="ur10 has coupled drives; gains from a known mass need one motor"):
-        gains_from_known_mass(coupled, [run], [run], 1.0, guess=gain)
+        gains_from_known_mass(model, weigh(model, part), 1.0, empty=[part], loaded=[part])
+
+
+OTHER = InertialParameters.from_com(1.7, [-0.03, 0.04, 0.06], np.diag([0.004, 0.005, 0.003]))
+
+
+def calibrated(robot, wrong, *, seed=0, known=LOAD):
+    """Models of an arm whose gains are wrong, without and with a known mass, and a run with another load."""
+    arm = robot.with_drive(replace(robot.drive, gain=wrong, gain_drift=0.0))
+    empty, weighed, other = (
+        currents(robot, load, seed=3 * seed + k, noise=0.3 * NOISE, duration_s=6.0)
+        for k, load in enumerate((None, known, OTHER))
+    )
+    options = {"friction": "linear", "preparation": COMMANDED}
+    models = [
+        sy.identify(arm, empty, gains=gains, **options)
+        for gains in ("robot", sy.KnownMass(known.mass, weighed))
+    ]
+    return models, other
+
+
+def test_a_known_mass_corrects_the_scale_of_gains_that_are_nearly_right(robot, rng):
+    errors, z = [], []
+    for seed in range(20):
+        wrong = robot.drive.gain * np.exp(rng.normal(0, 0.02) + rng.normal(0, 0.01, 6))
+        models, other = calibrated(robot, wrong, seed=seed)
+        found = [sy.weigh(model, other) for model in models]
+        errors.append([payload.unconstrained.mass / OTHER.mass - 1 for payload in found])
+        z.append((found[1].unconstrained.mass - OTHER.mass) / found[1].std[0])
+        assert found[1].std[0] / found[1].mass < found[0].std[0] / found[0].mass  # more is known: never wider
+        assert found[1].shares["gains"] < found[0].shares["gains"]
+        before, after = (model.robot.drive.gain_errors for model in models)
+        assert np.linalg.eigvalsh(before @ before.T - after @ after.T).min() > -1e-12
+    without, corrected = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert corrected < 0.6 * without
+    assert np.sqrt(np.mean(np.square(z))) < 1.3
+
+
+def test_gains_that_contradict_a_known_mass_are_found_anew(robot):
+    models, other = calibrated(robot, 1.2 * robot.drive.gain)
+    words = [doubt.words for doubt in models[1].verdict.doubts if doubt.kind is DoubtKind.GAINS]
+    assert any(words.startswith("the gains so far contradict 3.5256 kg by ") for words in words)
+    assert abs(sy.weigh(models[1], other).mass / OTHER.mass - 1) < 0.03
+
+
+def test_a_known_mass_is_weighed_as_the_model_weighs(robot):
+    """With its cut-off and its friction law: the gains are those that the model's own weighing asks for."""
+    curved = replace(robot.drive, exponent=np.full(6, 0.6), viscous=2 * robot.drive.viscous)
+    arm, load = (
+        robot.with_drive(curved),
+        sy.KnownMass(LOAD.mass, currents(robot.with_drive(curved), LOAD, seed=1)),
+    )
+    how = Preparation(cutoff_hz=7.0)
+    options = {"friction": "power", "preparation": how}
+    before, after = (sy.identify(arm, currents(arm), gains=gains, **options) for gains in ("robot", load))
+    payload = sy.weigh(before, load.data)
+    expected = gains_from_known_mass(before, payload, LOAD.mass, empty=[], loaded=[])
+    np.testing.assert_allclose(after.robot.drive.gain, expected.value, rtol=1e-12)
+    assert after.preparation == how
+    assert after.law.name == "power"
+
+
+def test_a_known_mass_says_nothing_of_gains_that_are_exact_or_absent(robot):
+    exact = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))
+    load = sy.KnownMass(LOAD.mass, currents(robot, LOAD, seed=1))
+    options = {"friction": "linear", "preparation": COMMANDED}
+    found = Identification.of(exact, currents(robot), gains=load, **options)
+    np.testing.assert_array_equal(found.model.robot.drive.gain, robot.drive.gain)
+    assert "gains are stated to be exact, so it corrects none" in found.gains_from
+    measured = replace(currents(robot), current=None, tau=currents(robot).current)
+    with pytest.raises(InvalidSamples, match="a known mass corrects drive gains: the recordings need motor"):
+        sy.identify(robot, measured, gains=load, **options)
+    with pytest.raises(InvalidSamples, match="a known mass needs at least one recording with it"):
+        sy.identify(robot, currents(robot), gains=sy.KnownMass(1.0, ()), **options)
 
 
 # --- what gains are worth -----------------------------------------------------------------------------------

@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_known_mass, gains_from_targets, scaled_by_targets
 from steelyard.identification.gains.scale import SMOOTH_HZ
 from steelyard.io import read_recording
 from steelyard.recording import Preparation
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
+from steelyard.torque import weigh
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ur10e"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recordings in {DATA}")
@@ -94,13 +96,14 @@ def test_the_controllers_model_shows_one_scale_that_does_not_hang_on_a_run():
 @pytest.mark.parametrize("offset", [-0.15, 0.15])
 def test_a_weighed_payload_agrees_with_the_controller(offset, from_targets):
     reference = from_targets["unloaded/ur-20_02_19_14harm50sec"]
-    gains = gains_from_known_mass(
-        load_robot("ur10e"),
-        [read("unloaded/ur-20_02_19_14harm50sec")],
-        [read("loaded/ur-20_02_19_14harm50secLoad")],
-        2.805,
-        guess=reference.value * (1 + offset),
+    robot, gain = load_robot("ur10e"), reference.value * (1 + offset)
+    robot = robot.with_drive(replace(robot.drive, gain=gain, gain_std=0.2 * gain))
+    empty, loaded = (
+        prepare(read(name), drive=robot.drive)
+        for name in ("unloaded/ur-20_02_19_14harm50sec", "loaded/ur-20_02_19_14harm50secLoad")
     )
+    model = identify(robot, empty)
+    gains = gains_from_known_mass(model, weigh(model, loaded), 2.805, empty=[empty], loaded=[loaded])
     far = np.abs(np.log(gains.value / reference.value)) / (gains.std / gains.value)
     assert (far < 4).all()
     assert "payload of 2.805 kg" in gains.verdict.sentence

@@ -124,7 +124,7 @@ class Identification:
         model = identify_from_samples(arm, samples, friction=friction, progress=progress)
         if isinstance(gains, KnownMass):
             found = _by_mass(model, fitted, gains, how)
-            words = f"{words} corrected by a known mass: {_in_words(found)}; {found.verdict.sentence}"
+            words = f"{words}, corrected by a known mass: {_in_words(found)}; {found.verdict.sentence}"
             fitted, predicted = (_with_gains(runs, found) for runs in (fitted, predicted))
             model = _again(model, arm.with_drive(found.in_drive(arm.drive)), fitted, friction)
         doubts = [doubt for run in (*fitted, *predicted) for doubt in run.doubts]

@@ -1,19 +1,19 @@
 """Drive gains from a run with a payload of known mass.
 
-**Gains that are nearly right** (a maker's, the controller's). The logarithms of the true gains are off by S u, u
-independent causes of unit variance. The model of the empty arm weighs the run: m, which changes by g'u with
-the causes (g = S'd, d the response to each gain, in empty and loaded runs alike), and is off by noise,
+**Gains that are nearly right** (a maker's, the controller's). The logarithms of the true gains are off by
+S u, u independent causes of unit variance. The model of the empty arm weighs the run: m, which changes by g'u
+with the causes (g = S'd, d the response to each gain, in empty and loaded runs alike), and is off by noise,
 friction and drift of variance r besides. The known mass says m + g'u + noise = m_0, so (Kalman)
 
     u = g (m_0 - m) / (g'g + r),      covariance 1 - g g' / (g'g + r) = (1 - b g g')^2,
 
-b = (1 - sqrt(r / (g'g + r))) / g'g. Gains move by S u and are then off by S (1 - b g g') u': never more than
-before, in any direction. Friction law, cut-off and all that counts against a weighing are the model's. Pooling
-all rows, in which noise of the empty runs is shared by this run and those to come, hardly says more: on real
-UR10e runs intervals change by 1 %, or by 5 % where one short empty run is all there is.
+b = (1 - sqrt(r / (g'g + r))) / g'g. Gains move by S u and are then off by S (1 - b g g') u', never more than
+before in any direction. Friction law, cut-off and all that widens a weighing are the model's. To solve for
+the rows of all runs at once, where this run and those to come share the noise of the empty ones, hardly says
+more: intervals on real UR10e runs change by 1 %, or by 5 % where one short empty run is all there is.
 
 **Gains that are guesses.** The mass is one number and does not show n gains; the motion shows ratios of them,
-since joints share parameters. With the rows Y_j of joint j, empty runs follow K_j i_j = Y_j pi and loaded ones
+since joints share parameters. With the rows Y_j of joint j, empty runs follow K_j i_j = Y_j pi, loaded ones
 
     K_j i_j = Y_j (pi + J phi + E delta),      K_j = guess_j e^k_j,      k_j ~ N(0, spread^2)
 
@@ -41,7 +41,7 @@ The prior holds each gain where the data say little. How much of what is known o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +145,7 @@ def gains_from_known_mass(
     """
     drive = model.robot.drive
     if drive.gain is None or not model.from_currents:
-        raise InvalidRobot("a known mass shows gains of drives whose currents were recorded, and starts from some")
+        raise InvalidRobot("a known mass corrects drive gains: the model must be of motor currents")
     if not (0 < mass < np.inf and 0 < spread < np.inf):
         raise InvalidSamples(f"a known mass [kg] and spread must be positive, got {mass:g} and {spread:g}")
     if drive.coupling is not None:
@@ -153,20 +153,23 @@ def gains_from_known_mass(
             f"{model.robot.name} has coupled drives; gains from a known mass need one motor for each joint"
         )
     own = np.zeros(len(drive)) if drive.gain_std is None else drive.gain_std / np.abs(drive.gain)
-    if (own < _GUESS).all() and np.isfinite(payload.std[0]):
-        near = _corrected(drive.gain, drive.gain_errors, payload, mass)
-        if near is not None:
-            return near
-    return _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
+    doubts = [f"the run with {mass:g} kg is doubted: {doubt.words}" for doubt in payload.verdict.blocking]
+    far = abs(mass - payload.unconstrained.mass) / payload.std[0]
+    if (own < _GUESS).all() and far < _FAR:
+        found = _corrected(drive.gain, drive.gain_errors, payload, mass)
+    else:
+        found = _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
+        if far > _FAR:
+            doubts.append(f"the gains so far contradict {mass:g} kg by {far:.0f} standard deviations")
+    more = [Doubt(DoubtKind.GAINS, words, blocks=False) for words in doubts]
+    return replace(found, verdict=found.verdict.doubted(*more))
 
 
-def _corrected(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGains | None:
-    """Gains that were nearly right; None where they were not."""
+def _corrected(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGains:
+    """Gains that were nearly right."""
     g = np.zeros(S.shape[1]) if payload.gain_error is None else payload.gain_error[0]
     weighed, half = payload.unconstrained.mass, HALF_WIDTH * payload.std[0]
     total, known = float(payload.covariance[0, 0]), float(g @ g)
-    if abs(mass - weighed) > _FAR * np.sqrt(total):
-        return None
     u = g * (mass - weighed) / total
     b = (1.0 - np.sqrt(max(1.0 - known / total, 0.0))) / known if known else 0.0
     errors = S - b * np.outer(S @ g, g)
@@ -174,7 +177,8 @@ def _corrected(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGai
     left = float(np.linalg.norm(g - b * known * g))
     words = f"{mass:g} kg weighed {weighed:.4g} +- {half:.2g} kg"
     if known:
-        words += f"; of its interval gains now make {HALF_WIDTH * left:.2g} kg, {HALF_WIDTH * np.sqrt(known):.2g} before"
+        shares = " and ".join(f"{HALF_WIDTH * x:.2g}" for x in (np.sqrt(known), left))
+        words = f"{words}, gains made {shares} kg of it before and after"
     else:
         words += "; gains are stated to be exact, so it corrects none"
     notes = [f"{100 * x:+.2f} +- {100 * y:.2g} %" for x, y in zip(S @ u, relative, strict=True)]
