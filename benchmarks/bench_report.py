@@ -32,18 +32,17 @@ def drawn_s(path: Path, folder: Path) -> float:
 def figures() -> Iterator[Figure]:
     from browser import chromium
     from report_pages import PAGES
-    from steelyard.report import page_html, write_page
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder, sizes = Path(name), {}
         for kind, make in PAGES.items():
-            write_page(make(), folder / f"{kind}.html")
+            make().write(folder / f"{kind}.html")
             sizes[kind] = (folder / f"{kind}.html").stat().st_size / 1e6
         largest = max(sizes, key=lambda kind: sizes[kind])
         yield Figure("size_mb", f"largest page ({largest})", sizes[largest], "MB", goal=6)
         for kind in ("identification", "payload"):
             page = PAGES[kind]()
-            made = median_s(lambda page=page: page_html(page), runs=5)
+            made = median_s(page.html, runs=5)
             yield Figure(f"{kind}_html_s", f"{kind} page: data to HTML", made, "s")
             if chromium() is not None:
                 drawn = drawn_s(folder / f"{kind}.html", folder)

@@ -9,7 +9,6 @@ import numpy as np
 
 import steelyard as sy
 from steelyard.io.arms import arm_for_export
-from steelyard.report import write_page
 from steelyard.report.payload import payload_page
 from steelyard.simulation import SimulationOptions
 
@@ -47,7 +46,7 @@ arm_for_export(model).write("arm.xml", "mjcf")
 
 # A page: the answer first, then why to believe it. It is one file and needs no network.
 quality = {"loaded run": sy.check_quality(recording, limits=robot.limits)}
-write_page(payload_page(model, payload, samples).with_quality(quality), Path("payload.html"))
+payload_page(model, payload, samples).with_quality(quality).write(Path("payload.html"))
 print("Written:")
 for path in sorted(Path().glob("*.*")):
     print(f"    {path} ({path.stat().st_size / 1e3:.0f} kB)")

@@ -1,5 +1,6 @@
 """Pages of every kind, small and quick to make, for the tests of reports."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -79,9 +80,7 @@ def identification() -> Page:
     model, _, _ = weighed()
     unseen = samples(None, 5)
     recording = Recording(unseen.t, unseen.q, unseen.joint_names, tau=unseen.tau)
-    page = identification_page(
-        model, {"first.parquet": samples(None, 0)}, {"other.parquet": unseen}, settings=SETTINGS
-    )
+    page = identification_page(model, {"first.parquet": samples(None, 0)}, {"other.parquet": unseen})
     return page.with_quality({"other.parquet": check_quality(recording, limits=model.robot.limits)})
 
 
@@ -92,9 +91,8 @@ def payload() -> Page:
         for t in np.linspace(0.5, 10, 50)
     ]
     extra = [Section("Convergence", (), [online_plot(points, accuracy=0.01)])]
-    return payload_page(
-        model, found, loaded, truth=LOAD, others={"again": found}, settings=SETTINGS, extra=extra
-    )
+    page = payload_page(model, found, loaded, truth=LOAD, others={"again": found}, extra=extra)
+    return replace(page, settings=SETTINGS)
 
 
 def wrench_recording(q, v, a, t, rng) -> Recording:
@@ -128,17 +126,17 @@ def wrench_parts():
 
 def wrench() -> Page:
     static, moving, found = wrench_parts()
-    return wrench_page(found, moving, static, settings=SETTINGS)
+    return wrench_page(found, moving, static)
 
 
 def at_rest() -> Page:
     static, _, _ = wrench_parts()
-    return wrench_page(static.payload(), None, static, settings=SETTINGS)
+    return wrench_page(static.payload(), None, static)
 
 
 def contact() -> Page:
     _, moving, found = wrench_parts()
-    return contact_page(contact_force(found, moving, rezero="rest"), settings=SETTINGS)
+    return contact_page(contact_force(found, moving, rezero="rest"))
 
 
 def excitation() -> Page:
@@ -155,7 +153,7 @@ def excitation() -> Page:
         1.0,
         Verdict("as published"),
     )
-    return excitation_page(robot, limits, found, settings=SETTINGS)
+    return excitation_page(robot, limits, found)
 
 
 PAGES = {

@@ -81,7 +81,7 @@ def test_identify_draws_what_it_did_not_fit_and_tells_every_setting(folder):
     assert stated[f"sha256 of {one}"] == digest(one)
     assert stated[f"sha256 of {two}"] == digest(two)
     assert stated["--friction"] == "smooth"
-    assert stated["--cutoff"] == "20"
+    assert stated["--cutoff"] == "auto"
     assert {"steelyard", "numpy", "pin", "python", "command", "written"} <= set(stated)
     text = page.read_text(encoding="utf-8")
     assert "the torques of two.parquet, which it has not seen" in text

@@ -6,7 +6,6 @@ import pytest
 
 from browser import Browser, chromium
 from report_pages import PAGES
-from steelyard.report import page_html, write_page
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 
@@ -26,7 +25,7 @@ def browser(tmp_path_factory):
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("pages")
     for name, make in PAGES.items():
-        write_page(make(), path / f"{name}.html")
+        make().write(path / f"{name}.html")
     return path
 
 
@@ -90,10 +89,10 @@ def test_paper_keeps_plots_and_tables_whole(browser, folder):
 
 def test_a_plot_that_fails_says_so_and_the_others_are_drawn(browser, folder):
     path = folder / "broken.html"
-    path.write_text(page_html(PAGES["at_rest"]()).replace('id="figures">', 'id="figures">!', 1))
+    path.write_text(PAGES["at_rest"]().html().replace('id="figures">', 'id="figures">!', 1))
     browser.open(path)
     assert "This page has an error" in browser.ask("document.getElementById('errors').textContent")
-    text = page_html(PAGES["at_rest"]()).replace('"layout":{"xaxis"', '"layout":{"nothing"', 1)
+    text = PAGES["at_rest"]().html().replace('"layout":{"xaxis"', '"layout":{"nothing"', 1)
     path.write_text(text)
     browser.open(path)
     failed = browser.ask("[...document.querySelectorAll('.plot.failed')].map(p => p.textContent)")
@@ -103,8 +102,10 @@ def test_a_plot_that_fails_says_so_and_the_others_are_drawn(browser, folder):
 
 
 def test_a_browser_that_cannot_unpack_is_told(browser, folder):
-    text = page_html(PAGES["at_rest"]()).replace(
-        "<head>", "<head><script>delete window.DecompressionStream</script>", 1
+    text = (
+        PAGES["at_rest"]()
+        .html()
+        .replace("<head>", "<head><script>delete window.DecompressionStream</script>", 1)
     )
     path = folder / "old.html"
     path.write_text(text)

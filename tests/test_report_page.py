@@ -16,7 +16,7 @@ from steelyard.identification import identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload.views import body_plot, com_plot
 from steelyard.recording import Samples
-from steelyard.report import Page, Section, Table, page_html, write_page
+from steelyard.report import Page, Section, Table
 from steelyard.report.motion import orientation_plot
 from steelyard.report.payload import payload_page
 from steelyard.report.pieces import autocorrelation_plot, relative_std_plot
@@ -47,7 +47,7 @@ class Elements(HTMLParser):
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_one_small_file_that_asks_for_nothing(name, tmp_path):
     path = tmp_path / "page.html"
-    write_page(PAGES[name](), path)
+    PAGES[name]().write(path)
     assert [p.name for p in path.parent.iterdir()] == ["page.html"]
     assert path.stat().st_size < 6e6
     text = path.read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def test_a_page_is_one_small_file_that_asks_for_nothing(name, tmp_path):
 
 def test_the_answer_comes_first_and_the_settings_last():
     page = payload()
-    words = Elements(page_html(page)).words
+    words = Elements(page.html()).words
     assert words.index(page.answer[0]) < min(words.index(section.title) for section in page.sections)
     assert words.index(page.answer[0]) <= 4
     assert words.index("0.0") > max(len(words) - 10, 0)
@@ -72,7 +72,7 @@ def test_the_answer_comes_first_and_the_settings_last():
 
 def test_words_stay_words_wherever_they_stand():
     page = everything_page()
-    text = page_html(page)
+    text = page.html()
     seen = Elements(text)
     assert seen.words.count(EVIL) >= 8
     assert "window.evil" in text
@@ -126,12 +126,12 @@ def test_many_curves_share_the_room_of_a_page():
     panels = [
         Panel(str(i), "t", "y", [Curve(str(k), t, np.sin(k * t)) for k in range(20)]) for i in range(20)
     ]
-    text = page_html(Page("many", ["x"], [Section("s", (), [Plot("p", panels)])]))
+    text = Page("many", ["x"], [Section("s", (), [Plot("p", panels)])]).html()
     assert len(text) < 6e6
 
 
 def test_a_page_without_plots_carries_no_library():
-    assert len(page_html(Page("words", ["yes"], [Section("s", ["only words"])]))) < 20_000
+    assert len(Page("words", ["yes"], [Section("s", ["only words"])]).html()) < 20_000
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_page_without_plots_carries_no_library():
 )
 def test_cells_as_words(cell, words):
     table = Table("one cell", ("a", "b"), [["first", cell]])
-    seen = Elements(page_html(Page("cells", [], [Section("s", (), [table])]))).words
+    seen = Elements(Page("cells", [], [Section("s", (), [table])]).html()).words
     assert seen[seen.index("first") + 1 :] == ([words] if words else [])
 
 
@@ -245,13 +245,13 @@ def test_a_guess_at_the_shape_is_called_one():
 
 def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(UnreadableFile, match=r"cannot write .*page\.html: there is no folder .*none"):
-        write_page(Page("x", [], []), tmp_path / "none" / "page.html")
+        Page("x", [], []).write(tmp_path / "none" / "page.html")
     (tmp_path / "taken").mkdir()
     with pytest.raises(UnreadableFile, match="the page cannot be written"):
-        write_page(Page("x", [], []), tmp_path / "taken")
+        Page("x", [], []).write(tmp_path / "taken")
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
-    write_page(Page("old", [], []), tmp_path / "page.html")
-    write_page(Page("new", [], []), tmp_path / "page.html")
+    Page("old", [], []).write(tmp_path / "page.html")
+    Page("new", [], []).write(tmp_path / "page.html")
     assert "new" in (tmp_path / "page.html").read_text()
 
 

@@ -56,7 +56,8 @@ def test_an_inertial_unit_gives_all_ten(rng):
     np.testing.assert_allclose(payload.body.vector, BODY.vector, atol=6 * payload.std.max())
     assert payload.body.mass == pytest.approx(3.0, abs=0.01)
     assert "all ten parameters were excited, and a real body can have them" in payload.status
-    body, covariance = payload.in_flange()
+    found = payload.in_flange()
+    body, covariance = found.body, found.covariance
     assert body.frame == "flange"
     np.testing.assert_allclose(covariance, payload.covariance)
 

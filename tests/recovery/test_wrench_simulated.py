@@ -170,7 +170,8 @@ def test_a_sensor_that_sits_elsewhere_than_the_flange(source, robot, in_motion):
     else:
         samples = samples_from_pose(WrenchRecording.of_joints(moved, robot, sensor))
     payload = weigh_dynamic(samples)
-    body, covariance = payload.in_flange(robot.flange)
+    found = payload.in_flange(robot.flange)
+    body, covariance = found.body, found.covariance
     assert body.frame == robot.flange
     assert body.mass == pytest.approx(12.0, abs=0.03)
     np.testing.assert_allclose(body.com, LOAD.com, atol=1e-3)

@@ -58,9 +58,7 @@ def _names(paper: str, known: tuple[str, ...]) -> tuple[str, ...]:
 
 def _written(name: str, page: Page, folder: Path) -> dict[str, Any]:
     """Writes both files of a page; where they are, and the answer."""
-    from steelyard.report import write_page
-
-    write_page(page, folder / f"{name}.html")
+    page.write(folder / f"{name}.html")
     facts = json.dumps(page.to_dict(), indent=2, allow_nan=False)
     write_text(folder / f"{name}.json", facts + "\n")
     return {

@@ -93,13 +93,12 @@ class Output:
         if report is None and picture is None:
             return
         from steelyard.drawing import save_picture
-        from steelyard.report import write_page
 
         made = page()
         if picture is not None:
             save_picture(made.picture, picture, title=made.title, words=made.answer)
         if report is not None:
-            write_page(replace(made, settings=_settings(ctx, read)), report)
+            replace(made, settings=_settings(ctx, read)).write(report)
 
     def table(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,28 +12,20 @@ from steelyard.control.guiding import GuidingComparison
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.payload import HALF_WIDTH
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import sentence
+from steelyard.report.pieces import WRENCH_AXES, WRENCH_UNITS, sentence
 
-_AXES = ("fx", "fy", "fz", "τx", "τy", "τz")
-_UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
 _HERE, _ELSEWHERE = "contact seen by this joint", "contact seen by others"
 _WITHOUT, _WITH, _PATH = "payload not compensated", "payload compensated", "where the hand wants to go"
 _COLOURS = {_WITHOUT: "#d9822b", _WITH: "#2266aa", _PATH: "#b8c1cc"}
 _AIR = 1.25  # room above the largest residual
 
 
-def contact_page(
-    contact: ContactForce,
-    *,
-    title: str = "External force and torque",
-    settings: Mapping[str, str] | None = None,
-) -> Page:
+def contact_page(contact: ContactForce, *, title: str = "External force and torque") -> Page:
     """The page of an external force: what is left of a wrist sensor's signals, with 95 % bands.
 
     Args:
         contact: what to draw
         title: of the page
-        settings: every setting, version and input digest, by name
     """
     force, torque, std = contact.force, contact.torque, np.median(contact.std, axis=0)
     answer = [
@@ -41,15 +33,15 @@ def contact_page(
         f" the largest external torque is {torque.max():.3f} Nm, its mean {torque.mean():.3f} Nm.",
         f"A force of one axis is known to ± {HALF_WIDTH * std[:3].max():.2f} N, a torque to"
         f" ± {HALF_WIDTH * std[3:].max():.3f} Nm (95 %, worst axis, typical sample).",
-        sentence(contact.status),
+        str(contact.verdict),
     ]
     left = Plot.over_time(
         f"What is left when load and zero drift are taken off, in the {contact.frame} frame. Where the"
         " band holds zero, contact is not proven.",
         contact.t,
         {"external": contact.external},
-        _AXES,
-        units=_UNITS,
+        WRENCH_AXES,
+        units=WRENCH_UNITS,
         std={"external": contact.std},
         marks=[(float(t), "zero" if k == 0 else "") for k, t in enumerate(contact.zeroed_at)],
     )
@@ -57,23 +49,22 @@ def contact_page(
         "What it is made of, in the sensor frame.",
         contact.t,
         {"measured": contact.raw, "load": contact.load, "zero drift": contact.drift},
-        _AXES,
-        units=_UNITS,
+        WRENCH_AXES,
+        units=WRENCH_UNITS,
     )
     sections = [
         Section("External force and torque", (), [_size_plot(contact), left]),
         Section("Measured, load and zero drift", (), [made_of, _drift_table(contact)]),
     ]
-    return Page(title, answer, sections, settings or {}, picture=[made_of, left])
+    return Page(title, answer, sections, picture=[made_of, left])
 
 
-def collisions_page(detections: Detections, *, title: str, settings: Mapping[str, str] | None = None) -> Page:
+def collisions_page(detections: Detections, *, title: str) -> Page:
     """The page of detected contacts.
 
     Args:
         detections: what was found
         title: of the page
-        settings: of the run
     """
     head, cells = detections.table
     rows: list[tuple[str | float | None, ...]] = [(f"{k}", *row) for k, row in enumerate(cells, start=1)]
@@ -86,19 +77,17 @@ def collisions_page(detections: Detections, *, title: str, settings: Mapping[str
     shown = Section("Residuals and thresholds", [words], [plot])
     answer = [sentence(detections.verdict.summary)]
     doubts = [sentence(doubt.words) for doubt in detections.verdict.doubts]
-    return Page(title, answer, [*([contacts] if rows else []), shown], settings or {}, doubts, [plot])
+    sections = [*([contacts] if rows else []), shown]
+    return Page(title, answer, sections, doubts=doubts, picture=[plot])
 
 
-def guiding_page(
-    comparison: GuidingComparison, *, title: str, words: str, settings: Mapping[str, str] | None = None
-) -> Page:
+def guiding_page(comparison: GuidingComparison, *, title: str, words: str) -> Page:
     """The page of a comparison.
 
     Args:
         comparison: the same path with and without the payload compensated
         title: of the page
         words: what the arm carries and what the controller knows, a sentence
-        settings: of the run
     """
     head = ("axis", "mean without [N]", "with", "less", "variance without [N²]", "with", "less")
     rows: list[tuple[str | float | None, ...]] = [
@@ -114,8 +103,8 @@ def guiding_page(
         Section("The hand's force", [note], [table, sizes, force]),
         Section("The path", (), [path]),
     ]
-    answer = [sentence(comparison.status), sentence(words)]
-    return Page(title, answer, sections, settings or {}, picture=[force, sizes, path])
+    answer = [str(comparison.verdict), sentence(words)]
+    return Page(title, answer, sections, picture=[force, sizes, path])
 
 
 def _size_plot(contact: ContactForce) -> Plot:
@@ -128,7 +117,7 @@ def _size_plot(contact: ContactForce) -> Plot:
 
 def _drift_table(contact: ContactForce) -> Table:
     rows: list[Sequence[str | float | None]] = []
-    for i, name in enumerate(_AXES):
+    for i, name in enumerate(WRENCH_AXES):
         hourly = 3600 * contact.trend[i], 3600 * HALF_WIDTH * contact.trend_std[i]
         warm = contact.temperature_trend[i], HALF_WIDTH * contact.temperature_trend_std[i]
         rows.append([name, *hourly, *warm])

@@ -21,7 +21,6 @@ def identification_page(
     *,
     notes: Sequence[str] = (),
     doubts: Sequence[str] = (),
-    settings: Mapping[str, str] | None = None,
 ) -> Page:
     """The page of an identified arm; it draws the first recording that the model was not fitted to.
 
@@ -31,7 +30,6 @@ def identification_page(
         predicted: samples of other recordings, by name
         notes: more that the answer should say, as where the drive gains come from
         doubts: what warns a reader
-        settings: every setting, version and input digest, by name
     """
     unseen = predicted or {}
     name, samples = next(iter((unseen or fitted).items()))
@@ -46,14 +44,14 @@ def identification_page(
     ]
     warnings = [sentence(words) for words in doubts]
     if not model.verdict.ok:
-        warnings.insert(0, sentence(model.estimate.status))
+        warnings.insert(0, str(model.verdict))
     if not unseen:
         warnings.append(
             "No recording was held back: the residuals below are those of the fit, and flatter the model."
         )
     answer = [*_answer(model, f"{name}, {role},", samples), *notes]
     title = f"{model.robot.name}: the identified arm"
-    return Page(title, answer, sections, settings or {}, warnings, [torque, residual, friction])
+    return Page(title, answer, sections, doubts=warnings, picture=[torque, residual, friction])
 
 
 def _answer(model: DynamicModel, recording: str, samples: Samples) -> list[str]:
@@ -64,7 +62,7 @@ def _answer(model: DynamicModel, recording: str, samples: Samples) -> list[str]:
     return [
         f"The model predicts the torques of {recording} with a residual of {relative.mean():.1f} %"
         f" (mean over the joints; worst {worst}, {relative.max():.1f} %).",
-        sentence(estimate.status),
+        str(estimate.verdict),
         f"{strong} of {p} parameters have a standard deviation below 30 % of their size."
         f" Friction law: {model.law.name}.",
     ]

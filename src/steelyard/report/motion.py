@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,6 @@ from steelyard.arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.excitation import Cone, Design, DesignLimits, OrientationWorkspace
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import sentence
 from steelyard.robot import RobotModel
 
 _RATE_HZ = 100.0
@@ -22,16 +21,13 @@ _AXES_SHOWN = 500  # orientations along a motion
 _LIMIT, _FEASIBLE = "#c23030", "#2a9d5c"
 
 
-def excitation_page(
-    robot: RobotModel, limits: DesignLimits, design: Design, *, settings: Mapping[str, str] | None = None
-) -> Page:
+def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> Page:
     """The page of a designed motion.
 
     Args:
         robot: the arm
         limits: of the design
         design: the motion
-        settings: every setting, version and input digest, by name
     """
     worst = design.certificate.worst
     value = "" if design.objective == "condition" else f"{design.objective} {design.value:.4g}, "
@@ -40,7 +36,7 @@ def excitation_page(
         f"A motion of {design.trajectory.duration_s:g} s with {value}condition number"
         f" {design.condition_number:.4g} that keeps {which}.",
         f"The closest limit: {worst.sentence}.",
-        sentence(design.status),
+        str(design.verdict),
     ]
     doubts = [] if design.certificate.holds else [f"A limit is broken: {worst.sentence}."]
     if design.certificate.unchecked:
@@ -51,7 +47,7 @@ def excitation_page(
         t = np.linspace(0, design.trajectory.duration_s, _AXES_SHOWN)
         R = robot.forward_kinematics(design.trajectory.at(t)[0])[:, :3, :3]
         sections.insert(1, Section("Where the sensor points", (), [orientation_plot(R, limits.workspace)]))
-    return Page(f"A motion for {robot.name}", answer, sections, settings or {}, doubts, [motion])
+    return Page(f"A motion for {robot.name}", answer, sections, doubts=doubts, picture=[motion])
 
 
 def orientation_plot(R_base_sensor: ArrayLike, workspace: OrientationWorkspace | None = None) -> Plot:

@@ -1,21 +1,38 @@
-"""What a page says, before it becomes HTML: an answer, sections of tables and plots, and every setting."""
+"""What a page says: an answer, sections of tables and plots, every setting; and how it becomes one file.
+
+The file asks for no network and no second file, opens from a USB stick, reads on paper and on a phone. The
+drawing library travels inside, once, packed (gzip, base64); the browser unpacks it. What is drawn is JSON in
+the page. All words are escaped: a name of a joint is text, whatever it holds.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
+import importlib.util
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from steelyard.drawing import Plot, panel_figure
+from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.quality import QualityReport
+from steelyard.saved import plain, write_text
 
 _MOST_POINTS = 1500
 _POINTS_IN_ALL = 180_000  # of 18 bytes or so: with the drawing library well below 6 MB
 _FEWEST_POINTS = 60
+_MANY_COLUMNS = 8  # smaller on paper beyond
+_SHORT_WORDS = 24  # not broken into lines
 
 
 @dataclass(frozen=True)
@@ -97,6 +114,34 @@ class Page:
         curves = sum(len(panel.curves) for plot in plots for panel in plot.panels)
         return max(_FEWEST_POINTS, min(_MOST_POINTS, _POINTS_IN_ALL // max(1, curves)))
 
+    def html(self) -> str:
+        """The page as one self-contained HTML document."""
+        figures: list[dict[str, Any]] = []
+        most = self.points_per_curve
+        body = [_answer(self), _contents(self)]
+        body += [_section(part, i, figures, most) for i, part in enumerate(self.sections)]
+        body.append(_settings(self.settings, len(self.sections)))
+        return _asset("page.html").format(
+            title=_text(self.title),
+            style=_asset("page.css"),
+            errors=_asset("errors.js"),
+            body="\n".join(part for part in body if part),
+            figures=_json_in_html(figures),
+            library=_library() if figures else "",
+            program=_asset("page.js"),
+        )
+
+    def write(self, path: Path) -> None:
+        """Writes the page; the file appears whole or not at all.
+
+        Args:
+            path: of the HTML file, in a folder that exists
+        """
+        try:
+            write_text(path, self.html())
+        except OSError as error:
+            raise UnreadableFile(f"{path}: the page cannot be written: {error.strerror}") from error
+
     def to_dict(self) -> dict[str, Any]:
         """The page as plain values for JSON: tables in full, curves with the points that are drawn.
 
@@ -108,7 +153,7 @@ class Page:
                 "title": section.title,
                 "text": list(section.text),
                 "parts": [
-                    _table_facts(part) if isinstance(part, Table) else _plot_facts(part, most)
+                    _plot_facts(part, most) if isinstance(part, Plot) else _table_facts(part)
                     for part in section.parts
                 ],
             }
@@ -124,13 +169,8 @@ class Page:
 
 
 def _table_facts(table: Table) -> dict[str, Any]:
-    rows = [[_cell(cell) for cell in row] for row in table.rows]
+    rows = [plain(row) for row in table.rows]
     return {"table": table.caption, "head": list(table.head), "rows": rows, "note": table.note}
-
-
-def _cell(cell: Any) -> Any:
-    value = cell.item() if isinstance(cell, np.generic) else cell
-    return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
 def _plot_facts(plot: Plot, most: int) -> dict[str, Any]:
@@ -148,3 +188,152 @@ def _plot_facts(plot: Plot, most: int) -> dict[str, Any]:
         marks = [[float(x), words] for x, words in panel.marks]
         panels.append({"title": panel.title, "x": panel.x, "y": panel.y, "curves": curves, "marks": marks})
     return {"plot": plot.caption, "panels": panels}
+
+
+def _shown(cell: str | float | None) -> str:
+    """A cell of a table as words: four digits that count, integers in full."""
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool | np.bool_):
+        return "yes" if cell else "no"
+    if isinstance(cell, int | np.integer):
+        return str(cell)
+    value = float(cell)
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if 1e4 <= size < 1e6:
+        return f"{value:.0f}"
+    words = f"{value:#.4g}" if 1e-4 <= size < 1e4 else f"{value:.3e}"
+    return words.rstrip(".")
+
+
+def _text(words: str) -> str:
+    return html.escape(str(words))
+
+
+def _breakable(words: str) -> str:
+    """Escaped words that may be broken into lines after the joints of a name or a path."""
+    return re.sub(r"([_/])(?=\w)", r"\1<wbr>", _text(words))
+
+
+def _paragraphs(sentences: Sequence[str]) -> str:
+    return "\n".join(f"<p>{_text(words)}</p>" for words in sentences)
+
+
+def _answer(page: Page) -> str:
+    doubts = f'\n<div class="doubts">\n{_paragraphs(page.doubts)}\n</div>' if page.doubts else ""
+    return f'<div class="answer">\n{_paragraphs(page.answer)}\n</div>{doubts}'
+
+
+def _contents(page: Page) -> str:
+    titles = [part.title for part in page.sections] + (["Settings"] if page.settings else [])
+    links = (f'<a href="#part{i}">{_text(title)}</a>' for i, title in enumerate(titles))
+    return f"<nav>{' '.join(links)}</nav>" if len(titles) > 1 else ""
+
+
+def _section(section: Section, number: int, figures: list[dict[str, Any]], most: int) -> str:
+    parts = [f'<section id="part{number}">', f"<h2>{_text(section.title)}</h2>", _paragraphs(section.text)]
+    for part in section.parts:
+        parts.append(_table(part) if isinstance(part, Table) else _plot(part, figures, most))
+    return "\n".join([*parts, "</section>"])
+
+
+def _table(table: Table) -> str:
+    words = [
+        any(isinstance(row[i], str) for row in table.rows if i < len(row)) for i in range(len(table.head))
+    ]
+    kind = ["" if flag else ' class="n"' for flag in words]
+    head = "".join(f"<th{kind[i]}>{_breakable(name)}</th>" for i, name in enumerate(table.head))
+    rows = "\n".join(f"<tr>{''.join(map(_td, row))}</tr>" for row in table.rows)
+    caption = f"<figcaption>{_text(table.caption)}</figcaption>" if table.caption else ""
+    note = f'\n<p class="note">{_text(table.note)}</p>' if table.note else ""
+    wide = ' class="wide"' if len(table.head) > _MANY_COLUMNS else ""
+    return (
+        f'<figure class="table">{caption}<div class="scroll"><table{wide}><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{rows}\n</tbody></table></div>{note}</figure>"
+    )
+
+
+def _td(cell: str | float | None) -> str:
+    kind = ' class="n"'
+    if isinstance(cell, str):
+        kind = ' class="s"' if len(cell) <= _SHORT_WORDS else ""
+    return f"<td{kind}>{_breakable(_shown(cell))}</td>"
+
+
+def _plot(plot: Plot, figures: list[dict[str, Any]], most: int) -> str:
+    colours = plot.colours
+    shared = plot.shared_legend
+    panels = []
+    for panel in plot.panels:
+        own = "" if shared else _legend(panel.legend, colours)
+        square = " square" if panel.equal else ""
+        label = _text(f"{panel.title}: {panel.y} against {panel.x}")
+        place = f'<div class="plot{square}" data-plot="{len(figures)}" role="img" aria-label="{label}"></div>'
+        title = f"<h3>{_text(panel.title)}</h3>" if panel.title else ""
+        panels.append(f'<div class="panel">{title}{own}{place}</div>')
+        figures.append(panel_figure(panel, colours, most))
+    above = _legend(shared, colours)
+    columns = f"c{min(3, max(1, plot.columns, 1))}" if len(plot.panels) > 1 else "c1"
+    inside = "\n".join(panels)
+    caption = f"<figcaption>{_text(plot.caption)}</figcaption>" if plot.caption else ""
+    return f'<figure>{caption}{above}\n<div class="panels {columns}">\n{inside}\n</div></figure>'
+
+
+def _legend(names: Sequence[tuple[str, str]], colours: Mapping[str, str]) -> str:
+    if len(names) < 2:
+        return ""
+    marks = "".join(f"<span>{_swatch(style, colours[name])}{_text(name)}</span>" for name, style in names)
+    return f'<p class="legend">{marks}</p>'
+
+
+def _swatch(style: str, colour: str) -> str:
+    colour = _text(colour)
+    drawn = {
+        "dots": f'<circle cx="11" cy="5" r="3" fill="{colour}"/>',
+        "bars": f'<rect x="4" width="14" height="10" fill="{colour}"/>',
+        "band": f'<rect width="22" height="10" fill="{colour}" fill-opacity="0.25"/>',
+        "dashed": f'<path d="M0 5h22" stroke="{colour}" stroke-width="2" stroke-dasharray="6 3"/>',
+    }
+    line = f'<path d="M0 5h22" stroke="{colour}" stroke-width="2.5"/>'
+    return f'<svg viewBox="0 0 22 10" aria-hidden="true">{drawn.get(style, line)}</svg>'
+
+
+def _settings(settings: Mapping[str, str], number: int) -> str:
+    if not settings:
+        return ""
+    rows = "\n".join(
+        f"<tr><td>{_text(name)}</td><td>{_text(value)}</td></tr>" for name, value in settings.items()
+    )
+    return (
+        f'<section id="part{number}">\n<h2>Settings</h2>\n'
+        f'<table class="settings"><tbody>\n{rows}\n</tbody></table>\n</section>'
+    )
+
+
+def _json_in_html(value: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@lru_cache(maxsize=8)
+def _asset(name: str) -> str:
+    return (resources.files("steelyard.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _library() -> str:
+    """Plotly, packed."""
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or spec.origin is None:
+        raise MissingExtra("plotly", "report")
+    script = Path(spec.origin).parent / "package_data" / "plotly.min.js"
+    return base64.b64encode(gzip.compress(script.read_bytes(), 9, mtime=0)).decode("ascii")

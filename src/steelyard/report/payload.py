@@ -10,16 +10,20 @@ from steelyard.arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.payload import HALF_WIDTH, Payload, Quantity
 from steelyard.payload.views import body_plot, com_plot
 from steelyard.recording import Samples
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import autocorrelation_plot, relative_std_plot, sentence, torque_plots
+from steelyard.report.pieces import (
+    WRENCH_AXES,
+    WRENCH_UNITS,
+    autocorrelation_plot,
+    relative_std_plot,
+    torque_plots,
+)
 from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
 
 _PARAMETER_UNITS = ("kg", "kg m", "kg m", "kg m", *["kg m²"] * 6)
-_AXES = ("fx", "fy", "fz", "τx", "τy", "τz")
-_AXIS_UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
 
 
 def payload_page(
@@ -30,7 +34,6 @@ def payload_page(
     truth: InertialParameters | None = None,
     others: Mapping[str, Payload] | None = None,
     extra: Sequence[Section] = (),
-    settings: Mapping[str, str] | None = None,
 ) -> Page:
     """The page of a payload weighed with joint torques.
 
@@ -41,30 +44,21 @@ def payload_page(
         truth: the payload where it is known, in the flange frame
         others: the same payload by other methods, by name
         extra: sections of the caller, as how an online estimate became known
-        settings: every setting, version and input digest, by name
     """
     views, com = (draw(payload.body, payload.covariance, truth) for draw in (body_plot, com_plot))
-    table = _parameter_table(payload.body, payload.std, payload.com_std, truth)
     torque, rms, residual, correlation = _torque_parts(model, payload, samples)
     sections = [
-        Section("The payload", _moved(payload), [table, views, com]),
+        Section("The payload", _moved(payload), [_payload_table(payload, truth), views, com]),
         *([_others_section(payload, others, truth)] if others else []),
         Section("Torque with and without the payload", (), [torque, rms, residual, correlation]),
         _excited_section(payload.body, payload.std),
         *extra,
     ]
-    doubts = [] if payload.verdict.ok else [sentence(payload.status)]
-    answer = _mass_answer(payload.body, payload.std, payload.com_std, payload.status)
-    title = f"What {model.robot.name} carries"
-    return Page(title, answer, sections, settings or {}, doubts, [views, com, torque])
+    return _page(f"What {model.robot.name} carries", payload, sections, [views, com, torque])
 
 
 def wrench_page(
-    payload: WrenchPayload,
-    samples: WrenchSamples | None = None,
-    static: StaticWeight | None = None,
-    *,
-    settings: Mapping[str, str] | None = None,
+    payload: WrenchPayload, samples: WrenchSamples | None = None, static: StaticWeight | None = None
 ) -> Page:
     """The page of a payload weighed with a wrist sensor.
 
@@ -72,7 +66,6 @@ def wrench_page(
         payload: what was weighed
         samples: of the motion it was weighed with, to draw
         static: the answer of postures at rest
-        settings: every setting, version and input digest, by name
     """
     sections = [
         _body_section(payload),
@@ -81,45 +74,43 @@ def wrench_page(
         *([] if static is None else [_static_section(static)]),
         *([_excited_section(payload.body, payload.std)] if payload.knows_inertia else []),
     ]
-    answer = _mass_answer(payload.body, payload.std, payload.com_std, payload.status)
-    doubts = [] if payload.verdict.ok else [sentence(payload.status)]
-    return Page("What the wrist sensor carries", answer, sections, settings or {}, doubts)
+    return _page("What the wrist sensor carries", payload, sections)
 
 
-def _mass_answer(body: InertialParameters, std: Array, com_std: Array, status: str) -> list[str]:
-    c, half = 1e3 * body.com, 1e3 * HALF_WIDTH * com_std
-    axes = ", ".join(f"{axis} {_with_interval(c[i], half[i], 'mm')}" for i, axis in enumerate("xyz"))
-    return [
-        f"The payload weighs {_with_interval(body.mass, HALF_WIDTH * std[0], 'kg')} (95 % interval).",
-        f"Its centre of mass lies at {axes} in the frame '{body.frame}'.",
-        sentence(status),
+def _page(title: str, payload: Payload, sections: Sequence[Section], picture: Sequence[Plot] = ()) -> Page:
+    mass, *com = map(_with_interval, payload.quantities[:4])
+    axes = ", ".join(f"{axis} {words}" for axis, words in zip("xyz", com, strict=True))
+    answer = [
+        f"The payload weighs {mass} (95 % interval).",
+        f"Its centre of mass lies at {axes} in the frame '{payload.body.frame}'.",
+        str(payload.verdict),
     ]
+    doubts = [] if payload.verdict.ok else [str(payload.verdict)]
+    return Page(title, answer, sections, doubts=doubts, picture=picture)
 
 
-def _with_interval(value: float, half: float, unit: str) -> str:
+def _with_interval(number: Quantity) -> str:
     """A number with its 95 % interval, to two digits of the interval, as '3.527 ± 0.011 kg'."""
+    half = number.half_width
     if not np.isfinite(half):
-        return f"{value:.4g} {unit} (not known)"
+        return f"{number.value:.4g} {number.unit} (not known)"
     digits = 4 if half <= 0 else int(np.clip(1 - np.floor(np.log10(half)), 0, 9))
-    return f"{value:.{digits}f} ± {half:.{digits}f} {unit}"
+    return f"{number.value:.{digits}f} ± {half:.{digits}f} {number.unit}"
 
 
-def _parameter_table(
-    body: InertialParameters, std: Array, com_std: Array, truth: InertialParameters | None = None
-) -> Table:
+def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | None]]:
+    return [[x.name, x.value, x.half_width, x.unit] for x in quantities]
+
+
+def _payload_table(payload: Payload, truth: InertialParameters | None = None) -> Table:
     """Mass, centre of mass and inertia with 95 % intervals, beside the truth where it is known."""
-    rows: list[list[str | float | None]] = [["mass", body.mass, HALF_WIDTH * std[0], "kg"]]
-    for i, axis in enumerate("xyz"):
-        rows.append([f"centre of mass {axis}", 1e3 * body.com[i], 1e3 * HALF_WIDTH * com_std[i], "mm"])
-    for i in range(4, 10):
-        rows.append([PARAMETER_NAMES[i], body.vector[i], HALF_WIDTH * std[i], "kg m²"])
-    head = ["", "weighed", "± (95 %)", "unit"]
+    head, rows = ["", "weighed", "± (95 %)", "unit"], _quantity_rows(payload.quantities[:10])
     if truth is not None:
         head.append("truth")
         known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
         rows = [[*row, value] for row, value in zip(rows, known, strict=True)]
-    note = "Inertia about the origin of the frame. ∞: the data say nothing about it, do not use the number."
-    return Table(f"The payload in the frame '{body.frame}'.", head, rows, note)
+    note = "∞: the data say nothing about it, do not use the number."
+    return Table(f"The payload in the frame '{payload.body.frame}'.", head, rows, note)
 
 
 def _excited_section(body: InertialParameters, std: Array) -> Section:
@@ -159,8 +150,7 @@ def _others_section(
         com = [x for i in range(3) for x in (1e3 * truth.com[i], None)]
         rows.append(["truth", truth.mass, None, *com, *(float(truth.inertia[i, i]) for i in range(3))])
     table = Table("The same recording by other methods, 95 % intervals, inertia in kg m².", head, rows)
-    status = [f"{name}: {sentence(one.status)}" for name, one in others.items()]
-    return Section("Other methods", status, [table])
+    return Section("Other methods", [f"{name}: {one.verdict}" for name, one in others.items()], [table])
 
 
 def _torque_parts(model: DynamicModel, payload: Payload, samples: Samples) -> tuple[Plot, Table, Plot, Plot]:
@@ -190,33 +180,19 @@ def _torque_parts(model: DynamicModel, payload: Payload, samples: Samples) -> tu
 
 def _body_section(payload: WrenchPayload) -> Section:
     parts: list[Table | Plot] = [
-        _parameter_table(payload.body, payload.std, payload.com_std),
+        _payload_table(payload),
         body_plot(payload.body, payload.covariance, origin="sensor"),
         com_plot(payload.body, payload.covariance),
     ]
-    flange, covariance = payload.in_flange() if payload.knows_inertia else (None, None)
-    if flange is not None and covariance is not None and not np.allclose(payload.T_flange_sensor, np.eye(4)):
-        std = np.sqrt(np.diag(covariance))
-        slope = np.column_stack([-flange.com, np.eye(3)]) / flange.mass
-        com_std = np.sqrt(np.diag(slope @ covariance[:4, :4] @ slope.T))
-        parts.append(_parameter_table(flange, std, com_std))
+    if payload.knows_inertia and not np.allclose(payload.T_flange_sensor, np.eye(4)):
+        parts.append(_payload_table(payload.in_flange()))
     return Section("The payload", [f"Estimated by {payload.method}."] if payload.method else [], parts)
 
 
 def _zero_section(payload: WrenchPayload) -> Section:
-    rows: list[list[str | float | None]] = []
-    for i, name in enumerate(_AXES):
-        unit = "N" if i < 3 else "Nm"
-        rows.append([f"zero drift {name}", payload.drift[i], HALF_WIDTH * payload.drift_std[i], unit])
-    for i, name in enumerate("UV"):
-        value, std = np.degrees([payload.inclination[i], payload.inclination_std[i]])
-        rows.append([f"tilt of the base {name}", value, HALF_WIDTH * std, "degree"])
-    table = Table(
-        "What the sensor shows without a load, and how the base stands.",
-        ("", "value", "± (95 %)", "unit"),
-        rows,
-    )
-    noise = Table("Root mean square of what is left [N, Nm].", _AXES, [list(payload.noise)])
+    caption = "What the sensor shows without a load, and how the base stands."
+    table = Table(caption, ("", "value", "± (95 %)", "unit"), _quantity_rows(payload.quantities[10:]))
+    noise = Table("Root mean square of what is left [N, Nm].", WRENCH_AXES, [list(payload.noise)])
     return Section("Zero drift and tilt", (), [table, noise])
 
 
@@ -227,8 +203,8 @@ def _motion_section(payload: WrenchPayload, samples: WrenchSamples) -> Section:
         "The wrench in motion, measured and predicted from payload, drift and tilt.",
         samples.t,
         {"measured": samples.wrench, "predicted": predicted},
-        _AXES,
-        units=_AXIS_UNITS,
+        WRENCH_AXES,
+        units=WRENCH_UNITS,
     )
     left = {"residual": residual}
     rate = 1.0 / float(np.median(np.diff(samples.t)))
@@ -237,8 +213,8 @@ def _motion_section(payload: WrenchPayload, samples: WrenchSamples) -> Section:
         [f"How the samples were made: {'; '.join(samples.made_by)}."],
         [
             both,
-            Plot.over_time("Measured less predicted.", samples.t, left, _AXES, units=_AXIS_UNITS),
-            autocorrelation_plot(residual, rate, _AXES),
+            Plot.over_time("Measured less predicted.", samples.t, left, WRENCH_AXES, units=WRENCH_UNITS),
+            autocorrelation_plot(residual, rate, WRENCH_AXES),
         ],
     )
 
@@ -249,9 +225,9 @@ def _static_section(static: StaticWeight) -> Section:
     panels = []
     for name, axes, unit in (("force", range(3), "N"), ("torque", range(3, 6), "Nm")):
         parts: list[Curve | Band] = [
-            Curve(_AXES[i][1], number, static.residual[:, i], "dots", std[:, i]) for i in axes
+            Curve(WRENCH_AXES[i][1], number, static.residual[:, i], "dots", std[:, i]) for i in axes
         ]
         panels.append(Panel(name, "posture", f"residual [{unit}]", parts))
     plot = Plot("What each posture at rest leaves over; bars from its own scatter (95 %).", panels)
-    words = [f"{len(static.postures)} postures. {sentence(static.status)}", *static.postures.notes]
+    words = [f"{len(static.postures)} postures. {static.verdict}", *static.postures.notes]
     return Section("Postures at rest", words, [plot])

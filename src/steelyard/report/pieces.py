@@ -12,6 +12,8 @@ from steelyard.identification import DynamicModel
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 
+WRENCH_AXES = ("fx", "fy", "fz", "τx", "τy", "τz")
+WRENCH_UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
 _LONGEST_LAG_S = 1.0
 _WEAK = 0.3
 _SMALLEST = 1e-12

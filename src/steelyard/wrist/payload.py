@@ -102,14 +102,15 @@ class WrenchPayload(Payload):
         tilt = tilt_columns(self.body.vector, R_base_sensor, self.nominal_gravity, self.inclination)
         return np.concatenate([wrench_regressor(x), np.tile(np.eye(6), (len(x), 1, 1)), tilt], axis=2)
 
-    def in_flange(self, flange: str = "flange") -> tuple[InertialParameters, Array]:
-        """The body in the flange frame, and the covariance of its ten numbers there, (10, 10).
+    def in_flange(self, flange: str = "flange") -> Payload:
+        """The payload in the flange frame; the zero drift of the sensor is no part of it.
 
         Args:
             flange: name of that frame
         """
         A = frame_change_matrix(self.T_flange_sensor)
-        return self.body.in_frame(flange, self.T_flange_sensor), np.asarray(A @ self.covariance @ A.T)
+        body, plain = (x.in_frame(flange, self.T_flange_sensor) for x in (self.body, self.unconstrained))
+        return Payload(body, plain, A @ self.covariance @ A.T, self.noise, self.verdict, self.method)
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
