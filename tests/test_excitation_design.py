@@ -235,7 +235,8 @@ def test_nonsense_is_refused(arm):
 
 def test_limits_that_cannot_be_kept_are_named_with_the_amount(arm):
     with pytest.raises(
-        InfeasibleDesign, match=r"start posture is outside .*joint 2 below q_max 2 is missed by 0.5"
+        InfeasibleDesign,
+        match=r"start posture is outside .* joint 2: 2.5 against 2 rad, margin -0.5 rad",
     ):
         design(arm, limits=DesignLimits(TWO), start=[0.0, 2.5])
     slow = JointLimits([-2.0] * 2, [2.0] * 2, [2.0] * 2, [5.0, 0.1], [np.inf] * 2)
@@ -246,11 +247,11 @@ def test_limits_that_cannot_be_kept_are_named_with_the_amount(arm):
     robot = load_robot("ur10")
     up = OrientationWorkspace((Cone("z", (1.0, 0, 0), 0.2), Cone("x", (1.0, 0, 0), 0.2)))
     with pytest.raises(
-        InfeasibleDesign, match=r"no posture of ur10 .*workspace of sensor axis . is missed by .* degrees"
+        InfeasibleDesign, match=r"no posture of ur10 .*orientation of axis .: .* margin -.* rad"
     ):
         design(robot, limits=DesignLimits(robot.limits, workspace=up))
     with pytest.raises(
-        InfeasibleDesign, match=r"no posture .*lowest height of the flange \(3 m\) is missed by 1\."
+        InfeasibleDesign, match=r"no posture .*lowest height of flange: .* against 3 m, margin -1\."
     ):
         design(robot, limits=DesignLimits(robot.limits, height=(3.0, 4.0)))
     weak = JointLimits(*(getattr(robot.limits, k) for k in ("q_min", "q_max", "v_max", "a_max")), [0.1] * 6)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -315,14 +316,12 @@ def checked_transform(T: ArrayLike) -> Array:
     return matrix
 
 
-def skew(vector: ArrayLike) -> Array:
-    """The matrix S with `S @ x = cross(vector, x)`.
-
-    Args:
-        vector: (3,)
-    """
-    x, y, z = _checked(vector, (3,), "vector")
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+def skew(vector: Any, xp: Any = np) -> Any:
+    """S with `S @ x = cross(vector, x)`, (..., 3, 3), of vectors (..., 3); `xp` is numpy or jax.numpy."""
+    x, y, z = (vector[..., i] for i in range(3))
+    zero = xp.zeros_like(x)
+    rows = ((zero, -z, y), (z, zero, -x), (-y, x, zero))
+    return xp.stack([xp.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 @cache

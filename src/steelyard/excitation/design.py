@@ -1,5 +1,8 @@
 """Design of a motion: the best Fourier series found from several starts, with its certificate.
 
+A motion needs a posture inside all limits to begin with. If no posture is inside, no motion is, and the error
+names the limit that stays broken at the best posture found.
+
 The best motions of all starts (`search`) are judged by their exact value and certified; one whose certificate
 fails is shrunk towards its centre posture by a little, or left out. So what is returned keeps every limit,
 and nothing is returned otherwise.
@@ -21,7 +24,7 @@ from steelyard.arrays import Array, Indices
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.limits import Certificate, DesignLimits
 from steelyard.excitation.objective import ConditionNumber, Objective
-from steelyard.excitation.search import DesignSettings, Search, centre_posture
+from steelyard.excitation.search import DesignSettings, Search
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
@@ -29,6 +32,8 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
 _SMALLEST_STROKE = 0.01  # [rad or m]
+_COMFORTABLE = 0.02
+_CANDIDATES, _ROUNDS, _KEPT = 400, 8, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +85,7 @@ class Design:
 
     @classmethod
     def load(cls, path: str | Path) -> Design:
-        """A design from its JSON file.
-
-        Args:
-            path: of the file
-        """
+        """A design from its JSON file."""
         content = saved.load(path, "design")
         with saved.reading(path, "design"):
             values, verdict = content.pop("start_values"), Verdict.from_dict(content.pop("verdict"))
@@ -114,21 +115,19 @@ def design(
     Ctrl-C while it searches ends the search; the best motion so far is returned.
 
     Args:
-        robot: the arm
-        harmonics: number of harmonics, L
+        harmonics: L
         period_s: length of the motion, [s]
         objective: what the motion is for; the condition number by default
         limits: to keep; those of the robot by default
         joints: indices of the joints that move, from 0; all by default, the others stay at home
         start: posture in which the motion begins and ends, (n,) [rad or m]; free by default
-        settings: of the search
     """
     began = time.perf_counter()
     settings, objective = settings or DesignSettings(), objective or ConditionNumber()
     limits = limits or DesignLimits.of(robot)
     moving = _moving(robot, limits, harmonics, period_s, joints)
     _require_room(robot, limits, moving, period_s)
-    centre = centre_posture(robot, limits, moving, _posture(robot, start), settings.seed)
+    centre = _centre_posture(robot, limits, moving, _posture(robot, start), settings.seed)
     w = 2 * np.pi / period_s
     scale = np.minimum(limits.joints.v_max, limits.joints.a_max / w)[moving] / 2
     if settings.at_rest and harmonics < 2:
@@ -203,6 +202,48 @@ def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, peri
                     f" it could swing by {stroke:.2g} only, less than {_SMALLEST_STROKE:g};"
                     f" it needs {needed:.3g} s, {needed - period_s:.3g} s more"
                 )
+
+
+def _centre_posture(
+    robot: RobotModel, limits: DesignLimits, joints: Indices, start: Array | None, seed: int
+) -> Array:
+    """A posture strictly inside all limits, (n,): the given start, else home where it is, else one found."""
+    if start is not None:
+        if limits.room_at_rest(robot, start[None])[0] <= 0:
+            worst = limits.closest_at_rest(robot, start)
+            raise InfeasibleDesign(f"the start posture is outside the limits: {worst.sentence}")
+        return start
+    rng = np.random.default_rng(seed)
+    low = np.maximum(limits.joints.q_min, robot.home - np.pi)
+    high = np.minimum(limits.joints.q_max, robot.home + np.pi)
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    q = np.tile(robot.home, (_CANDIDATES, 1))
+    q[1:, joints] = rng.uniform(low[joints], high[joints], (_CANDIDATES - 1, len(joints)))
+    best, inside = _ranked(robot, limits, q)
+    for k in range(_ROUNDS):
+        if inside[0] > _COMFORTABLE and (k > 1 or np.array_equal(best[0], robot.home)):
+            break
+        step = (high - low)[joints] * 0.2 * 0.5**k
+        near = np.repeat(best[:_KEPT], 20, axis=0)
+        near[1:, joints] += rng.normal(size=(len(near) - 1, len(joints))) * step
+        near[:, joints] = np.clip(near[:, joints], low[joints], high[joints])
+        best, inside = _ranked(robot, limits, near)
+    if inside[0] <= 0:
+        worst = limits.closest_at_rest(robot, best[0])
+        raise InfeasibleDesign(
+            f"no posture of {robot.name} keeps all limits: at the best one found, {worst.sentence}"
+        )
+    return np.asarray(best[0])
+
+
+def _ranked(robot: RobotModel, limits: DesignLimits, q: Array) -> tuple[Array, Array]:
+    """The postures, most inside first, and how far; home goes first where it is well inside."""
+    inside = limits.room_at_rest(robot, q)
+    order = np.argsort(-inside, kind="stable")
+    home = np.flatnonzero((q == robot.home).all(axis=1) & (inside > _COMFORTABLE))
+    if home.size:
+        order = np.concatenate([home, order[~np.isin(order, home)]])
+    return q[order], inside[order]
 
 
 def _certified(

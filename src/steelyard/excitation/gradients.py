@@ -38,7 +38,7 @@ import numpy as np
 from steelyard.arrays import Array, Indices
 from steelyard.errors import MissingExtra
 from steelyard.excitation.limits import RESERVE, DesignLimits
-from steelyard.inertia import InertialParameters
+from steelyard.inertia import InertialParameters, skew
 from steelyard.robot import RobotModel
 
 _SIGN_WIDTH = 0.01  # speed below which the smoothed sign differs from the exact one, [rad/s or m/s]
@@ -67,11 +67,7 @@ class RegressorRows:
     def exact(self, robot: RobotModel, q: Array, v: Array, a: Array) -> Array:
         """The rows of each sample by Pinocchio, with the exact sign of friction, (N, n or 6, p).
 
-        Args:
-            robot: the arm
-            q: joint positions, (N, n) [rad or m]
-            v: joint velocities, (N, n) [rad/s or m/s]
-            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        Positions q [rad or m], velocities v and accelerations a are (N, n).
         """
         n = robot.n
         if self.kind == "torque":
@@ -85,11 +81,7 @@ class RegressorRows:
         return np.asarray(A[..., self.columns] * self.weights[None, :, None])
 
     def compiled(self, robot: RobotModel) -> _Program:
-        """The same rows in JAX, compiled once and kept as long as the robot lives.
-
-        Args:
-            robot: the arm
-        """
+        """The same rows in JAX, compiled once and kept as long as the robot lives."""
         known = _programs.setdefault(robot, {})
         key = (self.kind, self.columns.tobytes(), self.weights.tobytes(), self.gravity)
         if key not in known:
@@ -129,10 +121,6 @@ class _Program:
 
 class MotionSlacks:
     """Limits on torque, and on height, speed and orientation of the flange, as slacks of each sample.
-
-    Args:
-        robot: the arm
-        limits: to keep
 
     Attributes:
         slacks: of q, v and a, each (N, n): slacks of each sample, (N, k)
@@ -197,7 +185,7 @@ class _Chain:
         def step(before: Any, joint: Any) -> Any:
             R, p, u, w, dw, b = before
             placement, axis, slide, qi, vi, ai = joint
-            K = _skew(jnp, axis)
+            K = skew(axis, jnp)
             angle = ((1 - slide) * qi)[:, None, None]
             turn = jnp.eye(3) + jnp.sin(angle) * K + (1 - jnp.cos(angle)) * (K @ K)
             R_here = R @ placement[:3, :3]
@@ -248,11 +236,12 @@ class _Chain:
         w, dw, b = (
             jnp.einsum("itab,ita->itb", body["R"], x) for x in (body["w"], body["dw"], body["b"] + fall)
         )
-        spin = _skew(jnp, dw) + _skew(jnp, w) @ _skew(jnp, w)
+        turning = skew(w, jnp)
+        spin = skew(dw, jnp) + turning @ turning
         force = b[..., None] * self.masses + spin @ self.moments.T
         E = jnp.asarray(self.inertias)
         Iw = jnp.einsum("kab,itb->itak", E, w)
-        moment = jnp.einsum("kab,itb->itak", E, dw) + _skew(jnp, w) @ Iw - _skew(jnp, b) @ self.moments.T
+        moment = jnp.einsum("kab,itb->itak", E, dw) + turning @ Iw - skew(b, jnp) @ self.moments.T
         return force, moment
 
     def joint_columns(self, moved: dict[str, Any], body: dict[str, Any], first: int) -> Any:
@@ -327,13 +316,6 @@ def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: b
         A[:, :3, k] = m * b + np.cross(dw, h) + np.cross(w, np.cross(w, h))
         A[:, 3:, k] = dw @ inertia + np.cross(w, w @ inertia) + np.cross(h, b)
     return A
-
-
-def _skew(jnp: Any, x: Any) -> Any:
-    """The matrices S with S y = x cross y, (..., 3, 3)."""
-    zero = jnp.zeros_like(x[..., 0])
-    rows = ((zero, -x[..., 2], x[..., 1]), (x[..., 2], zero, -x[..., 0]), (-x[..., 1], x[..., 0], zero))
-    return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 def _jax_numpy() -> tuple[Any, Any]:

@@ -78,11 +78,7 @@ class DesignLimits:
 
     @classmethod
     def envelope(cls, trajectory: FourierTrajectory) -> DesignLimits:
-        """The limits within which another trajectory stays: its peaks of position, velocity, acceleration.
-
-        Args:
-            trajectory: the other one
-        """
+        """The limits within which another trajectory stays: its peaks of position, velocity, acceleration."""
         count = round(trajectory.duration_s * _DENSE_HZ) + 1
         q, v, a = trajectory.at(np.linspace(0, trajectory.duration_s, count))
         still = np.flatnonzero(q.max(axis=0) - q.min(axis=0) <= 0)
@@ -95,11 +91,7 @@ class DesignLimits:
         return cls(JointLimits(q.min(axis=0), q.max(axis=0), v_max, a_max, free))
 
     def narrowed(self, joints: JointLimits) -> DesignLimits:
-        """These limits, and other ones of the joints besides.
-
-        Args:
-            joints: of as many joints
-        """
+        """These limits, and others of as many joints besides."""
         own = self.joints
         if len(own) != len(joints):
             raise InvalidTrajectory(f"limits of {len(own)} and of {len(joints)} joints cannot be combined")
@@ -150,38 +142,142 @@ class DesignLimits:
     def certify(
         self, robot: RobotModel, trajectory: Trajectory, *, rate_hz: float = _DENSE_HZ
     ) -> Certificate:
-        """The certificate of a motion; it may say that a limit is broken.
-
-        Args:
-            robot: the arm
-            trajectory: a Fourier series, one with entry and exit, or any other
-            rate_hz: of the grid, [Hz]
-        """
+        """The certificate of a motion on a grid of `rate_hz` [Hz]; it may say that a limit is broken."""
         if not (np.isfinite(rate_hz) and rate_hz > 0):
             raise InvalidTrajectory(f"rate_hz must be positive, got {rate_hz}")
         count = int(np.ceil(trajectory.duration_s * rate_hz)) + 1
         t = np.linspace(0, trajectory.duration_s, count)
         q, v, a = trajectory.at(t)
-        checks = [*_joint_checks(robot, self, t, q, v, a), *_tool_checks(robot, self, t, q, v, a)]
+        checks = [limit.closest(limit.shares, t) for limit in self._bounded(robot, q, v, a)]
         if self.form == "amplitude" and isinstance(trajectory, FourierTrajectory):
-            checks += _amplitude_checks(robot, self, trajectory)
-        if self.scene is not None:
-            checks += _clearance_checks(robot, self.scene, t, q)
+            checks += [limit.closest(limit.shares) for limit in self._amplitudes(robot, trajectory)]
         return Certificate(tuple(checks), rate_hz, tuple(_unchecked(self)))
+
+    def room_at_rest(self, robot: RobotModel, q: Array) -> Array:
+        """How far postures q, (N, n) [rad or m], are inside all limits at rest, negative outside, (N,)."""
+        room = [limit.room.min(axis=1) for limit in self._bounded(robot, q)]
+        return np.asarray(np.min(room, axis=0)) if room else np.ones(len(q))
+
+    def closest_at_rest(self, robot: RobotModel, q: Array) -> _LimitCheck:
+        """The limit that one posture q, (n,) [rad or m], comes closest to at rest, or breaks most."""
+        limit = min(self._bounded(robot, q[None]), key=lambda one: one.room.min())
+        return limit.closest(limit.room)
+
+    def _bounded(
+        self, robot: RobotModel, q: Array, v: Array | None = None, a: Array | None = None
+    ) -> Iterator[_Bounded]:
+        """Every limit with what it bounds in N postures, at rest or along a motion."""
+        joints, names = self.joints, _joint_names(robot)
+        unit = "rad" if "prismatic" not in robot.joint_types else "rad or m"
+        still = np.zeros_like(q)
+        yield from _given(
+            _Bounded("upper position", names, q, joints.q_max, unit),
+            _Bounded("lower position", names, q, joints.q_min, unit, low=True),
+        )
+        if v is not None and a is not None:
+            yield from _given(
+                _Bounded("velocity", names, np.abs(v), joints.v_max, f"{unit}/s"),
+                _Bounded("acceleration", names, np.abs(a), joints.a_max, f"{unit}/s^2"),
+            )
+        if np.isfinite(joints.tau_max).any():
+            tau = np.abs(robot.torque(q, still if v is None else v, still if a is None else a))
+            yield _Bounded("torque", names, tau, joints.tau_max, "Nm", scale=joints.tau_max)
+        yield from self._of_flange(robot, q, v, a)
+        if self.scene is not None and (model := self.scene.model(robot)).pair_names:
+            distance, least = model.distances(q), np.full(len(model.pair_names), self.scene.clearance)
+            yield _Bounded("clearance", model.pair_names, distance, least, "m", low=True, scale=0.3)
+
+    def _of_flange(self, robot: RobotModel, q: Array, v: Array | None, a: Array | None) -> Iterator[_Bounded]:
+        regions = () if self.workspace is None else self.workspace.regions
+        if regions or np.isfinite(self.height).any():
+            T = robot.forward_kinematics(q)
+            low, high = np.array(self.height)[:, None]
+            yield from _given(
+                _Bounded("lowest height", ("flange",), T[:, 2:3, 3], low, "m", low=True, scale=0.5),
+                _Bounded("highest height", ("flange",), T[:, 2:3, 3], high, "m", scale=0.5),
+            )
+        if regions and self.workspace is not None:
+            names, zero = tuple(f"axis {part.axis}" for part in regions), np.zeros(len(regions))
+            angle = self.workspace.margins(T[:, :3, :3])
+            yield _Bounded("orientation", names, angle, zero, "rad", low=True, scale=np.pi / 3)
+        if v is not None and a is not None and np.isfinite([self.linear_speed, self.angular_speed]).any():
+            R, moved = robot.forward_kinematics(q)[:, :3, :3], robot.frame_motion(q, v, a)
+            linear, angular = (
+                np.abs(np.einsum("tab,tb->ta", R, x)) for x in (moved.linear_velocity, moved.angular_velocity)
+            )
+            yield from _given(
+                _Bounded("linear speed", ("x", "y", "z"), linear, self.linear_speed, "m/s"),
+                _Bounded("angular speed", ("x", "y", "z"), angular, self.angular_speed, "rad/s"),
+            )
+
+    def _amplitudes(self, robot: RobotModel, trajectory: FourierTrajectory) -> Iterator[_Bounded]:
+        """The papers' sums of amplitudes; joints that stand still have none."""
+        q, v, a = (x[None] for x in trajectory.amplitudes)
+        joints, names, offset = self.joints, _joint_names(robot), trajectory.offset
+        return _given(
+            _Bounded("upper amplitude of position", names, offset + q, joints.q_max, "rad"),
+            _Bounded("lower amplitude of position", names, q - offset, -joints.q_min, "rad"),
+            _Bounded("amplitude of velocity", names, v, joints.v_max, "rad/s"),
+            _Bounded("amplitude of acceleration", names, a, joints.a_max, "rad/s^2"),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Bounded:
+    """A limit with what it bounds.
+
+    Attributes:
+        names: of the k joints, axes or pairs of bodies
+        values: of N postures, (N, k)
+        bounds: that they must keep, (k,); infinite where there is none
+        low: whether values must lie above the bounds, not below
+        scale: what counts as much as a radian when postures are compared
+    """
+
+    limit: str
+    names: tuple[str, ...]
+    values: Array
+    bounds: Array
+    unit: str
+    low: bool = False
+    scale: float | Array = 1.0
+
+    @property
+    def margins(self) -> Array:
+        """How far the values are inside, (N, k)."""
+        return self.values - self.bounds if self.low else self.bounds - self.values
+
+    @property
+    def shares(self) -> Array:
+        """The margins as shares of the bounds, or themselves where a bound is zero, (N, k)."""
+        finite = np.isfinite(self.bounds)
+        size = np.where(finite & (self.bounds != 0), np.abs(self.bounds), 1.0)
+        return np.where(finite, self.margins / size, np.inf)
+
+    @property
+    def room(self) -> Array:
+        """The margins, comparable among limits, (N, k)."""
+        return np.where(np.isfinite(self.bounds), self.margins / self.scale, np.inf)
+
+    def closest(self, distance: Array, t: Array | None = None) -> _LimitCheck:
+        """The check of the value with the smallest distance, (N, k), at its time."""
+        i, k = np.unravel_index(int(distance.argmin()), distance.shape)
+        value, bound, margin = float(self.values[i, k]), float(self.bounds[k]), float(self.margins[i, k])
+        at_s = None if t is None else float(t[i])
+        return _LimitCheck(self.limit, self.names[k], at_s, value, bound, margin, self.unit)
+
+
+def _given(*limits: _Bounded) -> Iterator[_Bounded]:
+    """Those of the limits that bound anything."""
+    return (limit for limit in limits if np.isfinite(limit.bounds).any())
 
 
 @dataclass(frozen=True)
 class _LimitCheck:
-    """One limit and where it is closest.
+    """One limit and where it is closest: the joint, axis or pair of bodies, and the time [s].
 
-    Attributes:
-        limit: its name, as 'velocity'
-        where: joint, axis or pair of bodies
-        at_s: when, [s]; None where the limit is on a whole period
-        value: there
-        bound: that it must keep
-        margin: how far the value is inside, negative outside
-        unit: of value, bound and margin
+    The margin says how far the value is inside its bound, negative outside; there is no time where the limit
+    is on a whole period, or at rest.
     """
 
     limit: str
@@ -247,11 +343,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Certificate:
-        """The certificate from plain values.
-
-        Args:
-            content: as `to_dict` gives it
-        """
+        """The certificate that `to_dict` has written."""
         checks = tuple(_LimitCheck(**check) for check in content["checks"])
         return cls(checks, content["rate_hz"], tuple(content["unchecked"]))
 
@@ -276,94 +368,5 @@ def _unchecked(limits: DesignLimits) -> Iterator[str]:
         yield "the arm against itself"
 
 
-def _closest(
-    limit: str,
-    values: Array,
-    bound: float | Array,
-    t: Array,
-    names: tuple[str, ...],
-    unit: str,
-    *,
-    low: bool = False,
-) -> _LimitCheck:
-    """The check of values (N, k) against a bound for each column, where its share of margin is smallest."""
-    bounds = np.broadcast_to(np.asarray(bound, dtype=float), values.shape[1:])
-    margins = values - bounds if low else bounds - values
-    finite = np.isfinite(bounds)
-    shares = np.where(finite, margins / np.where(finite & (bounds != 0), np.abs(bounds), 1.0), np.inf)
-    i, k = np.unravel_index(int(shares.argmin()), shares.shape)
-    return _LimitCheck(
-        limit, names[k], float(t[i]), float(values[i, k]), float(bounds[k]), float(margins[i, k]), unit
-    )
-
-
 def _joint_names(robot: RobotModel) -> tuple[str, ...]:
     return tuple(f"joint {j + 1}" for j in range(robot.n))
-
-
-def _joint_checks(
-    robot: RobotModel, limits: DesignLimits, t: Array, q: Array, v: Array, a: Array
-) -> Iterator[_LimitCheck]:
-    joints, names = limits.joints, _joint_names(robot)
-    unit = "rad" if "prismatic" not in robot.joint_types else "rad or m"
-    families = (
-        ("upper position", q, joints.q_max, unit, False),
-        ("lower position", q, joints.q_min, unit, True),
-        ("velocity", np.abs(v), joints.v_max, f"{unit}/s", False),
-        ("acceleration", np.abs(a), joints.a_max, f"{unit}/s^2", False),
-    )
-    for name, values, bound, of, low in families:
-        if np.isfinite(bound).any():
-            yield _closest(name, values, bound, t, names, of, low=low)
-    if np.isfinite(joints.tau_max).any():
-        yield _closest("torque", np.abs(robot.torque(q, v, a)), joints.tau_max, t, names, "Nm")
-
-
-def _tool_checks(
-    robot: RobotModel, limits: DesignLimits, t: Array, q: Array, v: Array, a: Array
-) -> Iterator[_LimitCheck]:
-    fast = np.isfinite(limits.linear_speed).any() or np.isfinite(limits.angular_speed).any()
-    if not (fast or np.isfinite(limits.height).any() or limits.workspace is not None):
-        return
-    T = robot.forward_kinematics(q)
-    R, z = T[:, :3, :3], T[:, 2:3, 3]
-    if np.isfinite(limits.height[0]):
-        yield _closest("lowest height", z, limits.height[0], t, ("flange",), "m", low=True)
-    if np.isfinite(limits.height[1]):
-        yield _closest("highest height", z, limits.height[1], t, ("flange",), "m")
-    if fast:
-        moved = robot.frame_motion(q, v, a)
-        for name, local, bound, unit in (
-            ("linear speed", moved.linear_velocity, limits.linear_speed, "m/s"),
-            ("angular speed", moved.angular_velocity, limits.angular_speed, "rad/s"),
-        ):
-            if np.isfinite(bound).any():
-                speed = np.abs(np.einsum("tab,tb->ta", R, local))
-                yield _closest(name, speed, bound, t, ("x", "y", "z"), unit)
-    if limits.workspace is not None and limits.workspace.regions:
-        names = tuple(f"axis {part.axis}" for part in limits.workspace.regions)
-        yield _closest("orientation", limits.workspace.margins(R), 0.0, t, names, "rad", low=True)
-
-
-def _amplitude_checks(
-    robot: RobotModel, limits: DesignLimits, trajectory: FourierTrajectory
-) -> Iterator[_LimitCheck]:
-    """The papers' sums of amplitudes against the limits; joints that stand still have none."""
-    q, v, a = trajectory.amplitudes
-    joints = limits.joints
-    for name, used, bound, unit in (
-        ("upper amplitude of position", trajectory.offset + q, joints.q_max, "rad"),
-        ("lower amplitude of position", q - trajectory.offset, -joints.q_min, "rad"),
-        ("amplitude of velocity", v, joints.v_max, "rad/s"),
-        ("amplitude of acceleration", a, joints.a_max, "rad/s^2"),
-    ):
-        if np.isfinite(bound).any():
-            check = _closest(name, used[None], bound, np.zeros(1), _joint_names(robot), unit)
-            yield replace(check, at_s=None)
-
-
-def _clearance_checks(robot: RobotModel, scene: Scene, t: Array, q: Array) -> Iterator[_LimitCheck]:
-    model = scene.model(robot)
-    if model.pair_names:
-        distance = model.distances(q)
-        yield _closest("clearance", distance, scene.clearance, t, model.pair_names, "m", low=True)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from steelyard.excitation.gradients import RegressorRows
 from steelyard.excitation.limits import DesignLimits
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.basis import independent_columns
 from steelyard.trajectory import FourierTrajectory
 
 _SMALLEST_EIGENVALUE = 1e-15  # of the largest; below it, rounding rules
@@ -95,11 +96,7 @@ class Objective(ABC):
 
     @staticmethod
     def named(name: str) -> Objective:
-        """An objective with its defaults.
-
-        Args:
-            name: one of `OBJECTIVES`
-        """
+        """An objective with its defaults, one of `OBJECTIVES`."""
         if name not in OBJECTIVES:
             raise UnknownName(f"no objective '{name}'; there are {', '.join(OBJECTIVES)}")
         return OBJECTIVES[name]()
@@ -112,11 +109,9 @@ class Objective(ABC):
         limits: DesignLimits | None = None,
         rate_hz: float = 125.0,
     ) -> float:
-        """The exact value of the objective for any trajectory.
+        """The exact value of the objective for any trajectory; joints that stand still in it count as such.
 
         Args:
-            robot: the arm
-            trajectory: to judge; joints that stand still in it count as such
             limits: between which the joints may move; those of the robot by default
             rate_hz: of the recording, [Hz]
         """
@@ -127,14 +122,7 @@ class Objective(ABC):
     def criterion(
         self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices
     ) -> _Criterion:
-        """The objective for one arm and what its moving joints can excite.
-
-        Args:
-            robot: the arm
-            limits: of its joints
-            centre: where the other joints stay, (n,) [rad or m]
-            joints: that move
-        """
+        """The objective for what the moving joints of an arm can excite; the others stay at the centre, (n,)."""
         rng = np.random.default_rng(0)
         low = np.maximum(limits.joints.q_min, centre - np.pi)
         high = np.minimum(limits.joints.q_max, centre + np.pi)
@@ -167,21 +155,13 @@ class ConditionNumber(Objective):
 
 
 @dataclass(frozen=True, eq=False)
-class DOptimal(Objective):
-    """The volume of the confidence region of the base parameters (log det).
+class DOptimal(ConditionNumber):
+    """The volume of the confidence region of the base parameters (log det)."""
 
-    Attributes:
-        weights: factor of each joint's rows, (n,); all 1 by default
-        drive: with rotor inertia, friction and offset, or the links only
-    """
-
-    weights: Sequence[float] | None = None
-    drive: bool = True
     name = "dopt"
 
     def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
-        rows, names = _base_rows(robot, possible, self.weights, self.drive)
-        return _Criterion(robot, rows, names, _log_det_merit, _minus_log_det)
+        return replace(super()._criterion(robot, possible), merit=_log_det_merit, exact=_minus_log_det)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,16 +323,8 @@ def _independent(A: Array) -> Indices:
     """The first columns that are not in the span of those before them."""
     length = np.linalg.norm(A, axis=0)
     R = np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r"))
-    kept: list[int] = []
-    Q = np.zeros((len(R), 0))
-    for j, column in enumerate(R.T):
-        rest = column - Q @ (Q.T @ column)
-        rest = rest - Q @ (Q.T @ rest)
-        size = np.linalg.norm(rest)
-        if length[j] > _DEPENDENT * length.max() and size > _DEPENDENT:
-            kept.append(j)
-            Q = np.column_stack([Q, rest / size])
-    return np.array(kept, dtype=np.intp)
+    R[:, length <= _DEPENDENT * length.max()] = 0.0
+    return independent_columns(R, _DEPENDENT)[0]
 
 
 def _per_joint(values: Sequence[float] | Array, n: int, name: str) -> Array:

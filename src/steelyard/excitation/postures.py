@@ -26,7 +26,6 @@ from scipy.spatial.transform import Rotation
 from steelyard.arrays import Array, Indices, Mask
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.limits import DesignLimits
-from steelyard.excitation.search import posture_margins
 from steelyard.excitation.workspace import OrientationWorkspace
 from steelyard.inertia import skew
 from steelyard.robot import JointLimits, RobotModel
@@ -57,12 +56,7 @@ class PostureSet:
 
     @classmethod
     def at(cls, robot: RobotModel, q: ArrayLike) -> PostureSet:
-        """Given postures, judged by the equations of a wrench sensor at the flange.
-
-        Args:
-            robot: the arm
-            q: joint positions, (N, n) [rad or m]
-        """
+        """Given postures q, (N, n) [rad or m], judged by the equations of a wrench sensor at the flange."""
         positions = np.array(q, dtype=float)
         R = robot.forward_kinematics(positions)[:, :3, :3]
         return cls(positions, R, _condition_number(_sensor_rows(R)))
@@ -86,12 +80,9 @@ class PostureSet:
         """The most informative postures for a wrench sensor within reach, by a greedy D-optimal choice.
 
         Args:
-            robot: the arm
-            count: how many
             limits: to keep, with the workspace; those of the robot by default
             joints: that may move, from 0; all by default
             K: of liu2025's Algorithm 1, which gives the candidates; None for random candidates
-            seed: of random candidates
         """
         bounds = limits or DesignLimits.of(robot)
         workspace = bounds.workspace or OrientationWorkspace()
@@ -116,14 +107,7 @@ class PostureSet:
     def random(
         cls, robot: RobotModel, count: int, *, limits: DesignLimits | None = None, seed: int = 0
     ) -> PostureSet:
-        """Random postures inside all limits (gaz2017 section V).
-
-        Args:
-            robot: the arm
-            count: how many
-            limits: to keep; those of the robot by default
-            seed: of the random numbers
-        """
+        """Random postures inside all limits (gaz2017 section V), by default those of the robot."""
         if count < 1:
             raise InvalidTrajectory(f"there must be at least 1 posture, got {count}")
         bounds = limits or DesignLimits.of(robot)
@@ -151,9 +135,7 @@ class PostureSet:
         """Small moves of the joints around a pick posture (gaz2017 section VI), the most informative first.
 
         Args:
-            robot: the arm
             pick: the posture, (n,) [rad or m]
-            count: how many
             step: of each joint that moves, up or down, [rad or m]
             limits: to keep; those of the robot by default
         """
@@ -190,7 +172,7 @@ def _condition_number(rows: Array) -> float:
 def _sensor_rows(R: Array) -> Array:
     A = np.zeros((len(R), 6, 12))
     A[:, :3, :3], A[:, :3, 3:6], A[:, 3:, 9:] = np.swapaxes(R, 1, 2), np.eye(3), np.eye(3)
-    A[:, 3:, 6:9] = [-skew(g) for g in np.swapaxes(R, 1, 2) @ _GRAVITY]
+    A[:, 3:, 6:9] = -skew(np.swapaxes(R, 1, 2) @ _GRAVITY)
     return A
 
 
@@ -229,8 +211,7 @@ def _reached(robot: RobotModel, R: Array, limits: DesignLimits, joints: Sequence
 
 
 def _inside(robot: RobotModel, limits: DesignLimits, q: Array) -> Mask:
-    margins = posture_margins(robot, limits, q)
-    return np.all([m.values >= -1e-6 for m in margins], axis=0) if margins else np.ones(len(q), dtype=bool)
+    return limits.room_at_rest(robot, q) >= -1e-6
 
 
 def inverse_kinematics(
@@ -245,7 +226,6 @@ def inverse_kinematics(
     """Joint positions that turn (and bring) the flange where it is requested, (n,) [rad or m].
 
     Args:
-        robot: the arm
         R_base_flange: requested orientation, (3, 3)
         position: requested position of the flange, (3,) [m], in the base frame; any by default
         joints: that may move, from 0; all by default

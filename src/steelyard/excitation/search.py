@@ -1,10 +1,8 @@
-"""Where a design begins, and the search from several starts.
+"""The search for a motion from several starts.
 
-A motion needs a posture inside all limits to begin with. If no posture is inside, no motion is, and the
-error names the limit that stays broken at the best posture found. Each start is a random motion around that
-posture, inside all limits. It is first made informative (log det), then its objective is lowered in stages of
-growing sharpness and falling distance from the limits (`solver`). Starts run in threads, with progress and a
-way to stop.
+Each start is a random motion around a centre posture, inside all limits. It is first made informative (log
+det), then its objective is lowered in stages of growing sharpness and falling distance from the limits
+(`solver`). Starts run in threads, with progress and a way to stop.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from steelyard.arrays import Array, Indices
+from steelyard.arrays import Array
 from steelyard.computing import one_blas_thread
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.gradients import MotionSlacks
@@ -29,8 +27,6 @@ from steelyard.excitation.solver import Constraint, Minimiser
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
 
-_COMFORTABLE = 0.02
-_CANDIDATES, _ROUNDS, _KEPT = 400, 8, 12
 _SAMPLES_PER_HARMONIC, _FEWEST_SAMPLES = 30, 160
 _VALUE_HZ = 125.0
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
@@ -69,138 +65,8 @@ class DesignSettings:
                 raise InvalidTrajectory(f"{name} must be positive, got {getattr(self, name)}")
 
 
-@dataclass(frozen=True, eq=False)
-class _Margin:
-    """How far postures are inside one limit.
-
-    Attributes:
-        limit: in words
-        values: negative outside, (N,)
-        scale: what counts as one, for comparing limits
-        unit: of the values
-    """
-
-    limit: str
-    values: Array
-    scale: float
-    unit: str
-
-
-def posture_margins(robot: RobotModel, limits: DesignLimits, q: Array) -> list[_Margin]:
-    """How far postures at rest are inside each limit.
-
-    Args:
-        robot: the arm
-        limits: to keep
-        q: postures, (N, n) [rad or m]
-    """
-    joints, found = limits.joints, []
-    for j in range(robot.n):
-        for side, room in (
-            ("below q_max", joints.q_max[j] - q[:, j]),
-            ("above q_min", q[:, j] - joints.q_min[j]),
-        ):
-            bound = joints.q_max[j] if side == "below q_max" else joints.q_min[j]
-            if np.isfinite(bound):
-                found.append(_Margin(f"position of joint {j + 1} {side} {bound:g}", room, 1.0, "rad or m"))
-    if np.isfinite(joints.tau_max).any():
-        room = joints.tau_max - np.abs(robot.torque(q, np.zeros_like(q), np.zeros_like(q)))
-        for j in np.flatnonzero(np.isfinite(joints.tau_max)).tolist():
-            bound = joints.tau_max[j]
-            found.append(_Margin(f"torque of joint {j + 1} at rest ({bound:g})", room[:, j], bound, "Nm"))
-    return [*found, *_tool_margins(robot, limits, q)]
-
-
-def _tool_margins(robot: RobotModel, limits: DesignLimits, q: Array) -> list[_Margin]:
-    found = []
-    low, high = limits.height
-    if np.isfinite([low, high]).any() or limits.workspace is not None:
-        T = robot.forward_kinematics(q)
-        if np.isfinite(low):
-            found.append(_Margin(f"lowest height of the flange ({low:g} m)", T[:, 2, 3] - low, 0.5, "m"))
-        if np.isfinite(high):
-            found.append(_Margin(f"highest height of the flange ({high:g} m)", high - T[:, 2, 3], 0.5, "m"))
-        if limits.workspace is not None:
-            margins = limits.workspace.margins(T[:, :3, :3])
-            for k, part in enumerate(limits.workspace.regions):
-                words = f"workspace of sensor axis {part.axis}"
-                found.append(_Margin(words, np.degrees(margins[:, k]), 60.0, "degrees"))
-    if limits.scene is not None:
-        model = limits.scene.model(robot)
-        room = model.distances(q) - limits.scene.clearance
-        found += [
-            _Margin(f"clearance between {name}", room[:, k], 0.3, "m")
-            for k, name in enumerate(model.pair_names)
-        ]
-    return found
-
-
-def centre_posture(
-    robot: RobotModel, limits: DesignLimits, joints: Indices, start: Array | None, seed: int
-) -> Array:
-    """A posture strictly inside all limits, (n,): the given start, else home where it is, else one found.
-
-    Args:
-        robot: the arm
-        limits: to keep
-        joints: that may move; the others stay at home
-        start: where the motion must begin and end, (n,), or None
-        seed: of the search
-    """
-    if start is not None:
-        worst = _worst(posture_margins(robot, limits, start[None]))
-        if worst is not None and worst.values[0] <= 0:
-            raise InfeasibleDesign(
-                f"the start posture is outside the limits: {worst.limit} is missed"
-                f" by {-worst.values[0]:.4g} {worst.unit}"
-            )
-        return start
-    rng = np.random.default_rng(seed)
-    low = np.maximum(limits.joints.q_min, robot.home - np.pi)
-    high = np.minimum(limits.joints.q_max, robot.home + np.pi)
-    low, high = np.minimum(low, high), np.maximum(low, high)
-    q = np.tile(robot.home, (_CANDIDATES, 1))
-    q[1:, joints] = rng.uniform(low[joints], high[joints], (_CANDIDATES - 1, len(joints)))
-    best, inside = _ranked(robot, limits, q)
-    for k in range(_ROUNDS):
-        if inside[0] > _COMFORTABLE and (k > 1 or np.array_equal(best[0], robot.home)):
-            break
-        step = (high - low)[joints] * 0.2 * 0.5**k
-        near = np.repeat(best[:_KEPT], 20, axis=0)
-        near[1:, joints] += rng.normal(size=(len(near) - 1, len(joints))) * step
-        near[:, joints] = np.clip(near[:, joints], low[joints], high[joints])
-        best, inside = _ranked(robot, limits, near)
-    if inside[0] <= 0:
-        worst = _worst(posture_margins(robot, limits, best[:1]))
-        words = "" if worst is None else f"{worst.limit} is missed by {-worst.values[0]:.4g} {worst.unit}"
-        raise InfeasibleDesign(f"no posture of {robot.name} keeps all limits: at the best one found, {words}")
-    return np.asarray(best[0])
-
-
-def _ranked(robot: RobotModel, limits: DesignLimits, q: Array) -> tuple[Array, Array]:
-    """The postures, most inside first, and how far; home goes first where it is well inside."""
-    margins = posture_margins(robot, limits, q)
-    inside = np.min([m.values / m.scale for m in margins], axis=0) if margins else np.ones(len(q))
-    order = np.argsort(-inside, kind="stable")
-    home = np.flatnonzero((q == robot.home).all(axis=1) & (inside > _COMFORTABLE))
-    if home.size:
-        order = np.concatenate([home, order[~np.isin(order, home)]])
-    return q[order], inside[order]
-
-
-def _worst(margins: list[_Margin]) -> _Margin | None:
-    return min(margins, key=lambda m: m.values[0] / m.scale, default=None)
-
-
 class Search:
     """Lowers an objective from several starts in threads, and keeps the best motion of each.
-
-    Args:
-        robot: the arm
-        limits: to keep
-        space: of the motions
-        objective: what they are for
-        settings: of the search
 
     Attributes:
         criterion: the objective for this arm and these joints

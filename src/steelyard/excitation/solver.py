@@ -60,13 +60,7 @@ class Constraint(Protocol):
 
 
 class Minimiser:
-    """Goes downhill from a feasible point, stage by stage.
-
-    Args:
-        constraints: the limits
-        u: a point with all slacks positive, (size,)
-        visit: called with every accepted point
-    """
+    """Goes downhill from a feasible point u, (size,), stage by stage; calls `visit` with accepted points."""
 
     def __init__(self, constraints: Sequence[Constraint], u: Array, visit: Callable[[Array], None]) -> None:
         self.constraints = tuple(constraints)
@@ -89,7 +83,6 @@ class Minimiser:
             value: f, of u
             value_and_gradient: f and its gradient, of u
             barrier: mu
-            iterations: at most
         """
         now = [part.linearised(self.u) for part in self.constraints]
         f, grad = value_and_gradient(self.u)

@@ -87,11 +87,7 @@ class MotionSpace:
         return int(len(self.joints) * self.free.shape[1])
 
     def signals(self, t: Array) -> Array:
-        """The matrices P_q, P_v and P_a from coefficients to signals at given times, (3, N, 2 L + 1).
-
-        Args:
-            t: times, (N,) [s]
-        """
+        """P_q, P_v and P_a from coefficients to signals at times t, (N,) [s]: (3, N, 2 L + 1)."""
         w = 2 * np.pi / self.period_s * np.arange(1, self.harmonics + 1)
         phase = t[:, None] * w
         s, c, one = np.sin(phase), np.cos(phase), np.ones((len(t), 1))
@@ -99,21 +95,13 @@ class MotionSpace:
         return np.stack([np.hstack(q), np.hstack(v), np.hstack(a)])
 
     def coefficients(self, u: Array) -> Array:
-        """The coefficients c of the moving joints, (m, 2 L + 1).
-
-        Args:
-            u: free numbers, (size,)
-        """
+        """The coefficients c of the moving joints, (m, 2 L + 1), of free numbers u, (size,)."""
         C = (u.reshape(len(self.joints), -1) * self.scale[:, None]) @ self.free.T
         C[:, -1] += self.centre[self.joints]
         return np.asarray(C)
 
     def trajectory(self, u: Array) -> FourierTrajectory:
-        """The motion of all n joints.
-
-        Args:
-            u: free numbers, (size,)
-        """
+        """The motion of all n joints with free numbers u, (size,)."""
         L, C = self.harmonics, self.coefficients(u)
         sine, cosine, offset = np.zeros((self.n, L)), np.zeros((self.n, L)), self.centre.copy()
         sine[self.joints], cosine[self.joints], offset[self.joints] = C[:, :L], C[:, L:-1], C[:, -1]
@@ -133,13 +121,10 @@ class MotionSpace:
         return q, v, a
 
     def gradient(self, at: Array, gq: Array, gv: Array, ga: Array) -> Array:
-        """The gradient by u of something whose gradients by q, v and a are known, (size,).
+        """The gradient by u, (size,), of something with gradients gq, gv, ga by q, v and a, each (N, n).
 
         Args:
             at: the times, as `signals` gives them
-            gq: gradient by positions, (N, n)
-            gv: gradient by velocities, (N, n)
-            ga: gradient by accelerations, (N, n)
         """
         j = self.joints
         by_c = gq[:, j].T @ at[0] + gv[:, j].T @ at[1] + ga[:, j].T @ at[2]

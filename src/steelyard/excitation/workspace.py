@@ -62,12 +62,7 @@ class Sector:
             raise InvalidTrajectory(f"axis {self.axis}: phi must rise, got {left:g} to {right:g}")
 
     def slacks(self, x: Any, xp: Any) -> list[Any]:
-        """Smooth slacks, each (N,), positive inside.
-
-        Args:
-            x: the axis, (N, 3), in the base frame
-            xp: numpy or jax.numpy
-        """
+        """Smooth slacks of the axis x, (N, 3), in the base frame: each (N,), positive inside."""
         found = []
         if self.theta[0] > 0:
             found.append(np.cos(self.theta[0]) - x[:, 2])
@@ -80,11 +75,7 @@ class Sector:
         return found
 
     def margin(self, x: Array) -> Array:
-        """The angle to the border, negative outside, (N,) [rad].
-
-        Args:
-            x: the axis, (N, 3), in the base frame
-        """
+        """The angle of the axis x, (N, 3), to the border, negative outside, (N,) [rad]."""
         theta = np.arccos(np.clip(x[:, 2], -1, 1))
         half = (self.phi[1] - self.phi[0]) / 2
         relative, size = self._azimuth(x, np)
@@ -134,20 +125,11 @@ class Cone:
         object.__setattr__(self, "direction", read_only(direction / np.linalg.norm(direction)))
 
     def slacks(self, x: Any, xp: Any) -> list[Any]:
-        """Smooth slacks, each (N,), positive inside.
-
-        Args:
-            x: the axis, (N, 3), in the base frame
-            xp: numpy or jax.numpy
-        """
+        """Smooth slacks of the axis x, (N, 3), in the base frame: each (N,), positive inside."""
         return [x @ self.direction - np.cos(self.half_angle)]
 
     def margin(self, x: Array) -> Array:
-        """The angle to the border, negative outside, (N,) [rad].
-
-        Args:
-            x: the axis, (N, 3), in the base frame
-        """
+        """The angle of the axis x, (N, 3), to the border, negative outside, (N,) [rad]."""
         across = np.linalg.norm(np.cross(x, self.direction), axis=1)
         return np.asarray(self.half_angle - np.arctan2(across, x @ self.direction))
 
@@ -164,41 +146,23 @@ class OrientationWorkspace:
 
     @classmethod
     def around(cls, R_base_sensor: ArrayLike, half_angle: float) -> OrientationWorkspace:
-        """Every axis within a cone about where it points in a given orientation.
-
-        Args:
-            R_base_sensor: the orientation in the middle, (3, 3)
-            half_angle: of the three cones, [rad]
-        """
+        """Every axis within `half_angle` [rad] of where it points in an orientation R_base_sensor, (3, 3)."""
         R = np.asarray(R_base_sensor, dtype=float)
         return cls(tuple(Cone(axis, R[:, i], half_angle) for i, axis in enumerate(_AXES)))
 
     def slacks(self, R: Any, xp: Any) -> Any:
-        """Smooth slacks, (N, k), positive inside.
-
-        Args:
-            R: orientations of the sensor in the base, (N, 3, 3)
-            xp: numpy or jax.numpy
-        """
+        """Smooth slacks, (N, k), positive inside, of orientations R of the sensor in the base, (N, 3, 3)."""
         columns = [s for part in self.regions for s in part.slacks(R[:, :, _AXES.index(part.axis)], xp)]
         return xp.stack(columns, axis=1) if columns else xp.zeros((len(R), 0))
 
     def margins(self, R: ArrayLike) -> Array:
-        """The angle of every region's axis to its border, negative outside, (N, regions) [rad].
-
-        Args:
-            R: orientations of the sensor in the base, (N, 3, 3)
-        """
+        """The angle of each region's axis to its border, negative outside, (N, regions) [rad], for R (N, 3, 3)."""
         turned = np.asarray(R, dtype=float)
         columns = [part.margin(turned[:, :, _AXES.index(part.axis)]) for part in self.regions]
         return np.stack(columns, axis=1) if columns else np.full((len(turned), 1), np.inf)
 
     def contains(self, R: ArrayLike) -> Mask:
-        """Whether each orientation is feasible, (N,).
-
-        Args:
-            R: orientations of the sensor in the base, (N, 3, 3)
-        """
+        """Whether each orientation R of the sensor in the base, (N, 3, 3), is feasible, (N,)."""
         return np.asarray((self.margins(R) >= 0).all(axis=1))
 
     def liu2025_orientations(self, count: int, *, K: float = -0.2) -> Array:
@@ -223,12 +187,7 @@ class OrientationWorkspace:
         )
 
     def random_orientations(self, count: int, *, seed: int = 0) -> Array:
-        """Random orientations from the whole workspace, (count, 3, 3).
-
-        Args:
-            count: how many
-            seed: of the random numbers
-        """
+        """Random orientations from the whole workspace, (count, 3, 3)."""
         _require_count(count)
         rng = np.random.default_rng(seed)
         kept = np.zeros((0, 3, 3))
@@ -285,11 +244,7 @@ class Scene:
             raise InvalidTrajectory(f"clearance must not be negative, got {self.clearance}")
 
     def model(self, robot: RobotModel) -> CollisionModel:
-        """The distances to keep.
-
-        Args:
-            robot: the arm
-        """
+        """The distances to keep."""
         bodies = self.bodies or Body.capsules(robot, np.asarray(self.radius))
         return CollisionModel(
             robot, bodies, self.obstacles, self_collision=self.self_collision, clearance=self.clearance

@@ -104,7 +104,7 @@ class ParameterBasis:
         length = np.linalg.norm(R, axis=0)
         length[length < tolerance * _longest_alike(length, order, robot.n)] = 0.0
         R = np.where(length > 0, R / np.where(length > 0, length, 1.0), 0.0)
-        kept, distance = _independent(R, tolerance)
+        kept, distance = independent_columns(R, tolerance)
         beta = np.linalg.lstsq(R[:, kept], R, rcond=None)[0]
         beta[np.abs(beta) < _ROUNDING] = 0.0
         K = np.zeros((len(kept), k))
@@ -186,8 +186,8 @@ def _longest_alike(length: Array, order: Indices, n: int) -> Array:
     return np.array([length[kind == k].max() for k in kind])
 
 
-def _independent(R: Array, tolerance: float) -> tuple[Indices, Array]:
-    """The first columns of R that are independent, and the distance of each column from those before it."""
+def independent_columns(R: Array, tolerance: float) -> tuple[Indices, Array]:
+    """Columns of R farther than a relative tolerance from those kept before, and all columns' distances."""
     Q = np.zeros((len(R), 0))
     kept: list[int] = []
     distance = np.zeros(R.shape[1])

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array
 from steelyard.errors import InfeasibleDesign
 from steelyard.excitation import DesignLimits, PostureSet, inverse_kinematics
-from steelyard.excitation.search import posture_margins
 from steelyard.robot import RobotModel
 
 
@@ -47,10 +46,9 @@ def postures_for(
 
 
 def _require_inside(robot: RobotModel, limits: DesignLimits, q: Array) -> None:
-    for margin in posture_margins(robot, limits, q):
-        k = int(margin.values.argmin())
-        if margin.values[k] < -1e-6:
-            raise InfeasibleDesign(
-                f"posture {k + 1} breaks a limit: {margin.limit} is missed"
-                f" by {-margin.values[k]:.4g} {margin.unit}"
-            )
+    room = limits.room_at_rest(robot, q)
+    k = int(room.argmin())
+    if room[k] < -1e-6:
+        raise InfeasibleDesign(
+            f"posture {k + 1} breaks a limit: {limits.closest_at_rest(robot, q[k]).sentence}"
+        )
