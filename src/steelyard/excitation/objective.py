@@ -122,7 +122,7 @@ class Objective(ABC):
     def criterion(
         self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices
     ) -> _Criterion:
-        """The objective for what the moving joints of an arm can excite; the others stay at the centre, (n,)."""
+        """The objective for what the joints that move can excite; the others stay at the centre, (n,)."""
         rng = np.random.default_rng(0)
         low = np.maximum(limits.joints.q_min, centre - np.pi)
         high = np.minimum(limits.joints.q_max, centre + np.pi)

@@ -156,7 +156,7 @@ class OrientationWorkspace:
         return xp.stack(columns, axis=1) if columns else xp.zeros((len(R), 0))
 
     def margins(self, R: ArrayLike) -> Array:
-        """The angle of each region's axis to its border, negative outside, (N, regions) [rad], for R (N, 3, 3)."""
+        """How far each region's axis is inside its border, (N, regions) [rad], in R, (N, 3, 3)."""
         turned = np.asarray(R, dtype=float)
         columns = [part.margin(turned[:, :, _AXES.index(part.axis)]) for part in self.regions]
         return np.stack(columns, axis=1) if columns else np.full((len(turned), 1), np.inf)
