@@ -21,7 +21,7 @@ class Done(NamedTuple):
     stderr: str
 
 
-def steelyard(*arguments, cwd) -> Done:
+def steelyard(*arguments, cwd=".") -> Done:
     """Runs a command of the command line in this process; what it starts with is not paid each time."""
     from steelyard.cli import run
 

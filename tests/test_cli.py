@@ -8,15 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import steelyard
 from steelyard.io import read_recording
-
-COMMAND = [sys.executable, "-m", "steelyard"]
-
-
-def steelyard(*arguments, cwd=None):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120
-    )
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +21,7 @@ def recorded(tmp_path_factory) -> Path:
 
 
 def test_help_lists_every_verb():
-    done = steelyard("--help")
+    done = subprocess.run([sys.executable, "-m", "steelyard", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     verbs = "demo robots robot check simulate design postures identify weigh weigh-ft contact"
     verbs += " collisions guide export"
