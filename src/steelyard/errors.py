@@ -45,6 +45,10 @@ class SimulationFailed(SteelyardError, RuntimeError):
     """A simulated arm that left the region where its numbers mean anything."""
 
 
+class SourceFailed(SteelyardError, ConnectionError):
+    """A live source that cannot be reached, was lost, or sends what it should not."""
+
+
 class SolverFailed(SteelyardError, RuntimeError):
     """A numerical solver that ended without an answer; the message carries its status."""
 

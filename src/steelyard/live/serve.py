@@ -1,0 +1,265 @@
+"""Sockets for a simulated controller: RTDE, dashboard and script port, on one thread, at the pace of a clock.
+
+Each control step is made once and sent to every client that has started. A client that does not read loses
+rows: they are dropped, never queued. Scripts are taken when the connection is still there at the next state
+message (ten times per second), or was closed in order after 79 bytes of such messages were read.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
+
+from steelyard.errors import SourceFailed
+from steelyard.live.controller import Controller, RtdeServer
+
+_STATE_S = 0.1
+_LEAST_READ = 79  # bytes, before a script counts
+_STATE_MESSAGE = struct.pack(">IB", 100, 16) + bytes(95)
+_GREETING = b"Connected: Universal Robots Dashboard Server\n"
+_CHUNK = 1 << 16
+_SEND_BUFFER = 1 << 16
+_LATEST_S = 1.0  # behind the clock by more: the clock is set anew
+
+
+class Served:
+    """A simulated controller on the network, until it is closed; use it in a `with`.
+
+    Args:
+        controller: what is behind the ports
+        host: address to listen on
+        ports: of RTDE, dashboard and scripts; 0 for any that is free
+        speed: times as fast as a real one; 0 to send a row only when `send` is called
+        on_step: called after each step with the controller, on the thread that sends
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        host: str = "127.0.0.1",
+        ports: tuple[int, int, int] = (0, 0, 0),
+        speed: float = 1.0,
+        on_step: Callable[[Controller], None] | None = None,
+    ) -> None:
+        self.controller, self.host, self.sent, self.dropped = controller, host, 0, 0
+        self._speed, self._on_step = speed, on_step
+        makers = (_RtdeClient, _DashboardClient, _ScriptClient)
+        self._listeners = {}
+        for maker, port in zip(makers, ports, strict=True):
+            self._listeners[_listening(host, port)] = maker
+        self.rtde_port, self.dashboard_port, self.script_port = (
+            listener.getsockname()[1] for listener in self._listeners
+        )
+        self._clients: dict[socket.socket, _Client] = {}
+        self._closed, self._lock = threading.Event(), threading.RLock()
+        self._thread = threading.Thread(target=self._run, name="simulated controller", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all connections and the thread."""
+        self._closed.set()
+        self._thread.join(timeout=5.0)
+        for found in (*self._listeners, *self._clients):
+            found.close()
+
+    def send(self, steps: int = 1) -> None:
+        """Goes some control steps on and sends their rows; for tests that are the clock.
+
+        Args:
+            steps: how many
+        """
+        for _ in range(steps):
+            with self._lock:
+                self._step()
+
+    # --- on the thread of the server ----------------------------------------------------------------------
+
+    def _run(self) -> None:
+        step_s = 1 / (self.controller.world.rate_hz * self._speed) if self._speed else _STATE_S
+        due_s, state_s = time.monotonic() + step_s, 0.0
+        while not self._closed.is_set():
+            now = time.monotonic()
+            self._listen(max(due_s - now, 0.0))
+            with self._lock:
+                if (now := time.monotonic()) >= due_s:
+                    if self._speed:
+                        self._step()
+                    due_s = due_s + step_s if now - due_s < _LATEST_S else now + step_s
+                if now >= state_s:
+                    state_s = now + _STATE_S
+                    self._for_each(lambda client: client.state())
+
+    def _listen(self, timeout_s: float) -> None:
+        """Takes connections and what clients say."""
+        ready, _, _ = select.select([*self._listeners, *self._clients], [], [], timeout_s)
+        with self._lock:
+            for found in ready:
+                if (maker := self._listeners.get(found)) is not None:
+                    client, _ = found.accept()
+                    client.setblocking(False)
+                    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+                    self._clients[client] = maker(client, self.controller)
+                elif found in self._clients:
+                    self._hear(found)
+
+    def _hear(self, found: socket.socket) -> None:
+        client = self._clients[found]
+        try:
+            data = found.recv(_CHUNK)
+            if not data:
+                client.ended()
+                raise SourceFailed("closed")
+            client.heard(data)
+        except (OSError, SourceFailed):
+            self._drop(found)
+
+    def _step(self) -> None:
+        self.controller.step()
+        if self._on_step is not None:
+            self._on_step(self.controller)
+        if how := self.controller.hang_up:
+            self._hang_up(reset=how == "reset")
+        silent = self.controller.modes.mute or self.controller.skipping
+        self._for_each(lambda client: client.step(silent=bool(silent)))
+        self.sent += 1
+
+    def _hang_up(self, *, reset: bool) -> None:
+        self.controller.hang_up = ""
+        for found, client in list(self._clients.items()):
+            if isinstance(client, _RtdeClient):
+                if reset:
+                    found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self._drop(found)
+
+    def _for_each(self, call: Callable[[_Client], int]) -> None:
+        for found, client in list(self._clients.items()):
+            try:
+                self.dropped += call(client)
+            except OSError:
+                self._drop(found)
+
+    def _drop(self, found: socket.socket) -> None:
+        self._clients.pop(found).closed()
+        found.close()
+
+
+class _Client:
+    """One connection; what it does not want to know it passes over."""
+
+    def __init__(self, connection: socket.socket, controller: Controller) -> None:
+        self._socket, self._controller = connection, controller
+        self._rest = b""
+
+    def heard(self, data: bytes) -> None:
+        """Takes what came in."""
+
+    def step(self, *, silent: bool) -> int:
+        """Sends the row of a step; gives how many were dropped, for they could not be sent."""
+        return 0
+
+    def state(self) -> int:
+        """Sends what comes ten times per second."""
+        return 0
+
+    def ended(self) -> None:
+        """The other side has closed in order."""
+
+    def closed(self) -> None:
+        """It is over."""
+
+    def _send(self, data: bytes) -> bool:
+        """Sends all of it or nothing; a package that was begun is finished first."""
+        with suppress(BlockingIOError):
+            if self._rest:
+                self._rest = self._rest[self._socket.send(self._rest) :]
+            if not self._rest:
+                self._rest = data[self._socket.send(data) :]
+                return True
+        return False
+
+
+class _RtdeClient(_Client):
+    def __init__(self, connection: socket.socket, controller: Controller) -> None:
+        super().__init__(connection, controller)
+        self._rtde = RtdeServer(controller)
+
+    def heard(self, data: bytes) -> None:
+        if answer := self._rtde.receive(data):
+            self._send(answer)
+
+    def step(self, *, silent: bool) -> int:
+        row = self._rtde.row()
+        return int(bool(row) and not silent and not self._send(row))
+
+    def closed(self) -> None:
+        self._rtde.close()
+
+
+class _DashboardClient(_Client):
+    def __init__(self, connection: socket.socket, controller: Controller) -> None:
+        super().__init__(connection, controller)
+        self._line = b""
+        self._send(_GREETING)
+
+    def heard(self, data: bytes) -> None:
+        *lines, self._line = (self._line + data).split(b"\n")
+        for line in lines:
+            self._send(self._controller.dashboard(line.decode(errors="replace")).encode() + b"\n")
+
+
+class _ScriptClient(_Client):
+    """The secondary port: a state message ten times per second, and scripts."""
+
+    def __init__(self, connection: socket.socket, controller: Controller) -> None:
+        super().__init__(connection, controller)
+        self._text, self._sent = "", 0
+
+    def heard(self, data: bytes) -> None:
+        self._text += data.decode("ascii", "replace")
+
+    def state(self) -> int:
+        if self._send(_STATE_MESSAGE):
+            self._sent += len(_STATE_MESSAGE)
+            self._taken()
+        return 0
+
+    def ended(self) -> None:
+        if self._sent >= _LEAST_READ:
+            self._taken()
+
+    def closed(self) -> None:
+        if self._text:
+            self._controller.log.append("a script was thrown away: the connection was closed too early")
+
+    def _taken(self) -> None:
+        """Runs a script that is whole."""
+        whole = self._text.rstrip().splitlines()
+        if whole and (whole[-1] == "end" or whole[-1].endswith("()")):
+            self._controller.run(self._text)
+            self._text = ""
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+        found.listen()
+    except OSError as error:
+        found.close()
+        raise SourceFailed(f"cannot listen on {host}, port {port}: {error.strerror}") from error
+    return found

@@ -1,0 +1,246 @@
+"""`ur://HOST[:PORT]`: a Universal Robots arm by RTDE. Socket and modes; the protocol itself is in `rtde`.
+
+Rows are fit for weighing when the arm runs (`robot_mode` 7), its safety is normal or reduced, every joint
+runs, nobody presses the teach button, and half a second has passed since one of these changed: elsewhere
+brakes or hands carry the load.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from operator import itemgetter
+
+from steelyard.errors import SourceFailed
+from steelyard.live.rtde import PORT, RtdeClient
+from steelyard.live.source import Connection, Event, EventKind, Judge, Source, Values
+
+_REQUIRED = ("timestamp", "actual_q", "actual_current")
+_OPTIONAL = (
+    *("actual_qd", "target_q", "target_qd", "target_qdd", "target_current", "target_moment"),
+    *("joint_temperatures", "payload", "payload_cog", "payload_inertia", "actual_TCP_pose", "tcp_offset"),
+    *("robot_mode", "safety_mode", "joint_mode", "runtime_state", "robot_status_bits", "speed_scaling"),
+    *("actual_execution_time", "actual_digital_input_bits", "actual_digital_output_bits"),
+    *("output_int_register_24", "output_double_register_24"),
+)
+ROBOT_MODES = {
+    -1: "no controller",
+    0: "disconnected",
+    1: "safety not confirmed",
+    2: "booting",
+    3: "power off",
+    4: "power on, not started",
+    5: "idle, brakes on",
+    6: "backdrive",
+    7: "running",
+    8: "updating firmware",
+}
+SAFETY_MODES = {
+    1: "normal",
+    2: "reduced",
+    3: "protective stop",
+    4: "recovery",
+    5: "safeguard stop",
+    6: "system emergency stop",
+    7: "robot emergency stop",
+    8: "safety violation",
+    9: "safety fault",
+    10: "joint validation",
+    12: "safeguard stop in automatic mode",
+    13: "three-position switch: stop",
+    14: "three-position switch: stop",
+}
+_RUNNING, _NORMAL, _JOINT_RUNNING, _TEACH_BUTTON = 7, (1, 2), 253, 4
+_JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
+_SETTLING_S = 0.5
+_WARMER = 2.0  # [deg C], worth an event
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class UrSource(Source):
+    """A Universal Robots controller.
+
+    Attributes:
+        host: its name or address
+        port: of RTDE
+        rate_hz: rows per second to ask for, [Hz]; the controller may send more
+        more: names of outputs to read besides, where the controller knows them
+        timeout_s: without any bytes, until it counts as lost, [s]
+        pauses_s: before each attempt to connect again, [s]
+    """
+
+    host: str
+    port: int = PORT
+    rate_hz: float = 500.0
+    more: tuple[str, ...] = ()
+    timeout_s: float = 2.0
+    pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0)
+
+    def __str__(self) -> str:
+        return f"ur://{self.host}" + ("" if self.port == PORT else f":{self.port}")
+
+    def connect(self) -> Connection:
+        """A connection whose outputs are agreed on and started."""
+        return _UrConnection(self)
+
+    def judge(self, columns: Sequence[str]) -> Judge:
+        """A judge that knows the modes of a controller."""
+        return _UrJudge(columns)
+
+
+def connected(host: str, port: int, what: str, *, timeout_s: float) -> socket.socket:
+    """A connection by TCP, or one clear line.
+
+    Args:
+        host: name or address
+        port: number
+        what: that is expected to answer there
+        timeout_s: of every wait, [s]
+    """
+    place = f"{host}, port {port}"
+    try:
+        found = socket.create_connection((host, port), timeout=timeout_s)
+    except socket.gaierror as error:
+        raise SourceFailed(f"there is no host '{host}': check the address of the controller") from error
+    except TimeoutError as error:
+        raise SourceFailed(
+            f"{place} does not answer within {timeout_s:g} s: is the controller on, and in this network?"
+        ) from error
+    except ConnectionRefusedError as error:
+        raise SourceFailed(
+            f"{place}: nobody listens there: is the controller on, and is {what} allowed in its settings?"
+        ) from error
+    except OSError as error:
+        raise SourceFailed(f"{place} cannot be reached: {error.strerror or error}") from error
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return found
+
+
+class _UrConnection(Connection):
+    """A socket with an RTDE client behind it; it negotiates before it is there."""
+
+    def __init__(self, source: UrSource) -> None:
+        self._place, self._timeout_s = str(source), source.timeout_s
+        self._client = RtdeClient(_REQUIRED, (*_OPTIONAL, *source.more), rate_hz=source.rate_hz)
+        self._socket = connected(source.host, source.port, "RTDE", timeout_s=source.timeout_s)
+        self._early: list[Values] = []
+        try:
+            while not (self._client.recipe and self._client.started):
+                self._early += self._received()
+            self.columns = self._client.recipe.columns
+        except SourceFailed:
+            self._socket.close()
+            raise
+
+    def read(self) -> Sequence[Values]:
+        if self._early:
+            rows, self._early = self._early, []
+            return rows
+        return self._received()
+
+    def texts(self) -> Sequence[str]:
+        texts, self._client.texts = self._client.texts, []
+        return texts
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _received(self) -> list[Values]:
+        try:
+            if data := self._client.to_send():
+                self._socket.sendall(data)
+            received = self._socket.recv(_CHUNK)
+        except TimeoutError as error:
+            said = f" (it says: {self._client.texts[-1]})" if self._client.texts else ""
+            raise SourceFailed(
+                f"{self._place} is connected, but nothing came for {self._timeout_s:g} s{said}"
+            ) from error
+        except OSError as error:
+            raise SourceFailed(f"{self._place} was lost: {error.strerror or error}") from error
+        if not received:
+            raise SourceFailed(f"{self._place} has closed the connection")
+        try:
+            return self._client.receive(received)
+        except SourceFailed as error:
+            raise SourceFailed(f"{self._place}: {error}") from error
+
+
+class _UrJudge(Judge):
+    """Watches the modes of a controller, the payload that it believes in, temperatures and marks."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        def view(*names: str) -> Callable[[Values], object]:
+            at = [columns.index(name) for name in names if name in columns]
+            return itemgetter(*at) if len(at) == len(names) else lambda values: None
+
+        six = [[f"{name}_{k}" for k in range(6)] for name in ("joint_mode", "joint_temperatures")]
+        self._modes = view("robot_mode", "safety_mode", *six[0], "robot_status_bits")
+        self._payload = view("payload", *(f"payload_cog_{k}" for k in range(3)))
+        self._temperatures = view(*six[1])
+        self._marks = view("output_int_register_24", "actual_digital_output_bits")
+        self._last_modes: object = None
+        self._last_payload: object = None
+        self._last_marks: object = None
+        self._warm: tuple[float, ...] | None = None
+        self._fault, self._settled_s = "", float("-inf")
+        self._news: list[Event] = []
+
+    def judged(self, values: Values) -> str:
+        t = values[0]
+        if (modes := self._modes(values)) != self._last_modes:
+            before, self._last_modes = self._last_modes, modes
+            self._changed(modes, t, first=before is None)
+        self._note(values, t)
+        if self._fault:
+            return self._fault
+        return "just started again" if self._settled_s - _SETTLING_S <= t < self._settled_s else ""
+
+    def events(self) -> Iterator[Event]:
+        news, self._news = self._news, []
+        yield from news
+
+    def _changed(self, modes: object, t: float, *, first: bool) -> None:
+        if not isinstance(modes, tuple):
+            return
+        robot, safety, *joints, bits = modes
+        was, self._fault = self._fault, _fault(int(robot), int(safety), joints, int(bits))
+        if not first:
+            self._settled_s = t + _SETTLING_S
+        if self._fault != was:
+            self._news.append(Event(EventKind.MODE, self._fault or "the arm runs", t))
+
+    def _note(self, values: Values, t: float) -> None:
+        if (payload := self._payload(values)) != self._last_payload and isinstance(payload, tuple):
+            self._last_payload = payload
+            centre = " ".join(f"{1e3 * x:.1f}" for x in payload[1:])
+            words = f"the controller believes in {payload[0]:.3f} kg at {centre} mm"
+            self._news.append(Event(EventKind.PAYLOAD, words, t))
+        if (marks := self._marks(values)) != self._last_marks and isinstance(marks, tuple):
+            if self._last_marks is not None:
+                words = f"register 24 is {marks[0]}, digital outputs are {int(marks[1]):#x}"
+                self._news.append(Event(EventKind.MARK, words, t))
+            self._last_marks = marks
+        warm = self._temperatures(values)
+        if isinstance(warm, tuple) and (
+            self._warm is None or max(abs(x - y) for x, y in zip(warm, self._warm, strict=True)) >= _WARMER
+        ):
+            self._warm = warm
+            words = f"the joints have {', '.join(f'{x:.0f}' for x in warm)} degrees Celsius"
+            self._news.append(Event(EventKind.TEMPERATURE, words, t))
+
+
+def _fault(robot: int, safety: int, joints: Sequence[float], bits: int) -> str:
+    """Why an arm in these modes cannot be weighed with, in words; empty where it can."""
+    if safety not in _NORMAL:
+        return SAFETY_MODES.get(safety, f"safety mode {safety}")
+    if robot != _RUNNING:
+        return f"the arm is not powered or not released ({ROBOT_MODES.get(robot, f'robot mode {robot}')})"
+    for k, mode in enumerate(joints, start=1):
+        if mode != _JOINT_RUNNING:
+            return f"joint {k} does not run ({_JOINT_MODES.get(int(mode), f'mode {int(mode)}')})"
+    return "a hand guides the arm (teach button)" if bits & _TEACH_BUTTON else ""

@@ -1,0 +1,145 @@
+"""Every live source keeps one contract: order, gaps, another clock, a loss, and a reader that sleeps."""
+
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from live_helpers import Rows, kinds, rows_of, sent, served, source, taken
+from steelyard.errors import SourceFailed
+from steelyard.io import write_recording
+from steelyard.live import EventKind, ReplaySource, Row, Stream
+from steelyard.recording import Recording
+
+STEADY = np.arange(300) / 500
+
+
+@contextmanager
+def ur(times, folder):
+    with served(Rows(times)) as found:
+        yield source(found), lambda: sent(found, len(times) - 1)  # the controller has made the first itself
+
+
+@contextmanager
+def replay(times, folder):
+    q = np.arange(len(times))[1:, None] + 0.1 * np.arange(6)
+    path = folder / "log.npz"
+    write_recording(Recording(times[1:] + 100, q, current=np.full(q.shape, 0.5)), path)
+    yield ReplaySource(str(path), speed=None), lambda: None
+
+
+SOURCES = {"ur": ur, "replay": replay}
+every_source = pytest.mark.parametrize("given", SOURCES.values(), ids=SOURCES)
+
+
+@every_source
+def test_every_row_comes_once_in_its_order_with_the_senders_time(given, tmp_path):
+    with given(STEADY, tmp_path) as (found, send), Stream(found) as stream:
+        send()
+        rows = rows_of(taken(stream, rows=299))
+        at = stream.columns.index("actual_q_0" if "actual_q_0" in stream.columns else "q_0")
+        assert [row.values[at] for row in rows] == list(range(1, 300))
+        np.testing.assert_allclose([row.t for row in rows], 100 + STEADY[1:], atol=1e-9)
+        assert [row.values[0] for row in rows] == [row.t for row in rows]
+        assert {(row.clock, row.waiting) for row in rows} == {(0, "")}
+
+
+@every_source
+@pytest.mark.parametrize("missing", [1, 5, 50])
+def test_missing_rows_are_an_event_before_the_row_after_them(given, missing, tmp_path):
+    times = np.delete(np.arange(300 + missing), np.arange(100, 100 + missing)) / 500
+    with given(times, tmp_path) as (found, send), Stream(found) as stream:
+        send()
+        seen = taken(stream, rows=299)
+        (at,) = [k for k, x in enumerate(seen) if x[0] is EventKind.GAP]
+        assert seen[at].rows == missing
+        assert seen[at + 1].t == pytest.approx(100 + (100 + missing) / 500)
+
+
+@every_source
+def test_a_reader_that_sleeps_loses_the_oldest_rows_and_learns_how_many(given, tmp_path):
+    with given(STEADY, tmp_path) as (found, send), Stream(found, queue_rows=50) as stream:
+        send()
+        deadline = time.monotonic() + 5
+        while stream.dropped < 249 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        seen = taken(stream, rows=40)
+        rows, lost = rows_of(seen), sum(x.rows for x in seen if x[0] is EventKind.DROPPED)
+        assert lost + len(rows) == 299
+        assert lost == stream.dropped
+        assert rows[-1].t == pytest.approx(100 + STEADY[-1])
+
+
+@every_source
+def test_closing_ends_at_once_and_what_came_can_be_taken(given, tmp_path):
+    with given(STEADY, tmp_path) as (found, send):
+        stream = Stream(found)
+        send()
+        time.sleep(0.1)
+        began = time.monotonic()
+        stream.close()
+        assert time.monotonic() - began < 1
+        list(stream)
+        assert stream.ended
+
+
+def test_a_clock_that_goes_back_is_another_clock():
+    times = [*STEADY[:100], *STEADY[:100]]
+    with ur(np.array(times), None) as (found, send), Stream(found) as stream:
+        send()
+        seen = taken(stream, rows=199)
+    assert [row.clock for row in rows_of(seen)] == [0] * 99 + [1] * 100
+    assert kinds(seen).count("clock") == 1
+
+
+def test_a_file_whose_clock_goes_back_is_refused(tmp_path):
+    path = tmp_path / "back.csv"
+    path.write_text("t,q_0,tau_0\n0,0,0\n1,0,0\n0,0,0\n")
+    with pytest.raises(SourceFailed, match="time goes back in row 3"):
+        Stream(ReplaySource(str(path)))
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+def test_a_lost_connection_is_made_again(how):
+    with served() as found, Stream(source(found)) as stream:
+        found.send(30)
+        taken(stream, rows=30)
+        found.controller.fault(how)
+        found.send()
+        seen = taken(stream, until=lambda x: x[0] is EventKind.CONNECTED)
+        assert kinds(seen) == ["lost", "connected"]
+        found.send(30)
+        seen = taken(stream, rows=30)
+        assert {row.clock for row in rows_of(seen)} == {0}
+        assert "gap" in kinds(seen)
+
+
+def test_a_rebooted_controller_is_another_clock():
+    with served() as found, Stream(source(found)) as stream:
+        found.send(30)
+        taken(stream, rows=30)
+        found.controller.fault("reboot")
+        found.send()
+        taken(stream, until=lambda x: x[0] is EventKind.CONNECTED)
+        found.send(30)
+        rows = rows_of(taken(stream, rows=30))
+        assert {row.clock for row in rows} == {1}
+        assert rows[0].t < 1
+
+
+def test_a_recording_is_over_and_says_so(tmp_path):
+    with replay(STEADY, tmp_path) as (found, _), Stream(found) as stream:
+        seen = list(stream)
+    assert kinds(seen) == ["connected", "ended"]
+    assert "log.npz is over" in seen[-1].words
+    assert len(rows_of(seen)) == 299
+
+
+def test_a_recording_takes_its_time_where_it_is_asked_for(tmp_path):
+    with replay(STEADY, tmp_path) as (found, _):
+        began = time.monotonic()
+        with Stream(ReplaySource(found.path, speed=4.0)) as stream:
+            rows = [x for x in stream if isinstance(x, Row)]
+        assert 0.14 < time.monotonic() - began < 2
+        assert rows[-1].received_s - rows[0].received_s > 0.1

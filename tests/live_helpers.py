@@ -1,0 +1,68 @@
+"""A simulated controller for tests: quick, without MuJoCo, and with the test as its clock."""
+
+import time
+from contextlib import contextmanager
+
+import numpy as np
+
+from steelyard.live import Row, Stream, UrSource
+from steelyard.live.controller import Controller
+from steelyard.live.serve import Served
+
+
+class Rows:
+    """A world whose rows can be recognised: row k has q = k + (0, 0.1, ...)."""
+
+    def __init__(self, times=None, *, rate_hz=500.0):
+        self.rate_hz, self.robot, self.over, self._k = rate_hz, None, False, -1
+        self._times = times
+
+    def step(self, command, believed):
+        self._k += 1
+        times = self._times
+        t = self._k / self.rate_hz if times is None else times[min(self._k, len(times) - 1)]
+        q = (self._k + 0.1 * np.arange(6)).tolist()
+        return t, {"actual_q": q, "actual_qd": [0.0] * 6, "actual_current": [0.5] * 6}
+
+
+@contextmanager
+def served(world=None, **options):
+    """A controller that sends a row when `send` is called."""
+    with Served(Controller(world or Rows()), **{"speed": 0.0, **options}) as found:
+        yield found
+
+
+def sent(found, rows):
+    """Sends rows no faster than a client can read them."""
+    while rows > 0:
+        found.send(min(rows, 25))
+        rows -= 25
+        time.sleep(0.003)
+
+
+def source(found, **options):
+    return UrSource(found.host, found.rtde_port, **{"pauses_s": (0.02,), "timeout_s": 2.0, **options})
+
+
+def taken(stream, *, rows=0, until=None, within_s=5.0):
+    """What comes until so many rows, or one thing that `until` likes, are there."""
+    found, end = [], time.monotonic() + within_s
+    while time.monotonic() < end and not stream.ended:
+        found += stream.take(0.05)
+        if until is not None and any(until(x) for x in found):
+            return found
+        if until is None and sum(isinstance(x, Row) for x in found) >= rows:
+            return found
+    return found
+
+
+def rows_of(found):
+    return [x for x in found if isinstance(x, Row)]
+
+
+def kinds(found):
+    return [str(x.kind) for x in found if not isinstance(x, Row)]
+
+
+def opened(found, **options):
+    return Stream(source(found), **options)
