@@ -140,10 +140,10 @@ def test_the_table_is_that_of_the_forces(comparison):
             assert (m0, m1) == pytest.approx((np.abs(first[:, i]).mean(), np.abs(second[:, i]).mean()))
             assert (v0, v1) == pytest.approx((first[:, i].var(), second[:, i].var()))
             assert (dm, dv) == pytest.approx((1 - m1 / m0, 1 - v1 / v0))
-    assert "the hand pulls with" in comparison.status
+    assert "the hand pulls with" in comparison.verdict.sentence
     backwards = GuidingComparison(comparison.compensated, comparison.without)
-    assert "the mean grows in" in backwards.status
-    assert "z" in backwards.status.split("grows in")[1]
+    assert "the mean grows in" in backwards.verdict.sentence
+    assert "z" in backwards.verdict.sentence.split("grows in")[1]
 
 
 def test_an_identified_arm_can_be_dragged(ur10):

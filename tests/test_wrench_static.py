@@ -71,7 +71,7 @@ def test_a_base_that_came_out_far_from_level_is_a_doubt(rng):
     assert found.verdict.has(DoubtKind.TILTED_BASE)
     assert not found.verdict.ok
     assert not found.payload().verdict.ok
-    assert "the base came out tilted by 17 degrees: if it is, give gravity_base" in found.status
+    assert "the base came out tilted by 17 degrees: if it is, give gravity_base" in found.verdict.sentence
     known = weigh_static(find_postures(table(rng, gravity_base=steep)), gravity_base=steep)
     assert known.verdict.ok
 
@@ -110,12 +110,12 @@ def test_rest_is_found_in_a_continuous_recording(rng):
     assert ((low < TRUTH) & (high > TRUTH)).all()
     assert np.isfinite(found.trend).all()
     assert found.verdict.ok
-    assert "well spread" in found.status
+    assert "well spread" in found.verdict.sentence
 
 
 def test_a_drift_that_moves_is_told_and_not_averaged(rng):
     found = weigh_static(find_postures(continuous(rng, trend=0.05, noise=0.02)))
-    assert "the zero drift moves during the run, fz by 2.99 N per minute" in found.status
+    assert "the zero drift moves during the run, fz by 2.99 N per minute" in found.verdict.sentence
     assert [doubt.kind for doubt in found.verdict.blocking] == [DoubtKind.DRIFT_MOVES]
     assert not found.payload().verdict.ok
     assert found.trend[2] == pytest.approx(0.05, rel=0.05)
@@ -163,8 +163,8 @@ def test_postures_that_are_alike_are_told_and_one_to_add(rng):
     found = weigh_static(find_postures(table(rng, R=flat, gravity_base=UPRIGHT, noise=0.02)))
     assert found.verdict.has(DoubtKind.POSTURES_TOO_ALIKE)
     assert not found.verdict.ok
-    assert "too alike" in found.status
-    assert "(0.0, -1.0, 0.0) of the sensor frame" in found.status
+    assert "too alike" in found.verdict.sentence
+    assert "(0.0, -1.0, 0.0) of the sensor frame" in found.verdict.sentence
     assert not np.isfinite(found.std[5]) or found.std[5] > 1.0
     good = find_postures(table(rng))
     assert good.advice(UPRIGHT) == ""

@@ -8,7 +8,6 @@ from scipy.linalg import eigh
 
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import InertialParameters
-from steelyard.wrist.dynamic import calibrated_wrench_covariance
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted, RecursiveTotalLeastSquares
 from steelyard.wrist.regression import WrenchRegression, long_run_sum
 from steelyard.wrist.regressor import wrench_regressor
@@ -156,10 +155,10 @@ def test_the_recursion_refuses_nonsense():
 
 def test_noise_of_the_wrench_that_no_sheet_tells_is_found(rng):
     rows = problem(rng, noise=3.0, motion_noise=0.05)
-    found = np.sqrt(np.diag(calibrated_wrench_covariance(rows)))
+    found = np.sqrt(np.diag(rows.calibrated_covariance(ESTIMATORS["wls"].estimate(rows).value)))
     np.testing.assert_allclose(found, 3 * np.sqrt(np.diag(SW)), rtol=0.15)
     rows = problem(rng, noise=1.0, motion_noise=1.0)  # here the motion explains nearly everything
-    found = np.diag(calibrated_wrench_covariance(rows))
+    found = np.diag(rows.calibrated_covariance(ESTIMATORS["wls"].estimate(rows).value))
     assert (found >= np.diag(SW)).all()
     assert (found[3:] < 10 * np.diag(SW)[3:]).all()
 

@@ -90,7 +90,7 @@ def static(robot, at_rest):
 
 def test_the_static_stage_recovers_mass_com_drift_and_tilt(static):
     truth = np.concatenate([LOAD.vector[:4], DRIFT, TILT])
-    assert "well spread" in static.status
+    assert "well spread" in static.verdict.sentence
     assert len(static.postures) == 9
     low, high = static.interval(0.9999).T
     assert ((truth > low) & (truth < high)).all()

@@ -74,11 +74,6 @@ class ContactForce:
     verdict: Verdict
 
     @property
-    def status(self) -> str:
-        """The verdict as a sentence without a full stop."""
-        return self.verdict.sentence
-
-    @property
     def std(self) -> Array:
         """Standard deviation of the external wrench, (N, 6) [N, Nm]."""
         return np.asarray(np.sqrt(np.einsum("nii->ni", self.covariance)))

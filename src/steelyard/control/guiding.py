@@ -234,11 +234,6 @@ class GuidingComparison:
         against = "compensation does not help here: the payload that the controller knows is wrong"
         return found.doubted(Doubt(DoubtKind.CONTRADICTS_GIVEN, against))
 
-    @property
-    def status(self) -> str:
-        """The verdict as a sentence without a full stop."""
-        return self.verdict.sentence
-
 
 def guide(
     robot: RobotModel,

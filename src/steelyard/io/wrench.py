@@ -159,7 +159,7 @@ def write_contact_force(contact: ContactForce, path: str | Path) -> None:
     columns = {"t": contact.t}
     for kind in ("external", "std", "raw", "load", "drift"):
         columns |= {f"{kind}_{axis}": getattr(contact, kind)[:, i] for i, axis in enumerate(_AXES)}
-    facts = {"frame": contact.frame, "status": contact.status, "units": "s, N, Nm"}
+    facts = {"frame": contact.frame, "status": contact.verdict.sentence, "units": "s, N, Nm"}
     table = pa.table(columns).replace_schema_metadata(facts)
     with replacing(Path(path)) as part:
         pq.write_table(table, part)

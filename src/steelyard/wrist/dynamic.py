@@ -5,17 +5,6 @@ covariance are a prior, so that the uncertainty of drift and tilt is in the answ
 weigh samples take drift and tilt as they are. Without one, all are estimated together. The tilt enters the
 wrench through u = R' g(U, V) - a; the columns of U and V are the derivatives there, and the regression
 is set up anew at each tilt until it stays.
-
-**How noisy the wrench really is.** Errors in variables need the ratio of two noises, and a sensor's data
-sheet states only one part of the wrench's: cables, hysteresis and cross-talk come on top. If it is taken too
-small, total least squares blames the motion for everything, and the inertia explodes. But the noise Sx of the
-motion alone is enough for a consistent answer,
-
-    (sum Y'WY - E[dY'WdY]) theta = sum Y'W wrench          (corrected least squares, any W)
-
-and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows, axis by axis. It is
-never taken smaller than the sensor's own noise, nor larger while the noise of the motion, which is itself
-known to some ten percent only, explains the residuals.
 """
 
 from __future__ import annotations
@@ -34,14 +23,11 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.estimators import ESTIMATORS
 from steelyard.wrist.payload import StaticWeight, WrenchPayload, drift_doubt, tilt_doubt
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
-from steelyard.wrist.regressor import checked_gravity, tilt_columns, tilted_gravity, wrench_slope
+from steelyard.wrist.regressor import checked_gravity, tilt_columns, tilted_gravity
 from steelyard.wrist.samples import WrenchSamples
 
 _WEAK = 0.2  # of a typical moment of inertia: a larger standard deviation is worth knowing
 _TILTS = 6
-_ROUNDS = 6
-_KNOWN = 1.25  # times its variance: what the noise of the motion may explain
-_LEAST = 0.02  # of the curvature must be left in every direction, else the correction is not used
 _STATIC = [0, 1, 2, 3, *range(10, 18)]  # where the twelve numbers of the static stage are among the eighteen
 
 
@@ -122,7 +108,8 @@ def weigh_dynamic(
     trend, trend_std = _trend(setting)
     moving_drift = drift_doubt(trend, trend_std)
     setting = replace(setting, drifting=moving_drift is not None)
-    noise = calibrated_wrench_covariance(setting.regression())
+    regression = setting.regression()
+    noise = regression.calibrated_covariance(ESTIMATORS["wls"].estimate(regression).value)
     setting = replace(setting, samples=replace(samples, wrench_covariance=noise))
     setting, fit = _solve(setting, estimator)
     if setting.value[0] < 0 and setting.value[0] < -3 * np.sqrt(fit.covariance[0, 0]):
@@ -195,44 +182,6 @@ def _without_drift(L: Array) -> Array:
     out = np.zeros_like(L)
     out[np.ix_(others, others)] = left
     return out
-
-
-def calibrated_wrench_covariance(regression: WrenchRegression) -> Array:
-    """The covariance of the wrench's errors that the residuals show, diagonal, (6, 6).
-
-    Args:
-        regression: its own wrench covariance is the least
-    """
-    theta = ESTIMATORS["wls"].estimate(regression).value
-    Y, L = regression.regressor, regression.prior_information
-    least, Sx = np.diag(regression.wrench_covariance), regression.x_covariance.mean(axis=0)
-    variance = least
-    for _ in range(_ROUNDS):
-        motion = wrench_slope(theta[:10]) @ Sx @ wrench_slope(theta[:10]).T
-        residual = regression.wrench - Y @ theta
-        before = variance
-        squares = (residual**2).mean(axis=0)
-        beyond = squares > least + _KNOWN * np.diag(motion)
-        variance = np.where(beyond, np.maximum(squares - np.diag(motion), least), least)
-        W = np.linalg.inv(np.diag(variance) + motion)
-        theta = _corrected(regression, Y, W, L, theta)
-        if np.allclose(before, variance, rtol=1e-3):
-            break
-    return np.diag(variance)
-
-
-def _corrected(regression: WrenchRegression, Y: Array, W: Array, L: Array, theta: Array) -> Array:
-    """Corrected least squares; the present value where the correction would leave too little."""
-    WY = W @ Y
-    H = np.tensordot(Y, WY, axes=([0, 1], [0, 1]))
-    left = H.copy()
-    left[:10, :10] -= regression.regressor_noise(W)
-    whole = np.linalg.cholesky(H + L + 1e-12 * np.diag(np.diag(H)))
-    share = np.linalg.eigvalsh(np.linalg.solve(whole, np.linalg.solve(whole, left + L).T))
-    if share[0] < _LEAST:
-        return theta
-    moment = np.tensordot(WY, regression.wrench, axes=([0, 1], [0, 1]))
-    return np.asarray(np.linalg.solve(left + L, moment + L @ regression.prior_value))
 
 
 def _solve(setting: _Setting, estimator: WrenchEstimator) -> tuple[_Setting, WrenchFit]:

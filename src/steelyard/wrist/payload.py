@@ -229,11 +229,6 @@ class StaticWeight:
         """Standard deviation of the twelve numbers, (12,)."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
-    @property
-    def status(self) -> str:
-        """The verdict as a sentence without a full stop."""
-        return self.verdict.sentence
-
     def interval(self, level: float = 0.95) -> Array:
         """Lower and upper end of the interval of each number, (12, 2).
 

@@ -13,6 +13,17 @@ N times their variance. Errors of a low-passed wrench are correlated over its wi
 twice differentiated encoder are anti-correlated (V smaller); both are found in the scores themselves. The
 lags are weighted by Parzen's window, whose length follows from the scores' own persistence (Andrews 1991,
 AR(1)).
+
+**How noisy the wrench really is.** Errors in variables need the ratio of two noises, and a sensor's data
+sheet states only one part of the wrench's: cables, hysteresis and cross-talk come on top. If it is taken too
+small, total least squares blames the motion for everything, and the inertia explodes. But the noise Sx of the
+motion alone is enough for a consistent answer,
+
+    (sum Y'WY - E[dY'WdY]) theta = sum Y'W wrench          (corrected least squares, any W)
+
+and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows, axis by axis. It is
+never taken smaller than the sensor's own noise, nor larger while the noise of the motion, which is itself
+known to some ten percent only, explains the residuals.
 """
 
 from __future__ import annotations
@@ -26,6 +37,10 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.wrist.regressor import wrench_regressor, wrench_slope, wrench_tensor
+
+_ROUNDS = 6
+_KNOWN = 1.25  # times its variance: what the noise of the motion may explain
+_LEAST = 0.02  # of the curvature must be left in every direction, else the correction is not used
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +104,38 @@ class WrenchRegression:
         else:
             pair = self.x_covariance.reshape(-1, 144).T @ W.reshape(-1, 36)
         return np.asarray(np.einsum("lmij,lia,mjb->ab", pair.reshape(12, 12, 6, 6), T, T, optimize=True))
+
+    def calibrated_covariance(self, theta: Array) -> Array:
+        """The covariance of the wrench's errors that the residuals show, diagonal, (6, 6).
+
+        Args:
+            theta: the unknowns by weighted least squares, where to start, (p,)
+        """
+        Y, least, Sx = self.regressor, np.diag(self.wrench_covariance), self.x_covariance.mean(axis=0)
+        variance = least
+        for _ in range(_ROUNDS):
+            motion = wrench_slope(theta[:10]) @ Sx @ wrench_slope(theta[:10]).T
+            squares = ((self.wrench - Y @ theta) ** 2).mean(axis=0)
+            beyond, before = squares > least + _KNOWN * np.diag(motion), variance
+            variance = np.where(beyond, np.maximum(squares - np.diag(motion), least), least)
+            theta = self._corrected(np.linalg.inv(np.diag(variance) + motion), theta)
+            if np.allclose(before, variance, rtol=1e-3):
+                break
+        return np.diag(variance)
+
+    def _corrected(self, W: Array, theta: Array) -> Array:
+        """Corrected least squares; the present value where the correction would leave too little."""
+        Y, L = self.regressor, self.prior_information
+        WY = W @ Y
+        H = np.tensordot(Y, WY, axes=([0, 1], [0, 1]))
+        left = H.copy()
+        left[:10, :10] -= self.regressor_noise(W)
+        whole = np.linalg.cholesky(H + L + 1e-12 * np.diag(np.diag(H)))
+        share = np.linalg.eigvalsh(np.linalg.solve(whole, np.linalg.solve(whole, left + L).T))
+        if share[0] < _LEAST:
+            return theta
+        moment = np.tensordot(WY, self.wrench, axes=([0, 1], [0, 1]))
+        return np.asarray(np.linalg.solve(left + L, moment + L @ self.prior_value))
 
     def fit(self, theta: Array, slope: Array, scores: Array, scale: float) -> WrenchFit:
         """The fit at a solution, its covariance from the scores.
