@@ -94,8 +94,7 @@ def weigh_dynamic(
     """What the arm carries: ten parameters with covariance, from samples of a moving sensor.
 
     Args:
-        samples: wrench and motion
-        static: drift, tilt, mass and centre of mass from postures at rest; None to estimate all at once
+        static: what postures at rest say; None to estimate all at once
         estimator: one of `steelyard.wrist.estimators.ESTIMATORS`; maximum likelihood by default
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; as in `static`, else upright
         tilt: whether the base may be tilted; with `static`, that stage decides

@@ -206,8 +206,7 @@ class PoseKalmanFilter:
     def noise(self, mean_length: int = 1) -> Array:
         """The covariance of (acceleration, angular velocity, angular acceleration) from noise alone, (9, 9).
 
-        Args:
-            mean_length: samples of a moving mean behind the filter
+        Behind the filter stands a moving mean of so many samples.
         """
         linear, angular = (one.noise_through(mean_length) for one in (self._linear, self._angular))
         covariance = np.zeros((9, 9))
@@ -216,12 +215,7 @@ class PoseKalmanFilter:
         return covariance
 
     def init(self, position: Array, quaternion: Array) -> _PoseState:
-        """The state of a sensor at rest.
-
-        Args:
-            position: (3,) [m], in the base frame
-            quaternion: R_base_sensor as (x, y, z, w), (4,)
-        """
+        """The state of a sensor at rest: position, (3,) [m], in the base frame, and quaternion, (4,)."""
         linear = np.zeros((3, 3))
         linear[0] = position
         return _PoseState(linear, np.array(quaternion, dtype=float), np.zeros((2, 3)), 0)
@@ -230,7 +224,6 @@ class PoseKalmanFilter:
         """The next state.
 
         Args:
-            state: as `init` or `step` gave it
             position: measured, (3,) [m], in the base frame
             quaternion: R_base_sensor as (x, y, z, w), measured, (4,)
         """
@@ -259,7 +252,7 @@ def samples_from_pose(
 
     Args:
         recording: with the position of the sensor
-        mean_length: samples of the causal moving mean on wrench and motion
+        mean_length: of the causal moving mean on wrench and motion, in samples
         position_std: noise of the position, [m]; from its differences by default
         rotation_std: noise of the orientation, [rad]; from its differences by default
         settle_s: left out at the start, while the filter learns the motion, [s]

@@ -85,29 +85,20 @@ class WrenchPayload(Payload):
         return bool(np.isfinite(np.diag(self.covariance)[4:]).all())
 
     def wrench(self, x: Array) -> Array:
-        """What the load does to the sensor, without drift, (N, 6) [N, Nm], in the sensor frame.
-
-        Args:
-            x: features of the motion under `gravity_base`, (N, 12)
-        """
+        """The wrench of the load at features x, (N, 12), without drift, (N, 6) [N, Nm], sensor frame."""
         return np.asarray(wrench_regressor(x) @ self.body.vector)
 
     def slope(self, x: Array, R_base_sensor: Array) -> Array:
-        """The derivative of load and drift together by the eighteen numbers, (N, 6, 18).
+        """The derivative of load and drift by the eighteen numbers, (N, 6, 18), at features x, (N, 12).
 
         Args:
-            x: features of the motion under `gravity_base`, (N, 12)
-            R_base_sensor: (N, 3, 3)
+            R_base_sensor: orientation of the sensor, (N, 3, 3)
         """
         tilt = tilt_columns(self.body.vector, R_base_sensor, self.nominal_gravity, self.inclination)
         return np.concatenate([wrench_regressor(x), np.tile(np.eye(6), (len(x), 1, 1)), tilt], axis=2)
 
     def in_flange(self, flange: str = "flange") -> Payload:
-        """The payload in the flange frame; the zero drift of the sensor is no part of it.
-
-        Args:
-            flange: name of that frame
-        """
+        """The payload in the flange frame; the zero drift of the sensor is no part of it."""
         A = frame_change_matrix(self.T_flange_sensor)
         body, plain = (x.in_frame(flange, self.T_flange_sensor) for x in (self.body, self.unconstrained))
         return Payload(body, plain, A @ self.covariance @ A.T, self.noise, self.verdict, self.method)
@@ -146,11 +137,7 @@ class WrenchPayload(Payload):
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
-        """The payload that `to_dict` has written.
-
-        Args:
-            content: what it wrote
-        """
+        """The payload that `to_dict` has written."""
         body, plain = (
             InertialParameters.from_vector(content[name], content["frame"])
             for name in ("vector", "unconstrained")
@@ -230,11 +217,7 @@ class StaticWeight:
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     def interval(self, level: float = 0.95) -> Array:
-        """Lower and upper end of the interval of each number, (12, 2).
-
-        Args:
-            level: probability that it contains the truth
-        """
+        """Lower and upper end of the interval of each number that has a level of probability, (12, 2)."""
         from scipy.special import stdtrit
 
         half = stdtrit(max(self.freedom, 1), 0.5 + level / 2) * self.std
@@ -295,11 +278,7 @@ def drift_doubt(trend: Array, trend_std: Array) -> Doubt | None:
 
 
 def tilt_doubt(inclination: Array) -> Doubt | None:
-    """A doubt where the base came out tilted further than anybody mounts an arm without knowing.
-
-    Args:
-        inclination: tilt U, V of the base, (2,) [rad]
-    """
+    """A doubt where the inclination U, V of the base, (2,) [rad], is more than anybody mounts unknowingly."""
     tilt = float(np.degrees(np.arccos(np.cos(inclination).prod())))
     if tilt <= _MOST_TILTED:
         return None

@@ -73,21 +73,13 @@ class WristSensor:
         freeze(self, "T_flange_sensor", "reach", "noise")
 
     def turned(self, yaw: float) -> WristSensor:
-        """The same sensor, turned about the flange's z axis by an angle more that is known.
-
-        Args:
-            yaw: [rad]
-        """
+        """The same sensor, turned about the flange's z axis by a yaw, [rad], which is known then."""
         turn = np.eye(4)
         turn[:3, :3] = Rotation.from_euler("z", yaw).as_matrix()
         return replace(self, T_flange_sensor=turn @ self.T_flange_sensor, yaw_known=True)
 
     def require_in_reach(self, wrench: Array) -> None:
-        """Refuses readings at the end of the sensor's range.
-
-        Args:
-            wrench: as measured, in the sensor frame, (N, 6) [N, Nm]
-        """
+        """Refuses readings of the wrench, (N, 6) [N, Nm], sensor frame, at the end of the sensor's range."""
         over = np.abs(wrench) >= _ALMOST * self.reach
         if over.any():
             axis = int(over.sum(axis=0).argmax())
@@ -172,8 +164,6 @@ class WrenchRecording:
             R_base_sensor: orientation of the sensor, (N, 3, 3)
             sensor: its convention and frame
             motion: what else is measured, by attribute: position, acceleration, ..., temperature
-            timed: whether the rows follow each other in time
-            source: where it comes from, in words
         """
         if R_base_sensor is None:
             raise InvalidRecording(
@@ -203,7 +193,6 @@ class WrenchRecording:
 
         Args:
             recording: with a wrench; its own convention counts
-            robot: the arm
             sensor: where it sits; at the flange by default
         """
         if recording.wrench is None or recording.wrench_convention is None:
@@ -240,8 +229,7 @@ class WrenchRecording:
         """Uniform times, the signals there, and a sentence about it.
 
         Args:
-            signals: on the clock of the recording, each (N, n); the first is resampled by a cubic spline, the
-                others linearly
+            signals: each (N, n); the first is resampled by a cubic spline, the others linearly
         """
         fresh = np.concatenate([[True], np.diff(self.t) > 0])
         t, columns = self.t[fresh], [x[fresh] for x in signals]
@@ -254,34 +242,21 @@ class WrenchRecording:
         return grid, moved, f"resampled at {1 / (grid[1] - grid[0]):.6g} Hz"
 
     def wrench_std(self, wrench: Array) -> Array:
-        """Standard deviation of a reading, (6,) [N, Nm]: as stated for the sensor, else from differences.
-
-        Args:
-            wrench: readings on a uniform clock, (N, 6) [N, Nm]
-        """
+        """Standard deviation of a reading, (6,) [N, Nm]: as stated, else from a wrench on a uniform clock."""
         if self.sensor.noise is not None:
             return self.sensor.noise
         least = 1e-5 * np.abs(wrench).max() + 1e-12
         return np.asarray(np.maximum(noise_of_differences(wrench), least))
 
     def rows(self, which: slice | Mask, note: str = "") -> WrenchRecording:
-        """Some of the rows; their clock starts at 0 again.
-
-        Args:
-            which: a slice or a mask of the rows, (N,)
-            note: a sentence to add to the notes
-        """
+        """Some of the rows; their clock starts at 0 again, and the notes may tell why."""
         if np.size(self.t[which]) == 0:
             raise InvalidRecording("no rows are left")
         cut = {name: signal[which] for name in _SIGNALS if (signal := getattr(self, name)) is not None}
         return replace(self, **cut, notes=(*self.notes, note) if note else self.notes)
 
     def turned(self, yaw: float) -> WrenchRecording:
-        """The same readings of a sensor that is turned about the flange's z axis by an angle more.
-
-        Args:
-            yaw: [rad]
-        """
+        """The same readings of a sensor that is turned about the flange's z axis by a yaw more, [rad]."""
         sensor = self.sensor.turned(yaw)
         change = self.sensor.T_flange_sensor[:3, :3].T @ sensor.T_flange_sensor[:3, :3]
         note = f"the sensor is turned about the flange axis by {np.degrees(yaw):.2f} degrees"

@@ -84,11 +84,7 @@ class WrenchRegression:
         return np.concatenate([self.regressor, self.wrench[:, :, None]], axis=2)
 
     def residual_covariance(self, phi: Array) -> Array:
-        """The covariance S of each residual, from all errors, (N, 6, 6).
-
-        Args:
-            phi: ten inertial parameters, (10,)
-        """
+        """The covariance S of each residual, from all errors, (N, 6, 6), for the ten numbers phi, (10,)."""
         B = wrench_slope(phi)
         return self.wrench_covariance + B @ self.x_covariance @ B.T
 
@@ -156,13 +152,11 @@ class WrenchRegression:
     def fit_of_ratio(
         self, theta: Array, W: Array, *, noise: Literal["wrench", "identity", "propagated"], mu: float
     ) -> WrenchFit:
-        """The fit at the theta of the smallest ratio v'Mv / v'Pv, see `estimators.batch`.
+        """The fit at the theta, (p,), of the smallest ratio mu = v'Mv / v'Pv, see `estimators.batch`.
 
         Args:
-            theta: the unknowns, (p,)
             W: weights, (6, 6)
             noise: what P was
-            mu: the smallest ratio
         """
         Y = self.regressor
         residual = self.wrench - Y @ theta
@@ -214,11 +208,7 @@ class WrenchEstimator:
 
 
 def long_run_sum(scores: Array) -> Array:
-    """The covariance of the sum of a series that is correlated in time, (p, p).
-
-    Args:
-        scores: (N, p), with mean near zero
-    """
+    """The covariance of the sum of scores, (N, p), mean near zero, that are correlated in time, (p, p)."""
     N = len(scores)
     centred = scores - scores.mean(axis=0)
     lags = min(_lags(centred), N - 1)

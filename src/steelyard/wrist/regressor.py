@@ -117,10 +117,9 @@ def tilted_gravity(nominal: Array, angles: ArrayLike) -> Array:
 
 
 def tilt_columns(phi: Array, R_base_sensor: Array, nominal: Array, angles: ArrayLike) -> Array:
-    """The derivative of the wrench of a load by the angles U and V of the base, (N, 6, 2).
+    """The derivative of the wrench of a load phi, (10,), by the angles U and V of the base, (N, 6, 2).
 
     Args:
-        phi: ten inertial parameters, (10,)
         R_base_sensor: orientation of the sensor, (N, 3, 3)
         nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
         angles: U and V, (2,) [rad]
@@ -130,22 +129,17 @@ def tilt_columns(phi: Array, R_base_sensor: Array, nominal: Array, angles: Array
 
 
 def inclination(nominal: Array, gravity_base: Array) -> Array:
-    """The angles U and V of a gravity vector of any length, (2,) [rad].
+    """The angles U and V of a vector gravity_base of any length, (2,) [rad].
 
     Args:
         nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
-        gravity_base: gravity as it is, (3,), in the base frame
     """
     x, y, z = _upright(nominal).T @ gravity_base / np.linalg.norm(gravity_base)
     return np.array([np.arcsin(np.clip(-y, -1.0, 1.0)), np.arctan2(x, -z)])
 
 
 def checked_gravity(gravity_base: ArrayLike) -> Array:
-    """A gravity vector, or a refusal, (3,) [m/s^2].
-
-    Args:
-        gravity_base: where things fall, (3,) [m/s^2], in the base frame
-    """
+    """The vector gravity_base, (3,) [m/s^2], or a refusal."""
     g = np.array(gravity_base, dtype=float)
     if g.shape != (3,) or not np.isfinite(g).all() or not np.linalg.norm(g) > 0:
         raise InvalidRobot(f"gravity_base must be three finite numbers, not all zero [m/s^2], got {g}")

@@ -99,12 +99,7 @@ class Postures:
         return len(self.t)
 
     def take(self, which: Mask, note: str = "") -> Postures:
-        """Some of them.
-
-        Args:
-            which: a mask, (N,)
-            note: a sentence to add to the notes
-        """
+        """Some of them, and maybe a sentence in their notes."""
         return replace(
             self,
             t=self.t[which],
@@ -116,11 +111,7 @@ class Postures:
         )
 
     def distinct(self, gravity_base: Array) -> Postures:
-        """Those with different gravity directions; of two alike the longer rest stays.
-
-        Args:
-            gravity_base: (3,) [m/s^2], in the base frame
-        """
+        """Those with different directions of gravity_base, (3,), at the sensor; of two alike the longer."""
         directions = self._directions(gravity_base)
         keep = np.zeros(len(self), dtype=bool)
         for k in np.argsort(-self.rows, kind="stable"):
@@ -132,20 +123,12 @@ class Postures:
         )
 
     def variety(self, gravity_base: Array) -> float:
-        """How well weight and drift come apart: the smallest singular value, 0 for not at all.
-
-        Args:
-            gravity_base: (3,) [m/s^2], in the base frame
-        """
+        """How well weight and drift come apart under gravity_base, (3,): the smallest singular value."""
         D = _beside_one(self._directions(gravity_base))
         return float(np.linalg.svd(D / np.sqrt(len(D)), compute_uv=False)[-1]) if len(D) >= 4 else 0.0
 
     def advice(self, gravity_base: Array) -> str:
-        """What is wrong with the choice of postures and which to add, a sentence; empty when it is good.
-
-        Args:
-            gravity_base: (3,) [m/s^2], in the base frame
-        """
+        """What is wrong with the postures under gravity_base, (3,), and which to add; empty when good."""
         variety = self.variety(gravity_base)
         if variety >= _TOO_ALIKE:
             return ""
@@ -217,12 +200,7 @@ class Postures:
 
 
 def find_postures(recording: WrenchRecording, rule: RestRule | None = None) -> Postures:
-    """The postures at rest in a recording; every row of a table of postures is one.
-
-    Args:
-        recording: continuous, or a table of postures
-        rule: when the sensor is at rest; `RestRule()` by default
-    """
+    """The postures at rest in a recording; every row of a table of postures is one."""
     rule = rule or RestRule()
     if not recording.timed:
         N = len(recording)

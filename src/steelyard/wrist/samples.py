@@ -86,11 +86,7 @@ class WrenchSamples:
         return len(self.t)
 
     def features(self, gravity_base: Array) -> Array:
-        """The twelve features of the motion, (N, 12).
-
-        Args:
-            gravity_base: (3,) [m/s^2], in the base frame
-        """
+        """The twelve features of the motion, (N, 12), under gravity_base, (3,) [m/s^2], in the base frame."""
         return features(
             np.einsum("nji,j->ni", self.R_base_sensor, gravity_base),
             self.acceleration,
@@ -119,8 +115,6 @@ def samples_from_joints(
     A recording that is not fit for use is refused, as for joint torques.
 
     Args:
-        robot: the arm
-        recording: with joint positions and a wrench
         sensor: where it sits; at the flange by default
         cutoff_hz: of the zero-phase low-pass on positions and wrench, [Hz]; None for none
         position_std: noise of the joint positions, () or (n,) [rad or m]; from their differences by default

@@ -54,30 +54,17 @@ class RecursiveTotalLeastSquares:
         return np.zeros((p + 1, p + 1))
 
     def step(self, state: Array, rows: Array) -> Array:
-        """The next state.
-
-        Args:
-            state: as `init` or `step` gave it
-            rows: [Y wrench] of a sample, (6, p + 1)
-        """
+        """The next state, after the rows [Y wrench] of a sample, (6, p + 1)."""
         return np.asarray(np.linalg.qr(np.vstack([np.sqrt(self.forgetting) * state, rows]), mode="r"))
 
     def value(self, state: Array) -> Array:
-        """The unknowns that the rows so far give, (p,).
-
-        Args:
-            state: as `init` or `step` gave it
-        """
+        """The unknowns, (p,), that the rows behind a state give."""
         v = np.linalg.svd(state)[2][-1]
         return np.asarray(-v[:-1] / v[-1])
 
     @classmethod
     def estimator(cls, forgetting: float = 1.0) -> WrenchEstimator:
-        """The recursion over a whole regression, with the interface of the batch estimators.
-
-        Args:
-            forgetting: weight of a sample after the next one came, 0 < lambda <= 1
-        """
+        """The recursion, with some forgetting, over a whole regression, as the batch estimators do it."""
         recursion = cls(forgetting)
 
         def estimate(regression: WrenchRegression) -> WrenchFit:
@@ -172,7 +159,6 @@ class RecursiveRestricted:
         """The next state.
 
         Args:
-            state: as `init` or `step` gave it
             x: features of the sample, (12,)
             x_covariance: of their errors, (12, 12)
             wrench: what the load does to the sensor, (6,) [N, Nm]
@@ -200,11 +186,7 @@ class RecursiveRestricted:
         return state.v[:-1]
 
     def forms(self, state: _RestrictedState) -> tuple[Array, Array, Array]:
-        """The two forms M and P with the present weights, (p + 1, p + 1) each, and W of a row, (6,).
-
-        Args:
-            state: as `init` or `step` gave it
-        """
+        """The two forms M and P with the present weights, (p + 1, p + 1) each, and W of a row, (6,)."""
         weight = 3.0 * state.samples / ((state.P @ state.v) @ state.v)
         M = state.prior_M + np.tensordot(weight, state.M, axes=1)
         P = state.prior_P + np.tensordot(weight, state.P, axes=1)
@@ -212,11 +194,7 @@ class RecursiveRestricted:
 
     @classmethod
     def estimator(cls, forgetting: float = 1.0) -> WrenchEstimator:
-        """The recursion over a whole regression, started from its prior.
-
-        Args:
-            forgetting: weight of a sample after the next one came, 0 < lambda <= 1
-        """
+        """The recursion, with some forgetting, over a whole regression, started from its prior."""
 
         def estimate(regression: WrenchRegression) -> WrenchFit:
             std, L = np.sqrt(np.diag(regression.wrench_covariance)), regression.prior_information
