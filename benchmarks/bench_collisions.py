@@ -19,16 +19,7 @@ from pathlib import Path
 import numpy as np
 from figure import Figure
 
-from steelyard.control.collision import (
-    Detections,
-    Detector,
-    ObserverSample,
-    Thresholds,
-    detect,
-    learn,
-    make_observer,
-    observe,
-)
+from steelyard.control.collision import Detections, Detector, Observer, ObserverSample, Residuals, Thresholds
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
 from steelyard.inertia import InertialParameters
@@ -114,10 +105,10 @@ def detectors(bench: Bench) -> tuple[Detector, Detector]:
     model = identify(bench.robot, empty, friction=bench.friction)
     payload = weigh(model, loaded)
     free = bench.run(3, period_s=60.0).recording
-    observer = make_observer(model, payload)
-    learned = learn(observer, free, false_alarms_per_hour=FALSE_ALARMS_PER_HOUR)
-    ignorant = make_observer(model)
-    largest = np.abs(observe(ignorant, free).residual).max(axis=0)
+    observer = Observer.of(model, payload)
+    learned = Detector.learned(observer, free, false_alarms_per_hour=FALSE_ALARMS_PER_HOUR)
+    ignorant = Observer.of(model)
+    largest = np.abs(Residuals.of_recording(ignorant, free).residual).max(axis=0)
     return (
         learned,
         Detector(ignorant, Thresholds.fixed(ignorant, 1.1 * largest)),
@@ -172,7 +163,7 @@ def contacts(bench: Bench) -> tuple[list[Outcome], list[Outcome], tuple[Detector
         pushes = random_pushes(bench, np.random.default_rng([7, k]))
         run = bench.run(100 + k, pushes=pushes)
         for detector, out in zip(made, (known, ignored), strict=True):
-            out.extend(outcomes(detect(detector, run.recording), run, pushes)[0])
+            out.extend(outcomes(detector.detect(run.recording), run, pushes)[0])
     return known, ignored, made
 
 
@@ -185,7 +176,7 @@ def false_alarms(bench: Bench, detector: Detector) -> tuple[int, float]:
         for draw in range(DRAWS):
             rng = np.random.default_rng([k, draw])
             tau = bench.sensors.noisy_torque(side, 1 / bench.rate_hz, rng)
-            count += len(detect(detector, replace(run.recording, tau=tau)).contacts)
+            count += len(detector.detect(replace(run.recording, tau=tau)).contacts)
             minutes += run.recording.duration_s / 60
     return count, minutes
 
@@ -222,14 +213,14 @@ def _ur10e() -> tuple[Detector, DriveModel]:
     samples = [prepare(recording, Preparation(cutoff_hz=10.0), drive=drive) for recording in empty]
     model = identify(robot, samples, friction="presliding-load")
     free = read_recording(DATA / "ur10e" / "contact" / "collision_free.npz")
-    return learn(make_observer(model), free, drive=drive), drive
+    return Detector.learned(Observer.of(model), free, drive=drive), drive
 
 
 def real_score(name: str, listed: Sequence[float], within_s: float) -> tuple[int, int]:
     """How many listed contacts of a real recording were missed, and how many others were found."""
     detector, drive = _ur10e()
     recording: Recording = read_recording(DATA / "ur10e" / "contact" / f"{name}.npz")
-    found = detect(detector, recording, drive=drive).contacts
+    found = detector.detect(recording, drive=drive).contacts
     near = [
         {i for i, c in enumerate(found) if c.start_s - within_s <= x <= c.end_s + within_s} for x in listed
     ]
@@ -248,7 +239,7 @@ def real() -> Iterator[Figure]:
 
 def step_time() -> Figure:
     robot = load_robot("lwr4")
-    observer = make_observer(robot)
+    observer = Observer.of(robot)
     q, v, tau = np.random.default_rng(0).normal(size=(3, 4000, robot.n))
     state = observer.init(ObserverSample(0.0, q[0], v[0], tau[0]))
     times = []

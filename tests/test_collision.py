@@ -9,12 +9,10 @@ from steelyard.control.collision import (
     ArmDynamics,
     Detector,
     FrameForce,
+    Observer,
     ObserverSample,
+    Residuals,
     Thresholds,
-    detect,
-    learn,
-    make_observer,
-    observe,
 )
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import identify
@@ -90,12 +88,12 @@ def pushed(robot, load):
 
 @pytest.fixture(scope="module")
 def learned(model, payload, free):
-    return learn(make_observer(model, payload), free)
+    return Detector.learned(Observer.of(model, payload), free)
 
 
 @pytest.fixture(scope="module")
 def found(learned, pushed):
-    return detect(learned, pushed.recording)
+    return learned.detect(pushed.recording)
 
 
 def test_every_push_is_found_soon_with_its_joint_direction_and_link(found, pushed):
@@ -137,13 +135,13 @@ def test_step_by_step_is_the_same_as_at_once(learned, found, pushed):
 
 
 def test_the_learning_motion_itself_has_no_contact(learned, free):
-    assert detect(learned, free).contacts == ()
+    assert learned.detect(free).contacts == ()
     assert not learned.thresholds.level.flags.writeable
 
 
 def test_rarer_false_alarms_need_higher_thresholds(learned, model, payload, free):
-    observer = make_observer(model, payload)
-    seldom = learn(observer, free, false_alarms_per_hour=0.001).thresholds.level
+    observer = Observer.of(model, payload)
+    seldom = Detector.learned(observer, free, false_alarms_per_hour=0.001).thresholds.level
     assert (seldom > 1.05 * learned.thresholds.level).all()
 
 
@@ -151,28 +149,28 @@ def test_friction_of_another_day_is_learned_from_the_free_motion(robot, model, l
     drive = robot.drive
     warm = robot.with_drive(replace(drive, coulomb=0.8 * drive.coulomb, viscous=1.3 * drive.viscous))
     free = run(warm, 5, load=load, seconds=16.0).recording
-    observer = make_observer(model, payload)
-    adapted = learn(observer, free)
+    observer = Observer.of(model, payload)
+    adapted = Detector.learned(observer, free)
     change = adapted.thresholds.learned.friction_change
     np.testing.assert_allclose(change[0], -0.2 * drive.coulomb, atol=0.12 * drive.coulomb.max())
     np.testing.assert_allclose(change[1], 0.3 * drive.viscous, atol=0.2 * drive.viscous.max())
-    as_it_is = learn(observer, free, adapt_friction=False)
+    as_it_is = Detector.learned(observer, free, adapt_friction=False)
     assert not as_it_is.thresholds.learned.friction_change.any()
     assert (as_it_is.thresholds.level[0, :2] > 1.1 * adapted.thresholds.level[0, :2]).all()
 
 
 def test_an_ignored_payload_looks_like_a_contact(model, payload, free):
-    knowing, ignorant = (make_observer(model, x) for x in (payload, None))
-    limit = 1.2 * np.abs(observe(knowing, free).beyond_friction).max(axis=0)
-    assert not detect(Detector(knowing, Thresholds.fixed(knowing, limit)), free).contacts
-    assert detect(Detector(ignorant, Thresholds.fixed(ignorant, limit)), free).contacts
+    knowing, ignorant = (Observer.of(model, x) for x in (payload, None))
+    limit = 1.2 * np.abs(Residuals.of_recording(knowing, free).beyond_friction).max(axis=0)
+    assert not Detector(knowing, Thresholds.fixed(knowing, limit)).detect(free).contacts
+    assert Detector(ignorant, Thresholds.fixed(ignorant, limit)).detect(free).contacts
 
 
 @pytest.mark.parametrize("kind", ["inverse-dynamics", "energy"])
 def test_the_other_observers_find_the_pushes_too(model, payload, free, pushed, kind):
-    observer = make_observer(model, payload, kind=kind)
-    made = learn(observer, free)
-    found = detect(made, pushed.recording)
+    observer = Observer.of(model, payload, kind=kind)
+    made = Detector.learned(observer, free)
+    found = made.detect(pushed.recording)
     for push in PUSHES:
         assert any(push.start_s <= c.detected_s <= push.start_s + push.duration_s for c in found.contacts)
     if kind == "energy":
@@ -181,20 +179,20 @@ def test_the_other_observers_find_the_pushes_too(model, payload, free, pushed, k
 
 
 def test_the_former_name_of_the_inverse_dynamics_observer_is_understood(model):
-    assert type(make_observer(model, kind="direct")) is type(make_observer(model, kind="inverse-dynamics"))
+    assert type(Observer.of(model, kind="direct")) is type(Observer.of(model, kind="inverse-dynamics"))
 
 
 def test_a_rate_that_changes_makes_no_contact(learned, free):
     keep = np.ones(len(free), dtype=bool)
     keep[len(free) // 2 :: 2] = False  # half the rate from there on
     keep[::37] = False
-    thinned = detect(learned, free.rows(keep))
+    thinned = learned.detect(free.rows(keep))
     assert thinned.contacts == ()
 
 
 def test_a_quicker_motion_than_the_learned_one_is_told(robot, load, learned):
     quick = run(robot, 6, load=load, speed=2.0).recording
-    doubts = detect(learned, quick).verdict.doubts
+    doubts = learned.detect(quick).verdict.doubts
     assert any("thresholds reach beyond what was learned" in doubt.words for doubt in doubts)
 
 
@@ -208,17 +206,17 @@ def test_a_contact_gives_its_force(found, pushed, robot):
 
 
 def test_a_learning_motion_with_a_contact_is_refused(model, payload, pushed):
-    observer = make_observer(model, payload)
+    observer = Observer.of(model, payload)
     with pytest.raises(InvalidRecording, match=r"not free: near t = (3|6|9)\.\d+ s the residual of \w+ is"):
-        learn(observer, pushed.recording)
+        Detector.learned(observer, pushed.recording)
 
 
 def test_a_model_without_friction_is_refused_where_the_recording_has_it(robot, free, load):
     ideal = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
-    observer = make_observer(ideal, load)
+    observer = Observer.of(ideal, load)
     with pytest.raises(InvalidRecording, match="friction that the model does not know"):
-        learn(observer, free)
-    doubts = detect(Detector(observer, Thresholds.fixed(observer, 50.0)), free).verdict.doubts
+        Detector.learned(observer, free)
+    doubts = Detector(observer, Thresholds.fixed(observer, 50.0)).detect(free).verdict.doubts
     assert any("friction that the model does not know" in doubt.words for doubt in doubts)
 
 
@@ -240,8 +238,8 @@ def test_holes_and_time_that_goes_back_are_refused_and_repeats_ignored(learned, 
     observer = learned.observer
     keep = (free.t < 4) | (free.t > 5)
     with pytest.raises(InvalidSamples, match=r"1\.0\d+ s from t = 3\.9\d+ s to the next sample"):
-        observe(observer, free.rows(keep))
-    sample = observe(observer, free).samples[0]
+        Residuals.of_recording(observer, free.rows(keep))
+    sample = Residuals.of_recording(observer, free).samples[0]
     state = observer.init(sample)
     assert observer.step(state, sample) is state
     with pytest.raises(InvalidSamples, match="forwards: start it anew after a pause"):
@@ -258,38 +256,40 @@ def test_samples_that_are_none_are_refused(learned):
 def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):
     current = Recording(free.t, free.q, free.joint_names, v=free.v, current=free.current)
     with pytest.raises(InvalidRecording, match="motor currents only: give drives with gains"):
-        observe(learned.observer, current)
+        Residuals.of_recording(learned.observer, current)
     with pytest.raises(InvalidSamples, match="the drives need 3 gains other than 0"):
-        observe(learned.observer, current, drive=DriveModel(np.zeros(2), gain=1.0))
+        Residuals.of_recording(learned.observer, current, drive=DriveModel(np.zeros(2), gain=1.0))
     with pytest.raises(InvalidRecording, match="neither torques nor motor currents"):
-        observe(learned.observer, Recording(free.t, free.q))
+        Residuals.of_recording(learned.observer, Recording(free.t, free.q))
     with pytest.raises(InvalidRecording, match="the arm has 3 joints, the recording 2"):
-        observe(learned.observer, Recording(free.t, free.q[:, :2], tau=free.q[:, :2]))
-    same = observe(learned.observer, current, drive=robot.drive)
-    np.testing.assert_allclose(same.residual, observe(learned.observer, free).residual, atol=1e-9)
+        Residuals.of_recording(learned.observer, Recording(free.t, free.q[:, :2], tau=free.q[:, :2]))
+    same = Residuals.of_recording(learned.observer, current, drive=robot.drive)
+    np.testing.assert_allclose(
+        same.residual, Residuals.of_recording(learned.observer, free).residual, atol=1e-9
+    )
     v = np.array(free.v)
     v[5] = np.nan
-    assert len(observe(learned.observer, replace(free, v=v))) == len(free) - 1
-    bare = observe(learned.observer, replace(free, v=None))
+    assert len(Residuals.of_recording(learned.observer, replace(free, v=v))) == len(free) - 1
+    bare = Residuals.of_recording(learned.observer, replace(free, v=None))
     assert np.abs(bare.residual[200:] - same.residual[200:]).max() < 6
 
 
 def test_wishes_that_make_no_sense_are_refused(learned, free, robot):
     observer = learned.observer
     with pytest.raises(InvalidSamples, match="gain_hz and longest_gap_s must be positive"):
-        make_observer(robot, gain_hz=0.0)
+        Observer.of(robot, gain_hz=0.0)
     with pytest.raises(UnknownName, match="no observer 'kalman'; there are momentum, inverse-dy"):
-        make_observer(robot, kind="kalman")
+        Observer.of(robot, kind="kalman")
     with pytest.raises(InvalidSamples, match="false_alarms_per_hour must be positive"):
-        learn(observer, free, false_alarms_per_hour=0.0)
+        Detector.learned(observer, free, false_alarms_per_hour=0.0)
     with pytest.raises(InvalidRecording, match="too short to learn from"):
-        learn(observer, free.between(0, 2))
+        Detector.learned(observer, free.between(0, 2))
     with pytest.raises(InvalidSamples, match="a threshold must be positive"):
         Thresholds.fixed(observer, [1.0, -2.0, 3.0])
     with pytest.raises(InvalidSamples, match="debounce_s and release_s must not be negative"):
         Detector(observer, learned.thresholds, release=0.0)
     with pytest.raises(InvalidSamples, match="3 thresholds for 1 residuals"):
-        Detector(make_observer(robot, kind="energy"), learned.thresholds)
+        Detector(Observer.of(robot, kind="energy"), learned.thresholds)
     with pytest.raises(InvalidSamples, match="external must be 3 finite numbers"):
         FrameForce.of(robot, np.zeros(3), np.zeros(2))
     with pytest.raises(InvalidSamples, match="kind must be 'force' or 'wrench'"):

@@ -5,15 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.control.collision import (
-    ArmDynamics,
-    Detector,
-    Thresholds,
-    detect,
-    learn,
-    make_observer,
-    observe,
-)
+from steelyard.control.collision import ArmDynamics, Detector, Observer, Residuals, Thresholds
 from steelyard.control.collision.dynamics import TorqueUncertainty
 from steelyard.control.compensation import flange_body
 from steelyard.errors import InvalidInertia, InvalidRecording
@@ -69,7 +61,7 @@ def load(robot):
 
 @pytest.fixture(scope="module")
 def detector(model):
-    observer = make_observer(model)
+    observer = Observer.of(model)
     return Detector(observer, Thresholds.fixed(observer, 6.0))
 
 
@@ -106,7 +98,7 @@ def test_the_uncertainty_keeps_what_is_known_of_a_payload(model, load):
     rest = np.array([[q, np.zeros(3), np.zeros(3)]])
     memory = np.array([np.zeros(3), q])
     bare, known, part = (
-        TorqueUncertainty.of(ArmDynamics.of(model, x)).variance(rest, memory)[0, 0]
+        TorqueUncertainty.of(ArmDynamics.of(model, x)).std(rest, memory)[0, 0] ** 2
         for x in (None, load, replace(load, covariance=half))
     )
     np.testing.assert_allclose(part, known, rtol=1e-9)  # at rest the inertia does not count
@@ -120,56 +112,56 @@ def test_joints_in_another_order_are_refused(robot, detector):
     run, turn = recording(robot, 3), [1, 0, 2]
     names = [robot.joint_names[i] for i in turn]
     turned = Recording(run.t, run.q[:, turn], names, v=run.v[:, turn], tau=run.tau[:, turn])
-    for act in (lambda: detect(detector, turned), lambda: learn(detector.observer, turned)):
+    for act in (lambda: detector.detect(turned), lambda: Detector.learned(detector.observer, turned)):
         with pytest.raises(
             InvalidRecording, match=r"order shoulder, elbow, wrist, those of the recording elbow, shoulder"
         ):
             act()
-    assert detect(detector, run).contacts == ()
+    assert detector.detect(run).contacts == ()
 
 
 def test_joints_with_names_of_their_own_are_taken_as_they_come(robot, detector):
     run = recording(robot, 3)
-    assert detect(detector, replace(run, joint_names=("a", "b", "c"))).verdict.doubts == ()
+    assert detector.detect(replace(run, joint_names=("a", "b", "c"))).verdict.doubts == ()
 
 
 def test_degrees_are_refused(robot, detector):
     run = recording(robot, 3)
     with pytest.raises(InvalidRecording, match="the recording is not fit for use: q reaches"):
-        detect(detector, replace(run, q=np.rad2deg(run.q), v=np.rad2deg(run.v)))
+        detector.detect(replace(run, q=np.rad2deg(run.q), v=np.rad2deg(run.v)))
 
 
 def test_a_torque_with_the_wrong_sign_is_doubted(robot, detector):
     run = recording(robot, 3)
-    found = detect(detector, replace(run, tau=-run.tau))
+    found = detector.detect(replace(run, tau=-run.tau))
     assert any("% of the recording would be contact" in doubt.words for doubt in found.verdict.doubts)
-    assert detect(detector, run).verdict.doubts == ()
+    assert detector.detect(run).verdict.doubts == ()
 
 
 def test_a_few_rows_are_refused_and_a_short_run_says_so(robot, detector):
     with pytest.raises(InvalidRecording, match="3 rows in"):
-        detect(detector, recording(robot, 3, slice(0, 3)))
-    short = detect(detector, recording(robot, 3, slice(0, 15)))
+        detector.detect(recording(robot, 3, slice(0, 3)))
+    short = detector.detect(recording(robot, 3, slice(0, 15)))
     assert any("lasts 0.14 s, the observer needs 0.25 s" in doubt.words for doubt in short.verdict.doubts)
 
 
 def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
     """A wrong weight is no friction, and a joint that goes one way only does not distinguish them."""
     ideal = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
-    observer = make_observer(ideal)
+    observer = Observer.of(ideal)
     detector = Detector(observer, Thresholds.fixed(observer, 50.0))
     q, v, _ = motion(robot, 3)
     whole = recording(robot, 3)
     assert any(
         "friction that the model does not know" in doubt.words
-        for doubt in detect(detector, whole).verdict.doubts
+        for doubt in detector.detect(whole).verdict.doubts
     )
     one_way = np.arange(300) * 0.01
     q = np.outer(one_way, [0.3, 0.2, 0.25]) - 0.5
     v = np.tile([0.3, 0.2, 0.25], (300, 1))
     straight = Recording(one_way, q, robot.joint_names, v=v, tau=robot.torque(q, v, 0 * v))
     for run in (whole.rows(slice(0, 40)), straight):
-        assert not any("friction" in doubt.words for doubt in detect(detector, run).verdict.doubts)
+        assert not any("friction" in doubt.words for doubt in detector.detect(run).verdict.doubts)
 
 
 # --- motors that turn several joints -----------------------------------------------------------------------
@@ -185,10 +177,13 @@ def test_friction_of_the_day_is_that_of_the_drives_also_where_they_are_coupled()
     today = robot.with_drive(replace(drive, coulomb=drive.coulomb + more))
     model = identify(usual, [samples(usual, 1), samples(usual, 2)])
     free = recording(today, 3)
-    before = make_observer(model)
-    learned = learn(before, free)
+    before = Observer.of(model)
+    learned = Detector.learned(before, free)
     np.testing.assert_allclose(learned.thresholds.learned.friction_change[0], more, atol=0.06)
-    left = [np.sqrt((observe(x, free).residual[100:] ** 2).mean(axis=0)) for x in (before, learned.observer)]
+    left = [
+        np.sqrt((Residuals.of_recording(x, free).residual[100:] ** 2).mean(axis=0))
+        for x in (before, learned.observer)
+    ]
     assert (left[1][[1, 4, 5]] < 0.15 * left[0][[1, 4, 5]]).all()
 
 
@@ -197,7 +192,7 @@ def test_friction_that_coupled_drives_have_and_the_model_has_not_is_told(tiny):
     C = np.array([[30.0, 0, 0], [0, 40, 0], [0, 25, -50]])
     real = robot.with_drive(DriveModel(np.full(3, 0.1), np.full(3, 4.0), coupling=C, sign_width=0.02))
     known = robot.with_drive(replace(real.drive, coulomb=np.array([4.0, 4.0, 0.0])))
-    observer = make_observer(known)
-    doubts = detect(Detector(observer, Thresholds.fixed(observer, 50.0)), recording(real, 3)).verdict.doubts
+    observer = Observer.of(known)
+    doubts = Detector(observer, Thresholds.fixed(observer, 50.0)).detect(recording(real, 3)).verdict.doubts
     assert len(doubts) == 1
     assert doubts[0].words.startswith("wrist has about 3.8 Nm of friction that the model does not know")

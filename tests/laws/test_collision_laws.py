@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from steelyard.control.collision import ArmDynamics, FrameForce, ObserverSample, make_observer
+from steelyard.control.collision import ArmDynamics, FrameForce, Observer, ObserverSample
 from steelyard.control.collision.dynamics import TorqueUncertainty
 from steelyard.control.collision.thresholds import _Tail
 from steelyard.identification import identify
@@ -129,7 +129,7 @@ def test_the_residual_follows_a_constant_push_with_its_own_pole_for_any_steps(ar
     q = np.array([0.4, -0.7, 1.1])
     tau = arm.gravity_torque(q) - push
     for kind in ("momentum", "inverse-dynamics"):
-        observer = make_observer(arm, kind=kind, gain_hz=3.0)
+        observer = Observer.of(arm, kind=kind, gain_hz=3.0)
         for seed in (1, 2):
             t = np.cumsum(np.random.default_rng(seed).uniform(0.001, 0.05, 40))
             state = observer.init(ObserverSample(t[0], q, np.zeros(3), tau))
@@ -145,7 +145,7 @@ def test_a_moving_arm_shows_the_push_and_nothing_else(arm, kind):
     t, q, v, a = moving(3, 2000.0, seconds=3.0)
     push = np.array([5.0, -4.0, 3.0]) * (t > 1.5)[:, None]
     tau = robot.torque(q, v, a) - push
-    observer = make_observer(robot, kind=kind, gain_hz=5.0)
+    observer = Observer.of(robot, kind=kind, gain_hz=5.0)
     state = observer.init(ObserverSample(t[0], q[0], v[0], tau[0]))
     filtered = np.zeros(3 if kind != "energy" else 1)
     kept = np.exp(-2 * np.pi * 5.0 / 2000.0)
@@ -159,7 +159,7 @@ def test_a_moving_arm_shows_the_push_and_nothing_else(arm, kind):
 
 def test_no_friction_at_rest_is_taken_for_a_contact_but_more_than_it_is(arm):
     robot = arm.with_drive(DRIVE)
-    observer = make_observer(robot, gain_hz=5.0)
+    observer = Observer.of(robot, gain_hz=5.0)
     q = np.array([0.4, -0.7, 1.1])
     for share in (-0.99, -0.3, 0.6, 0.99, 1.5):
         tau = arm.gravity_torque(q) + share * DRIVE.coulomb
@@ -175,7 +175,7 @@ def test_no_friction_at_rest_is_taken_for_a_contact_but_more_than_it_is(arm):
 
 
 def test_friction_is_known_again_once_the_joint_slides(arm):
-    observer = make_observer(arm.with_drive(DRIVE), gain_hz=5.0)
+    observer = Observer.of(arm.with_drive(DRIVE), gain_hz=5.0)
     t, q, v, a = moving(3, 500.0)
     tau = observer.arm.robot.torque(q, v, a)
     state = observer.init(ObserverSample(t[0], q[0], v[0], tau[0]))
@@ -243,7 +243,7 @@ def test_half_a_minute_of_filtered_noise_tells_the_level_that_is_crossed_once_an
 
 def test_the_uncertainty_grows_with_speed_and_with_the_change_of_friction(arm):
     model = identified(arm, "smooth", DRIVE)
-    observer = make_observer(model)
+    observer = Observer.of(model)
     q = np.array([[0.3, -0.5, 0.8]])
     given = TorqueUncertainty.of(observer.arm)
     slow, fast = (
@@ -254,6 +254,6 @@ def test_the_uncertainty_grows_with_speed_and_with_the_change_of_friction(arm):
     np.testing.assert_array_equal(fast[0, 0], fast[0, 1])
     changed = TorqueUncertainty.of(observer.arm, np.array([[0.5, 0.4, 0.3], [0.2] * 3, [0.1] * 3]))
     motion = np.stack([q, np.full((1, 3), 2.0), np.zeros((1, 3))], 1)
-    plain, wide = changed.variance(motion, np.zeros((2, 3)))[0]
+    plain, wide = changed.std(motion, np.zeros((2, 3)))[0] ** 2
     expected = np.array([0.5, 0.4, 0.3]) ** 2 + (0.2 * 2.0) ** 2 + 0.1**2
     np.testing.assert_allclose(wide - plain, expected, rtol=1e-6)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.control.collision import detect, learn, make_observer
+from steelyard.control.collision import Detector, Observer
 from steelyard.errors import InvalidRecording
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
@@ -36,13 +36,13 @@ def drive(contact):
 def observer(contact, drive):
     samples = prepare(contact("unloaded/ur-20_02_19_14harm50sec"), Preparation(cutoff_hz=10.0), drive=drive)
     model = identify(load_robot("ur10e"), samples, friction="presliding-load")
-    return make_observer(model)
+    return Observer.of(model)
 
 
 @pytest.fixture(scope="module")
 def found(contact, drive, observer):
-    detector = learn(observer, contact("contact/collision_free"), drive=drive)
-    return lambda name: detect(detector, contact(name), drive=drive)
+    detector = Detector.learned(observer, contact("contact/collision_free"), drive=drive)
+    return lambda name: detector.detect(contact(name), drive=drive)
 
 
 def others(contacts, listed, within_s=0.3):
@@ -72,12 +72,12 @@ def test_pushes_of_a_resting_arm_are_found_and_its_static_friction_is_not(found)
 @pytest.mark.parametrize("name", ["collision_3link", "ur-20_01_22-push_pose_1"])
 def test_a_learning_motion_with_contacts_is_refused(contact, drive, observer, name):
     with pytest.raises(InvalidRecording, match="the learning motion is not free"):
-        learn(observer, contact(f"contact/{name}"), drive=drive)
+        Detector.learned(observer, contact(f"contact/{name}"), drive=drive)
 
 
 def test_the_second_half_of_a_free_motion_has_no_contact(contact, drive, observer):
     recording = contact("unloaded/ur-20_02_12-40sec_12harm")
     half_s = recording.duration_s / 2
-    detector = learn(observer, recording.between(0, half_s), drive=drive)
-    watched = detect(detector, recording.between(half_s, 2 * half_s), drive=drive)
+    detector = Detector.learned(observer, recording.between(0, half_s), drive=drive)
+    watched = detector.detect(recording.between(half_s, 2 * half_s), drive=drive)
     assert watched.contacts == ()

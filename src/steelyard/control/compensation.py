@@ -43,7 +43,7 @@ _HARDLY = 1e-3  # of gravity [N/kg]: a joint that slides level but for rounding
 
 
 @dataclass(frozen=True, eq=False)
-class FeedForward:
+class _FeedForward:
     """The torque that the drives shall apply, or a part of it, (n,) or (N, n) each [Nm or N].
 
     Attributes:
@@ -118,7 +118,7 @@ class Compensator:
 
     def step(
         self, state: Array | None, q: ArrayLike, v: ArrayLike, a: ArrayLike
-    ) -> tuple[Array, FeedForward]:
+    ) -> tuple[Array, _FeedForward]:
         """The next state, and the torque of one sample, (n,) each.
 
         Args:
@@ -133,9 +133,9 @@ class Compensator:
                 f"a sample of {self.robot.name} is {self.robot.n} finite numbers each for q, v and a"
             )
         state, parts = self._parts(state, motion)
-        return state, FeedForward(*(part[0] for part in parts))
+        return state, _FeedForward(*(part[0] for part in parts))
 
-    def batch(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FeedForward:
+    def batch(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _FeedForward:
         """The torque along a motion in the order of time, (N, n) each.
 
         Args:
@@ -148,7 +148,7 @@ class Compensator:
         for start in range(0, len(motion), _CHUNK):
             state, parts = self._parts(state, motion[start : start + _CHUNK])
             done.append(parts)
-        return FeedForward(*(np.concatenate(part) for part in zip(*done, strict=True)))
+        return _FeedForward(*(np.concatenate(part) for part in zip(*done, strict=True)))
 
     def gravity(self, q: ArrayLike) -> Array:
         """The torque that holds arm and payload against gravity, (N, n) or (n,) [Nm or N].
@@ -161,7 +161,7 @@ class Compensator:
         tau = self._rigid.gravity(checked)
         return tau[0] if np.ndim(q) == 1 else tau
 
-    def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FeedForward:
+    def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _FeedForward:
         """What the payload adds to the torque of each joint, with its standard deviation.
 
         Args:
@@ -178,7 +178,7 @@ class Compensator:
             friction, slope = self._load_friction(motion, W)
             G = W + slope
         sigma = self.payload.covariance if isinstance(self.payload, Payload) else None
-        return FeedForward(held, moved, friction, still, _std(G, sigma))
+        return _FeedForward(held, moved, friction, still, _std(G, sigma))
 
     def _parts(self, state: Array | None, motion: Array) -> tuple[Array, tuple[Array, ...]]:
         """The next state, and the parts of a few samples, (k, n) each."""

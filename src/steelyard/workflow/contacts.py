@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from steelyard.computing import one_blas_thread
-from steelyard.control.collision import Detections, Detector, Thresholds, detect, make_observer
-from steelyard.control.collision import learn as learn_detector
+from steelyard.control.collision import Detections, Detector, Observer, Thresholds
 from steelyard.control.collision.observer import ObserverKind
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
@@ -46,11 +45,11 @@ def collisions(
         raise InvalidSamples("thresholds are learned (--learn) or fixed (--threshold), not both")
     arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
     load = Payload.load(payload) if isinstance(payload, str | Path) else payload
-    watcher = make_observer(arm, load, kind=observer, gain_hz=bandwidth_hz)
+    watcher = Observer.of(arm, load, kind=observer, gain_hz=bandwidth_hz)
     if learn is not None:
         free, drive = _recording(arm, learn)
         rate = false_alarms_per_hour
-        detector = learn_detector(watcher, free, drive=drive, false_alarms_per_hour=rate)
+        detector = Detector.learned(watcher, free, drive=drive, false_alarms_per_hour=rate)
     elif threshold is None and watcher.unit != _FIXED_UNIT:
         raise InvalidSamples(
             f"the {observer} observer judges {watcher.unit}, for which there is no usual limit: give"
@@ -59,7 +58,7 @@ def collisions(
     else:
         detector = Detector(watcher, Thresholds.fixed(watcher, _FIXED if threshold is None else threshold))
     watched, drive = _recording(arm, data)
-    return detect(detector, watched, drive=drive)
+    return detector.detect(watched, drive=drive)
 
 
 def _recording(model: DynamicModel, data: Data) -> tuple[Recording, DriveModel | None]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.computing import one_blas_thread
-from steelyard.control.contact_force import ContactForce, contact_force
+from steelyard.control.contact_force import ContactForce, Rezero, ZeroKeeper, contact_force
 from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.io.wrench import SensorDescription, read_sensor, read_wrench_recording
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Recording
@@ -209,7 +209,7 @@ def contact(
     robot: RobotModel | str | None = None,
     sensor: SensorDescription | str | Path | None = None,
     frame: Literal["sensor", "base"] = "sensor",
-    rezero: Literal["none", "start", "rest"] = "none",
+    rezero: Rezero | ZeroKeeper = "none",
     cutoff_hz: float = DEFAULT_CUTOFF_HZ,
 ) -> ContactForce:
     """The external force in a recording, load and zero drift taken off.
@@ -220,7 +220,7 @@ def contact(
         robot: the arm, or its name or file, for recordings with joints
         sensor: what the sensor is, or the TOML file of it
         frame: of the answer
-        rezero: whether and where the zero is found again
+        rezero: where the zero is found again: 'none', at the 'start', after every 'rest'; or a keeper
         cutoff_hz: of the filter on motion and wrench, [Hz]
     """
     load = payload if isinstance(payload, WrenchPayload) else WrenchPayload.load(payload)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Array
-from steelyard.control.collision import Detections, Detector, Thresholds, detect, make_observer
+from steelyard.control.collision import Detections, Detector, Observer, Thresholds
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -92,8 +92,8 @@ def figure_six(seed: int = 0) -> FigureSix:
     watched = _watched(robot, seed)
     answers = []
     for load in (None, payload):
-        observer = make_observer(model, load)
-        answers.append(detect(Detector(observer, Thresholds.fixed(observer, LIMIT_NM)), watched.recording))
+        observer = Observer.of(model, load)
+        answers.append(Detector(observer, Thresholds.fixed(observer, LIMIT_NM)).detect(watched.recording))
     t = watched.truth.t
     touched = np.zeros(len(t), dtype=bool)
     for start in CONTACTS_S:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.control.collision import Detections, Detector, Thresholds, detect, make_observer
+from steelyard.control.collision import Detections, Detector, Observer, Thresholds
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
@@ -123,9 +123,9 @@ def three_contacts(sensors: Sensors) -> Contacts:
     """
     six = figure_six()
     few = static_answer(six.truth, sensors, seed=6, few=True)
-    observer = make_observer(six.model)
+    observer = Observer.of(six.model)
     empty = observer.arm.robot
     rigid = _GravityKnows(empty, observer.arm.rigid.rotor, empty.with_payload(without_inertia(few.paper)))
     observer = replace(observer, arm=replace(observer.arm, rigid=rigid))
     thresholds = Thresholds.fixed(observer, LIMIT_NM)
-    return Contacts(six, few, detect(Detector(observer, thresholds), replace(six.recording)))
+    return Contacts(six, few, Detector(observer, thresholds).detect(replace(six.recording)))

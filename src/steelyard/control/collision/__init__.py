@@ -1,9 +1,9 @@
 """Collision detection: external torque from an observer, thresholds, contacts, and their force."""
 
-from steelyard.control.collision.detection import Contact, Detections, Detector, detect, learn
+from steelyard.control.collision.detection import Contact, Detections, Detector
 from steelyard.control.collision.dynamics import ArmDynamics, FrameForce
-from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState, make_observer
-from steelyard.control.collision.residuals import Residuals, observe
+from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
+from steelyard.control.collision.residuals import Residuals
 from steelyard.control.collision.thresholds import Thresholds
 
 __all__ = [
@@ -17,8 +17,4 @@ __all__ = [
     "ObserverState",
     "Residuals",
     "Thresholds",
-    "detect",
-    "learn",
-    "make_observer",
-    "observe",
 ]

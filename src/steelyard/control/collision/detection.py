@@ -6,9 +6,9 @@ bends no joint beyond i, so the last joint with a residual beyond its threshold 
 that explains it; the contact may sit further out, where it does not turn the next joints.
 
 A motion without contact shows the friction of the day, and the tail of what is left of the residuals, in
-standard deviations of the model's torque, says which level is crossed as rarely as requested (`learn`). So
-that the level does not profit from its own correction, each half of the motion is judged with the friction
-that the other half showed.
+standard deviations of the model's torque, says which level is crossed as rarely as requested
+(`Detector.learned`). So that the level does not profit from its own correction, each half of the motion is
+judged with the friction that the other half showed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ import numpy as np
 from steelyard import saved
 from steelyard.arrays import Array, Mask
 from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
-from steelyard.control.collision.residuals import Residuals, observe
+from steelyard.control.collision.residuals import Residuals
 from steelyard.control.collision.thresholds import Thresholds
 from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.quality.table import many
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -114,6 +115,70 @@ class Detector:
                 " they were made for another observer"
             )
 
+    @classmethod
+    def learned(
+        cls,
+        observer: Observer,
+        recording: Recording,
+        *,
+        drive: DriveModel | None = None,
+        false_alarms_per_hour: float = 1.0,
+        adapt_friction: bool = True,
+    ) -> Detector:
+        """A detector with thresholds and the friction of the day, from a motion without contact.
+
+        A motion that holds a contact is refused: its largest residual does not belong to the tail of the
+        others.
+
+        Args:
+            observer: of the arm with what it carries in that motion
+            recording: of a motion like the ones to watch
+            drive: that makes torques of motor currents; needed where only currents were recorded
+            false_alarms_per_hour: of all residuals together, [1/h]
+            adapt_friction: whether friction and offset are corrected, too
+        """
+        if not 0 < false_alarms_per_hour < np.inf:
+            raise InvalidSamples(f"false_alarms_per_hour must be positive, got {false_alarms_per_hour}")
+        if recording.duration_s < _SHORTEST_S:
+            raise InvalidRecording(
+                f"{recording.duration_s:.1f} s are too short to learn from; record at least {_SHORTEST_S:g} s"
+            )
+        free = Residuals.of_recording(observer, recording, drive=drive)
+        momentum = observer.of_momentum
+        seen = free if momentum is observer else Residuals.of(momentum, free.samples)
+        if words := seen.missing_friction:
+            raise InvalidRecording(words)
+        change, parts = np.zeros((3, observer.arm.n)), [free]
+        if adapt_friction:
+            first = seen.t < seen.t[-1] / 2
+            change, *halves = seen.friction_changes(np.ones_like(first), ~first, first)
+            parts = [Residuals.of(_adapted(observer, half), free.samples) for half in halves]
+        watching = _adapted(observer, change)
+        limits = Thresholds.from_free_motion(watching, free, parts, change, false_alarms_per_hour)
+        return cls(watching, limits)
+
+    def detect(self, recording: Recording, *, drive: DriveModel | None = None) -> Detections:
+        """The contacts of a whole recording, the same as step by step.
+
+        Args:
+            recording: as measured; its steps may vary, a hole is refused
+            drive: that makes torques of motor currents; needed where only currents were recorded
+        """
+        residuals = Residuals.of_recording(self.observer, recording, drive=drive)
+        motion = np.stack([residuals.q, residuals.v, residuals.a], axis=1)
+        memory = self.observer.arm.friction.init(residuals.q[0], residuals.v[0])
+        threshold = self.thresholds.at(self.observer, motion, memory)
+        states = [self._free(residuals.states[0], threshold[0])]
+        for seen, limit in zip(residuals.states[1:], threshold[1:], strict=True):
+            states.append(self._judged(states[-1], seen, limit))
+        contacts = [state.ended for state in states if state.ended is not None]
+        if states[-1].contact is not None:
+            contacts.append(states[-1].contact)
+        count, lasts_s = many(len(contacts), "contact"), residuals.t[-1]
+        summary = f"{count} in {lasts_s:.1f} s; thresholds {self.thresholds.status}"
+        verdict = Verdict(summary, tuple(_doubts(self, contacts, residuals)))
+        return Detections(tuple(contacts), residuals, threshold, self, verdict)
+
     def init(self, sample: ObserverSample) -> _DetectorState:
         """The state at the first sample: free.
 
@@ -184,47 +249,6 @@ class Detector:
         return robot.link_names[last[-1]] if last else None
 
 
-def learn(
-    observer: Observer,
-    recording: Recording,
-    *,
-    drive: DriveModel | None = None,
-    false_alarms_per_hour: float = 1.0,
-    adapt_friction: bool = True,
-) -> Detector:
-    """A detector with thresholds and the friction of the day, from a motion without contact.
-
-    A motion that holds a contact is refused: its largest residual does not belong to the tail of the others.
-
-    Args:
-        observer: of the arm with what it carries in that motion
-        recording: of a motion like the ones to watch
-        drive: that makes torques of motor currents; needed where only currents were recorded
-        false_alarms_per_hour: of all residuals together, [1/h]
-        adapt_friction: whether friction and offset are corrected, too
-    """
-    if not 0 < false_alarms_per_hour < np.inf:
-        raise InvalidSamples(f"false_alarms_per_hour must be positive, got {false_alarms_per_hour}")
-    if recording.duration_s < _SHORTEST_S:
-        raise InvalidRecording(
-            f"{recording.duration_s:.1f} s are too short to learn from; record at least {_SHORTEST_S:g} s"
-        )
-    free = observe(observer, recording, drive=drive)
-    momentum = observer.of_momentum
-    seen = free if momentum is observer else Residuals.of(momentum, free.samples)
-    if words := seen.missing_friction:
-        raise InvalidRecording(words)
-    change, parts = np.zeros((3, observer.arm.n)), [free]
-    if adapt_friction:
-        first = seen.t < seen.t[-1] / 2
-        change, *halves = seen.friction_changes(np.ones_like(first), ~first, first)
-        parts = [Residuals.of(_adapted(observer, half), free.samples) for half in halves]
-    watching = _adapted(observer, change)
-    return Detector(
-        watching, Thresholds.from_free_motion(watching, free, parts, change, false_alarms_per_hour)
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Detections:
     """The contacts of a recording.
@@ -285,31 +309,6 @@ class Detections:
     def save(self, path: str | Path) -> None:
         """Writes the contacts to a JSON file; residuals are found again from the recording."""
         saved.save(self.to_dict(), "contacts", path)
-
-
-def detect(detector: Detector, recording: Recording, *, drive: DriveModel | None = None) -> Detections:
-    """The contacts of a whole recording, the same as step by step.
-
-    Args:
-        detector: observer and thresholds
-        recording: as measured; its steps may vary, a hole is refused
-        drive: that makes torques of motor currents; needed where only currents were recorded
-    """
-    observer = detector.observer
-    residuals = observe(observer, recording, drive=drive)
-    motion = np.stack([residuals.q, residuals.v, residuals.a], axis=1)
-    memory = observer.arm.friction.init(residuals.q[0], residuals.v[0])
-    threshold = detector.thresholds.at(observer, motion, memory)
-    states = [detector._free(residuals.states[0], threshold[0])]
-    for seen, limit in zip(residuals.states[1:], threshold[1:], strict=True):
-        states.append(detector._judged(states[-1], seen, limit))
-    contacts = [state.ended for state in states if state.ended is not None]
-    if states[-1].contact is not None:
-        contacts.append(states[-1].contact)
-    count = f"{len(contacts)} contact{'' if len(contacts) == 1 else 's'}"
-    summary = f"{count} in {residuals.t[-1]:.1f} s; thresholds {detector.thresholds.status}"
-    verdict = Verdict(summary, tuple(_doubts(detector, contacts, residuals)))
-    return Detections(tuple(contacts), residuals, threshold, detector, verdict)
 
 
 def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residuals) -> Iterator[Doubt]:

@@ -160,8 +160,8 @@ class TorqueUncertainty:
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return cls(rows, x, root, np.array(model.estimate.noise), friction, change)
 
-    def variance(self, motion: Array, memory: Array, weights: Array | None = None) -> Array:
-        """Variance of each torque without and with the change of friction, (k, 2, m).
+    def std(self, motion: Array, memory: Array, weights: Array | None = None) -> Array:
+        """Standard deviation of each torque without and with the change of friction, (k, 2, m).
 
         Args:
             motion: q, v and a of each sample in the order of time, (k, 3, n)
@@ -178,17 +178,8 @@ class TorqueUncertainty:
             columns, changed = weights @ columns, weights @ changed
             noise = weights**2 @ self.noise**2
         plain = np.einsum("kjp,kjp->kj", columns, columns) + noise
-        return np.stack([plain, plain + np.einsum("kjp,kjp->kj", changed, changed)], axis=1)
-
-    def std(self, motion: Array, memory: Array, weights: Array | None = None) -> Array:
-        """Standard deviation of each torque without and with the change of friction, (k, 2, m).
-
-        Args:
-            motion: q, v and a of each sample in the order of time, (k, 3, n)
-            memory: what friction remembered before, (2, n)
-            weights: of the joints in m sums of torques, (k, m, n); each joint by itself when None
-        """
-        return np.sqrt(np.maximum(self.variance(motion, memory, weights), _SMALLEST))
+        both = np.stack([plain, plain + np.einsum("kjp,kjp->kj", changed, changed)], axis=1)
+        return np.asarray(np.sqrt(np.maximum(both, _SMALLEST)))
 
 
 def _rigid_robot(model: DynamicModel) -> RobotModel:

@@ -169,6 +169,29 @@ class Observer(ABC):
         slack = _Slack.of(self.arm.friction, 1.0 / (2 * np.pi * self.gain_hz))
         object.__setattr__(self, "_unknown_friction", slack)
 
+    @staticmethod
+    def of(
+        model: DynamicModel | RobotModel,
+        payload: Payload | InertialParameters | None = None,
+        *,
+        kind: ObserverKind = "momentum",
+        gain_hz: float = 5.0,
+        longest_gap_s: float = 0.1,
+    ) -> Observer:
+        """The observer of an arm and what it carries.
+
+        Args:
+            model: an identified arm, or a robot whose links and drives are known
+            payload: in the flange frame; none by default
+            kind: 'momentum', 'inverse-dynamics' or 'energy'
+            gain_hz: K / (2 pi), [Hz]
+            longest_gap_s: a longer pause between two samples is refused, [s]
+        """
+        name = _FORMER.get(kind, kind)
+        if name not in _KINDS:
+            raise UnknownName(f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}")
+        return _KINDS[name](ArmDynamics.of(model, payload), gain_hz, longest_gap_s)
+
     @property
     def settling_s(self) -> float:
         """How long the filter needs to forget that it began without contact, [s]."""
@@ -311,26 +334,3 @@ _KINDS: dict[str, Callable[[ArmDynamics, float, float], Observer]] = {
     "inverse-dynamics": _InverseDynamicsObserver,
     "energy": _EnergyObserver,
 }
-
-
-def make_observer(
-    model: DynamicModel | RobotModel,
-    payload: Payload | InertialParameters | None = None,
-    *,
-    kind: ObserverKind = "momentum",
-    gain_hz: float = 5.0,
-    longest_gap_s: float = 0.1,
-) -> Observer:
-    """The observer of an arm and what it carries.
-
-    Args:
-        model: an identified arm, or a robot whose links and drives are known
-        payload: in the flange frame; none by default
-        kind: 'momentum', 'inverse-dynamics' or 'energy'
-        gain_hz: K / (2 pi), [Hz]
-        longest_gap_s: a longer pause between two samples is refused, [s]
-    """
-    name = _FORMER.get(kind, kind)
-    if name not in _KINDS:
-        raise UnknownName(f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}")
-    return _KINDS[name](ArmDynamics.of(model, payload), gain_hz, longest_gap_s)

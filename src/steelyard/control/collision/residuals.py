@@ -88,6 +88,39 @@ class Residuals:
             slack=np.array([state.slack for state in states]),
         )
 
+    @classmethod
+    def of_recording(
+        cls, observer: Observer, recording: Recording, *, drive: DriveModel | None = None
+    ) -> Residuals:
+        """The residuals along a recording, the same as step by step.
+
+        Velocity is measured; where it is not, it is the difference to the position before, half a step late.
+        A recording that is not fit for use, or of other joints, is refused.
+
+        Args:
+            observer: of the arm
+            recording: as measured; its steps may vary, a hole is refused
+            drive: that makes torques of motor currents; needed where only currents were recorded
+        """
+        robot = observer.arm.robot
+        _require_same_joints(recording, robot)
+        tau, v = joint_torque(recording, drive), recording.v
+        check_quality(recording, limits=robot.limits).require_ok()
+        signals = [recording.q, tau] if v is None else [recording.q, tau, v]
+        keep = np.flatnonzero(np.isfinite(np.hstack(signals)).all(axis=1))
+        keep = keep[np.diff(recording.t[keep], prepend=-1.0) > 0]
+        if len(keep) < 2:
+            raise InvalidRecording(f"only {len(keep)} rows are whole; an observer needs at least 2")
+        t, q = recording.t[keep], recording.q[keep]
+        if v is None:
+            slope = np.diff(q, axis=0) / np.diff(t)[:, None]
+            speed = np.concatenate([slope[:1], slope])
+        else:
+            speed = v[keep]
+        return cls.of(
+            observer, [ObserverSample(float(t[i]), q[i], speed[i], tau[k]) for i, k in enumerate(keep)]
+        )
+
     def __len__(self) -> int:
         return len(self.t)
 
@@ -176,38 +209,6 @@ class Residuals:
             A[np.ix_(at, at)] += seen.T @ seen
             b[at] += seen.T @ (r / noise)
         return np.asarray(size * np.linalg.solve(A, b).reshape(n, 3).T)
-
-
-def observe(observer: Observer, recording: Recording, *, drive: DriveModel | None = None) -> Residuals:
-    """The residuals along a recording, the same as step by step.
-
-    Velocity is measured; where it is not, it is the difference to the position before, half a step late. A
-    recording that is not fit for use, or of other joints, is refused.
-
-    Args:
-        observer: of the arm
-        recording: as measured; its steps may vary, a hole is refused
-        drive: that makes torques of motor currents; needed where only currents were recorded
-    """
-    robot = observer.arm.robot
-    _require_same_joints(recording, robot)
-    tau = joint_torque(recording, drive)
-    check_quality(recording, limits=robot.limits).require_ok()
-    v = recording.v
-    signals = [recording.q, tau] if v is None else [recording.q, tau, v]
-    keep = np.flatnonzero(np.isfinite(np.hstack(signals)).all(axis=1))
-    keep = keep[np.diff(recording.t[keep], prepend=-1.0) > 0]
-    if len(keep) < 2:
-        raise InvalidRecording(f"only {len(keep)} rows are whole; an observer needs at least 2")
-    t, q = recording.t[keep], recording.q[keep]
-    if v is None:
-        slope = np.diff(q, axis=0) / np.diff(t)[:, None]
-        speed = np.concatenate([slope[:1], slope])
-    else:
-        speed = v[keep]
-    return Residuals.of(
-        observer, [ObserverSample(float(t[i]), q[i], speed[i], tau[k]) for i, k in enumerate(keep)]
-    )
 
 
 def _turning_torque(v: Array, r: Array, enough: float) -> float:
