@@ -7,6 +7,7 @@ import pytest
 
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.io import binary, read_recording, recording_blocks, write_recording
+from steelyard.io.columns import Requested
 from steelyard.recording import Recording
 
 EPOCH = 1.7e9
@@ -58,8 +59,8 @@ def test_a_jump_of_the_clock_does_not_walk_through_empty_blocks(tmp_path):
 def test_a_foreign_file_in_blocks(tmp_path):
     t = 50.0 + np.arange(1000) / 100
     pq.write_table(pa.table({"time": t, "angle_0": 90 * t}), tmp_path / "a.parquet")
-    requests = {"columns": {"q": "angle_"}, "joint_names": ("hip",), "degrees": True}
-    blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=4.0, overlap_s=0.5, **requests))
+    said = Requested({"q": "angle_"}, joint_names=("hip",), degrees=True)
+    blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=4.0, overlap_s=0.5, requested=said))
     assert [(round(b.epoch_s, 6), len(b), b.joint_names) for b in blocks] == [
         (50.0, 451, ("hip",)),
         (53.5, 501, ("hip",)),

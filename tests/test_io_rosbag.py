@@ -12,6 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from steelyard.errors import MissingExtra, UnknownName, UnreadableFile
 from steelyard.io import read_recording, recording_blocks, write_recording
+from steelyard.io.columns import Requested
 from steelyard.io.wrench import SensorDescription, read_wrench_recording
 from steelyard.robot import load_robot
 from steelyard.wrist import WrenchRecording
@@ -129,7 +130,7 @@ def test_a_bag_becomes_parquet_and_blocks(tmp_path, motion):
     motion.require_same(recording, "current")
     write_recording(recording, tmp_path / "a.parquet")
     motion.require_same(read_recording(tmp_path / "a.parquet"), "current")
-    blocks = list(recording_blocks(path, block_s=0.05, overlap_s=0.0, columns=TORQUE))
+    blocks = list(recording_blocks(path, block_s=0.05, overlap_s=0.0, requested=Requested(TORQUE)))
     assert sum(map(len, blocks)) == len(recording)
 
 

@@ -21,14 +21,26 @@ import json
 from itertools import permutations, product
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export.load import Load, Target
-from steelyard.export.text import decimal, decimals, head, roll_pitch_yaw
+from steelyard.export.simulators import roll_pitch_yaw
 
 _UNCHECKED = "The form of this file could not be checked against a manual; compare it with yours before use."
 _ABOUT_COM = "Inertia is about the centre of mass"
+
+
+def _decimal(value: float, digits: int) -> str:
+    """A number without an exponent, with at most so many digits behind the point."""
+    text = f"{value:.{digits}f}".rstrip("0")
+    text = text + "0" if text.endswith(".") else text
+    return "0.0" if text == "-0.0" else text
+
+
+def _decimals(values: ArrayLike, digits: int) -> list[str]:
+    return [_decimal(float(value), digits) for value in np.ravel(values)]
 
 
 def _commented(mark: str, comments: list[str], *lines: str) -> str:
@@ -53,26 +65,26 @@ def _urscript(load: Load) -> str:
         "It also zeroes the force/torque reading: call it when nothing touches the tool.",
         _UR_SWITCH,
     ]
-    lists = [", ".join(decimals(load.body.com, 7)), ", ".join(decimals(inertia, 9))]
-    call = f"set_target_payload({decimal(load.body.mass, 6)}, [{lists[0]}], [{lists[1]}], 0.0)"
-    return _commented("#", head(load, "URScript", _UR_UNITS, notes=notes), call)
+    lists = [", ".join(_decimals(load.body.com, 7)), ", ".join(_decimals(inertia, 9))]
+    call = f"set_target_payload({_decimal(load.body.mass, 6)}, [{lists[0]}], [{lists[1]}], 0.0)"
+    return _commented("#", load.head("URScript", _UR_UNITS, notes=notes), call)
 
 
 def _ur_ros2(load: Load) -> str:
     """The request of ur_msgs/srv/SetPayload as YAML."""
-    inertia = decimals(_accepted_by_ur(load), 9)
+    inertia = _decimals(_accepted_by_ur(load), 9)
     notes = [
         "A request of the type ur_msgs/srv/SetPayload: ros2 service call SERVICE ur_msgs/srv/SetPayload"
         ' "$(cat FILE)".',
         "Older drivers know mass and center_of_gravity only: leave out the rest, and with it the inertia.",
         _UR_SWITCH,
     ]
-    x, y, z = decimals(load.body.com, 7)
+    x, y, z = _decimals(load.body.com, 7)
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
     return _commented(
         "#",
-        head(load, "the ROS 2 driver of Universal Robots", _UR_UNITS, notes=notes),
-        f"mass: {decimal(load.body.mass, 6)}",
+        load.head("the ROS 2 driver of Universal Robots", _UR_UNITS, notes=notes),
+        f"mass: {_decimal(load.body.mass, 6)}",
         f"center_of_gravity: {{x: {x}, y: {y}, z: {z}}}",
         *(f"{name}: {value}" for name, value in zip(names, inertia, strict=True)),
         "transition_time: 0.0",
@@ -106,12 +118,12 @@ def _desk(load: Load) -> str:
         "The key 'comment' is not part of Franka's form; take it out where Desk refuses it.",
     ]
     content = {
-        "comment": head(load, "Franka Desk (endeffector-config.json)", _FRANKA_UNITS, notes=notes),
+        "comment": load.head("Franka Desk (endeffector-config.json)", _FRANKA_UNITS, notes=notes),
         "id": load.name,
         "name": load.name,
         "color": "#808080",
-        "mass": float(decimal(load.body.mass, 6)),
-        "centerOfMass": [float(text) for text in decimals(load.body.com, 7)],
+        "mass": float(_decimal(load.body.mass, 6)),
+        "centerOfMass": [float(text) for text in _decimals(load.body.com, 7)],
         "transformation": np.eye(4).ravel(order="F").tolist(),
         "inertia": [float(text) for text in _columns(load)],
     }
@@ -120,7 +132,7 @@ def _desk(load: Load) -> str:
 
 def _franka_ros2(load: Load) -> str:
     """The request of franka_msgs/srv/SetLoad as YAML, and the same as a call of libfranka."""
-    mass, com = decimal(load.body.mass, 6), ", ".join(decimals(load.body.com, 7))
+    mass, com = _decimal(load.body.mass, 6), ", ".join(_decimals(load.body.com, 7))
     inertia = ", ".join(_columns(load))
     notes = [
         "A request of the type franka_msgs/srv/SetLoad: ros2 service call SERVICE franka_msgs/srv/SetLoad"
@@ -130,7 +142,7 @@ def _franka_ros2(load: Load) -> str:
     ]
     return _commented(
         "#",
-        head(load, "franka_ros2 and libfranka", _FRANKA_UNITS, notes=notes),
+        load.head("franka_ros2 and libfranka", _FRANKA_UNITS, notes=notes),
         f"mass: {mass}",
         f"center_of_mass: [{com}]",
         f"load_inertia: [{inertia}]",
@@ -138,7 +150,7 @@ def _franka_ros2(load: Load) -> str:
 
 
 def _columns(load: Load) -> list[str]:
-    return decimals(load.body.inertia_com.ravel(order="F"), 9)
+    return _decimals(load.body.inertia_com.ravel(order="F"), 9)
 
 
 # --- ABB and KUKA: principal moments ------------------------------------------------------------------------
@@ -171,21 +183,21 @@ def _rapid(load: Load) -> str:
     ]
     quaternion = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
     quaternion = -quaternion if quaternion[0] < 0 else quaternion
-    com, turn = ",".join(decimals(1e3 * load.body.com, 4)), ",".join(decimals(quaternion, 9))
-    numbers = f"{decimal(load.body.mass, 6)},[{com}],[{turn}],{','.join(decimals(moments, 9))}"
-    comments = head(load, "ABB RAPID", _RAPID_UNITS, notes=notes)
+    com, turn = ",".join(_decimals(1e3 * load.body.com, 4)), ",".join(_decimals(quaternion, 9))
+    numbers = f"{_decimal(load.body.mass, 6)},[{com}],[{turn}],{','.join(_decimals(moments, 9))}"
+    comments = load.head("ABB RAPID", _RAPID_UNITS, notes=notes)
     return _commented("!", comments, f"PERS loaddata {load.name} := [{numbers}];")
 
 
 def _krl(load: Load) -> str:
     """The assignment of LOAD_DATA[number]."""
     moments, axes = _principal_inertia(load)
-    com = zip("XYZ", decimals(1e3 * load.body.com, 4), strict=True)
-    angles = zip("ABC", decimals(np.degrees(roll_pitch_yaw(axes)[::-1]), 7), strict=True)
-    inertia = zip("XYZ", decimals(moments, 9), strict=True)
+    com = zip("XYZ", _decimals(1e3 * load.body.com, 4), strict=True)
+    angles = zip("ABC", _decimals(np.degrees(roll_pitch_yaw(axes)[::-1]), 7), strict=True)
+    inertia = zip("XYZ", _decimals(moments, 9), strict=True)
     place, spin = (",".join(f"{key} {value}" for key, value in pairs) for pairs in ([*com, *angles], inertia))
-    data = f"{{M {decimal(load.body.mass, 6)},CM {{{place}}},J {{{spin}}}}}"
-    comments = head(load, "KUKA KRL", _KRL_UNITS, notes=[_UNCHECKED])
+    data = f"{{M {_decimal(load.body.mass, 6)},CM {{{place}}},J {{{spin}}}}}"
+    comments = load.head("KUKA KRL", _KRL_UNITS, notes=[_UNCHECKED])
     return _commented(";", comments, f"LOAD_DATA[{load.number}]={data}")
 
 
@@ -222,13 +234,13 @@ def _payload_schedule(load: Load) -> str:
     share = np.abs(inertia[3:]).max() / max(inertia[:3].max(), 1e-300)
     lost = f"the products of inertia ({products} kg m^2, up to {100 * share:.2g} % of the largest moment)"
     notes = ["Of the schedule's frame only this was known: X up, Y right, Z out of the flange.", _UNCHECKED]
-    com = zip("XYZ", decimals(1e2 * load.body.com, 5), strict=True)
-    moments = zip("XYZ", decimals(inertia[:3].clip(min=0.0) / _KGF_CM_S2, 9), strict=True)
+    com = zip("XYZ", _decimals(1e2 * load.body.com, 5), strict=True)
+    moments = zip("XYZ", _decimals(inertia[:3].clip(min=0.0) / _KGF_CM_S2, 9), strict=True)
     return _commented(
         "!",
-        head(load, "a FANUC payload schedule", _FANUC_UNITS, notes=notes, left_out=lost),
+        load.head("a FANUC payload schedule", _FANUC_UNITS, notes=notes, left_out=lost),
         f"SCHEDULE No [{load.number}]",
-        f"PAYLOAD [kg]: {decimal(load.body.mass, 6)}",
+        f"PAYLOAD [kg]: {_decimal(load.body.mass, 6)}",
         *(f"PAYLOAD CENTER {axis} [cm]: {value}" for axis, value in com),
         *(f"PAYLOAD INERTIA {axis} [kgf cm s^2]: {value}" for axis, value in moments),
     )
@@ -237,8 +249,8 @@ def _payload_schedule(load: Load) -> str:
 def _set_payload(load: Load) -> str:
     """Mecademic's command SetPayload."""
     notes = ["Leave these lines out where only commands are understood."]
-    comments = head(load, "Mecademic", "kg; mm from the flange", notes=notes, left_out="the inertia")
-    numbers = ",".join([decimal(load.body.mass, 6), *decimals(1e3 * load.body.com, 4)])
+    comments = load.head("Mecademic", "kg; mm from the flange", notes=notes, left_out="the inertia")
+    numbers = ",".join([_decimal(load.body.mass, 6), *_decimals(1e3 * load.body.com, 4)])
     return _commented("//", comments, f"SetPayload({numbers})")
 
 
@@ -258,11 +270,11 @@ def _sensor_calibration(load: Load) -> str:
     bias = np.zeros(6) if load.bias is None else load.bias
     return _commented(
         "#",
-        head(load, "force_torque_tools", units, notes=notes, left_out="the inertia"),
-        f"bias: [{', '.join(decimals(bias, 6))}]",
+        load.head("force_torque_tools", units, notes=notes, left_out="the inertia"),
+        f"bias: [{', '.join(_decimals(bias, 6))}]",
         f"gripper_com_frame_id: {load.body.frame}",
-        f"gripper_com_pose: [{', '.join(decimals(load.body.com, 7))}, 0.0, 0.0, 0.0]",
-        f"gripper_mass: {decimal(load.body.mass, 6)}",
+        f"gripper_com_pose: [{', '.join(_decimals(load.body.com, 7))}, 0.0, 0.0, 0.0]",
+        f"gripper_mass: {_decimal(load.body.mass, 6)}",
     )
 
 

@@ -10,7 +10,7 @@ so its uncertainty is that of its slope, dI_c = dI + dm (h'h 1 - h h') / m^2 - (
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from steelyard.inertia import InertialParameters, frame_change_matrix
 from steelyard.verdict import Doubt, Verdict
 
 _HALF_WIDTH = 1.96  # standard deviations, 95 %
+_ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _UNTOUCHED = 1e-12  # entries of a change of frames below which a number does not depend on another
 _ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
@@ -82,10 +83,9 @@ class Load:
         freeze(self, "covariance", "bias")
 
     def in_target_frame(self, wanted: str, T_target_load: Array | None) -> Load:
-        """The load in the frame that a target wants.
+        """The load in the frame that a target wants, 'flange' or 'sensor'.
 
         Args:
-            wanted: name of that frame, 'flange' or 'sensor'
             T_target_load: the frame that the load is in, in that frame, (4, 4); None where they are the same
         """
         T, source = T_target_load, self.body.frame
@@ -144,6 +144,41 @@ class Load:
     def is_point(self) -> bool:
         """Whether all mass sits in one point, as where only mass and centre of mass are known."""
         return bool(np.abs(self.body.inertia_com).max() <= _ROUNDING * np.abs(self.body.inertia).max())
+
+    def head(self, target: str, units: str, *, notes: Sequence[str] = (), left_out: str = "") -> list[str]:
+        """The sentences above a payload: frame, units, uncertainty, doubts, and what the format cannot hold.
+
+        Args:
+            target: what reads the file
+            units: of the numbers, in words
+            notes: what else a user of this target must know
+            left_out: what the format has no place for
+        """
+        sentences = [
+            f"Payload for {target}, written by steelyard.",
+            *(f"FORCED in spite of a doubt: {doubt.words}." for doubt in self.forced),
+            f"Holds: {self.holds}.",
+            f"Frame: {self.frame}.",
+            f"Units: {units}.",
+            f"Weighed (95 %): mass {self.body.mass:.6g} +- {self.mass_error:.2g} kg,"
+            f" centre of mass +- {1e3 * self.com_error:.2g} mm in its worst direction.",
+            self._inertia_words(),
+            f"Status: {self.verdict.sentence}.",
+        ]
+        if left_out:
+            sentences.append(f"Left out, for this format has no place for it: {left_out}.")
+        ascii_words = (words.encode("ascii", "replace").decode("ascii") for words in (*sentences, *notes))
+        return [" ".join(words.split()) for words in ascii_words]
+
+    def _inertia_words(self) -> str:
+        if not self.knows_inertia:
+            return "The inertia was not measured."
+        pairs = zip(_ENTRIES, self.inertia_com, self.inertia_com_error, strict=True)
+        entries = ", ".join(f"{name} {value:.3g} +- {error:.1g}" for name, value, error in pairs)
+        words = f"Inertia about the centre of mass, axes of this frame (95 %): {entries} kg m^2."
+        if self.inertia_com_error.max() > self.inertia_com[:3].max():
+            words += " It is hardly known: the largest half-width is larger than the largest moment."
+        return words
 
     def require_moments(self) -> None:
         """Refuses a negative principal moment; a controller may read one as a request for its default."""

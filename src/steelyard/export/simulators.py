@@ -5,6 +5,7 @@ Whole arms (`steelyard.io`) are written with the same pieces of XML.
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array
 from steelyard.export.load import Load, Target
-from steelyard.export.text import head
 
 _UNITS = "kg; m; kg m^2. Inertia is about the centre of mass, along the axes of this frame"
 
@@ -23,22 +23,16 @@ def digits(values: ArrayLike) -> str:
 
 
 def remark(parent: ET.Element, words: str) -> None:
-    """Appends a comment; two hyphens in a row would end it.
-
-    Args:
-        parent: that it is appended to
-        words: the comment
-    """
+    """Appends a comment; two hyphens in a row would end it."""
     while "--" in words:
         words = words.replace("--", "- -")
     parent.append(ET.Comment(f" {words} "))
 
 
 def append_inertial(link: ET.Element, mass: float, com: Array, inertia: Array) -> None:
-    """Appends the inertial element of a URDF.
+    """Appends the inertial element of a URDF to a link.
 
     Args:
-        link: that it is appended to
         mass: [kg]
         com: the centre of mass, (3,) [m], in the link frame
         inertia: about the centre of mass, (3, 3) [kg m^2], along the axes of the link frame
@@ -50,6 +44,18 @@ def append_inertial(link: ET.Element, mass: float, com: Array, inertia: Array) -
     inertial.append(ET.Element("inertia", entries))
 
 
+def roll_pitch_yaw(R: Array) -> Array:
+    """Roll, pitch and yaw of R (3, 3) = RotZ(yaw) RotY(pitch) RotX(roll), (3,) [rad].
+
+    The yaw is taken first, and roll and pitch from what RotZ(-yaw) leaves of R: that keeps all digits where
+    the pitch is a right angle and the yaw is arbitrary.
+    """
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    rest = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ R
+    return np.array([math.atan2(-rest[1, 2], rest[1, 1]), math.atan2(-rest[2, 0], rest[0, 0]), yaw])
+
+
 def _urdf_link(load: Load) -> str:
     """A URDF of the payload alone: a flange, and a link fixed to it."""
     flange = load.body.frame
@@ -57,7 +63,7 @@ def _urdf_link(load: Load) -> str:
         f"Copy the link '{load.name}' and its joint into the arm's URDF; '{flange}' stands for the flange."
     ]
     root = ET.Element("robot", name=load.name)
-    for words in head(load, "URDF", _UNITS, notes=notes):
+    for words in load.head("URDF", _UNITS, notes=notes):
         remark(root, words)
     ET.SubElement(root, "link", name=flange)
     link = ET.SubElement(root, "link", name=load.name)
@@ -74,7 +80,7 @@ def _mjcf_body(load: Load) -> str:
     """An MJCF of the payload alone: a body without a joint."""
     notes = [f"Copy or attach the body '{load.name}' into the body that is the arm's flange."]
     root = ET.Element("mujoco", model=load.name)
-    for words in head(load, "MuJoCo (MJCF)", _UNITS, notes=notes):
+    for words in load.head("MuJoCo (MJCF)", _UNITS, notes=notes):
         remark(root, words)
     body = ET.SubElement(ET.SubElement(root, "worldbody"), "body", name=load.name)
     inertial = ET.SubElement(body, "inertial", pos=digits(load.body.com), mass=digits(load.body.mass))

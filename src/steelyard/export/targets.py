@@ -39,11 +39,7 @@ class Export:
     verdict: Verdict
 
     def text(self, *, force: bool = False) -> str:
-        """The text, with frame, units and doubts as comments; refused where there are doubts.
-
-        Args:
-            force: in spite of the doubts, which the text then repeats
-        """
+        """The text, with frame, units and doubts as comments; doubts refuse it, or are repeated by force."""
         against = self.verdict.blocking
         if against and not force:
             reasons = "; ".join(doubt.words for doubt in against)
@@ -53,12 +49,7 @@ class Export:
         return self.target.write(replace(self.load, forced=against))
 
     def write(self, path: str | Path, *, force: bool = False) -> str:
-        """The text, which also goes into a file.
-
-        Args:
-            path: of the file, made or replaced
-            force: as in `text`
-        """
+        """The text, which also goes into a file."""
         text = self.text(force=force)
         write_text(path, text)
         return text
@@ -67,11 +58,9 @@ class Export:
 def export_load(
     load: Load, target: str, *, T_target_load: ArrayLike | None = None, limits: ErrorLimits | None = None
 ) -> Export:
-    """A load for a controller or a simulator.
+    """A load for a controller or a simulator, one of `TARGETS`.
 
     Args:
-        load: what was weighed
-        target: one of `TARGETS`
         T_target_load: the frame that the load was weighed in (flange or sensor), in the frame that the target
             wants, (4, 4); by default they are the same, which for a wrist sensor must be said
         limits: how uncertain it may be; 10 % of the mass and 20 mm by default

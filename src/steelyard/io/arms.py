@@ -35,10 +35,11 @@ ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text}
 _WORSE_FIT = 1.10  # RMS with real bodies over RMS without: beyond, they are not the arm that was measured
 _SPEED = 1.0  # [rad/s or m/s] up to which friction is drawn where a joint has no limit
 _POINTS = 200
+_CURVES = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribeck_speed")
 
 
 @dataclass(frozen=True, eq=False)
-class ArmForExport:
+class _ArmForExport:
     """An identified arm, ready for a file.
 
     Attributes:
@@ -54,12 +55,7 @@ class ArmForExport:
     verdict: Verdict
 
     def text(self, target: str, *, force: bool = False) -> str:
-        """The text of the arm; refused where there are doubts.
-
-        Args:
-            target: one of `ARM_TARGETS`
-            force: in spite of the doubts, which the text then repeats
-        """
+        """The text of the arm for one of `ARM_TARGETS`; doubts refuse it, or are repeated in it by force."""
         if target not in ARM_TARGETS:
             raise UnknownName(
                 f"a model of an arm is exported to {' or '.join(ARM_TARGETS)}, not to '{target}'"
@@ -72,13 +68,7 @@ class ArmForExport:
         return ARM_TARGETS[target](self.robot, remarks=(*self.remarks, *forced))
 
     def write(self, path: str | Path, target: str, *, force: bool = False) -> Path:
-        """Writes the text, and beside it what it cannot hold; the path of the latter.
-
-        Args:
-            path: of the file, made or replaced
-            target: one of `ARM_TARGETS`
-            force: as in `text`
-        """
+        """Writes the text, and beside it what it cannot hold; the path of the latter."""
         write_text(path, self.text(target, force=force))
         beside = Path(path).with_suffix(".drives.json")
         save(self.drives, "drives", beside)
@@ -87,17 +77,16 @@ class ArmForExport:
 
 def arm_for_export(
     model: DynamicModel, *, payload: InertialParameters | None = None, doubts: Sequence[Doubt] = ()
-) -> ArmForExport:
+) -> _ArmForExport:
     """The identified arm with real bodies and linear friction.
 
     Args:
-        model: as identified
         payload: that is merged into the last link, in the flange frame; none by default
         doubts: about the payload
     """
     R = model.factor.weighted(solve_weighted(model.factor).weights)
     found = feasible_parameters(model.robot, model.basis, R)
-    identified = _identified_drive(model, found)
+    identified = found.robot.drive.with_law(model.law, found.extra)  # not the law that the robot came with
     speeds = np.where(np.isfinite(model.robot.limits.v_max), model.robot.limits.v_max, _SPEED)
     linear = _straight(identified, speeds)
     robot = found.robot.with_drive(linear)
@@ -108,12 +97,7 @@ def arm_for_export(
     drives = _drives(model, found, identified, linear, speeds)
     drives["payload"] = None if payload is None else payload.vector.tolist()
     remarks = _remarks(model, found, identified, speeds, payload)
-    return ArmForExport(robot, drives, remarks, _verdict(model, found).doubted(*doubts))
-
-
-def _identified_drive(model: DynamicModel, found: FeasibleArm) -> DriveModel:
-    """Friction with the law that was identified, not the one that the robot came with."""
-    return found.robot.drive.with_law(model.law, found.extra)
+    return _ArmForExport(robot, drives, remarks, _verdict(model, found).doubted(*doubts))
 
 
 def _straight(drive: DriveModel, speeds: Array) -> DriveModel:
@@ -134,15 +118,8 @@ def _drives(
     model: DynamicModel, found: FeasibleArm, drive: DriveModel, linear: DriveModel, speeds: Array
 ) -> dict[str, Any]:
     law = model.law
-    curves = {
-        "rotor_inertia": drive.rotor_inertia,
-        "coulomb": drive.coulomb,
-        "viscous": drive.viscous,
-        "exponent": drive.exponent,
-        "offset": drive.offset,
-        "load_coulomb": drive.load_coulomb,
-        "stribeck": drive.stribeck,
-        "stribeck_speed": drive.stribeck_speed,
+    names = ("rotor_inertia", *_CURVES, "offset")
+    columns = {name: getattr(drive, name) for name in names} | {
         "direction_width": law.width,
         "damping_in_file": linear.viscous,
         "friction_in_file": linear.coulomb,
@@ -156,7 +133,7 @@ def _drives(
         "law": law.name,
         "direction": law.direction,
         "joints": {
-            name: {key: float(values[j]) for key, values in curves.items()}
+            name: {key: float(values[j]) for key, values in columns.items()}
             for j, name in enumerate(model.robot.joint_names)
         },
         "gain": None if drive.gain is None else drive.gain.tolist(),

@@ -44,12 +44,7 @@ def _read_parquet(path: Path, requested: Requested) -> Recording:
 
 
 def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[Piece]]:
-    """The layout of a Parquet file, and its rows, some at a time.
-
-    Args:
-        path: the file
-        requested: what the caller says about it
-    """
+    """The layout of a Parquet file, and its rows, some at a time."""
     layout = _parquet_layout(path, requested)
     return layout, (layout.gather(columns) for columns in _batches(path, layout))
 
@@ -73,16 +68,9 @@ def _write_parquet(recording: Recording, path: Path) -> None:
 
 def _read_npz(path: Path, requested: Requested) -> Recording:
     """The recording in an archive."""
-    place = str(path)
     arrays = _arrays(path)
     own = arrays.pop(_OWN, None)
-    columns, odd = _columns(arrays)
-    layout = find_layout(list(columns), requested, place, own=None if own is None else str(own))
-    if odd and own is None:
-        layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
-    _require_one_length({name: columns[name] for name in layout.names}, place)
-    layout = layout.in_seconds(lambda: columns, place)
-    return layout.recording(layout.gather(columns), place)
+    return _recording(arrays, requested, str(path), own=None if own is None else str(own))
 
 
 def _write_npz(recording: Recording, path: Path) -> None:
@@ -152,11 +140,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def pyarrow(module: str) -> Any:
-    """A module of pyarrow, which is an extra.
-
-    Args:
-        module: 'csv' or 'parquet'
-    """
+    """A module of pyarrow ('csv' or 'parquet'), which is an extra."""
     try:
         return import_module(f"pyarrow.{module}")
     except ImportError as error:
@@ -182,8 +166,10 @@ def _array(archive: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic] | No
         return None
 
 
-def _columns(arrays: dict[str, NDArray[np.generic] | None]) -> tuple[dict[str, Array], list[str]]:
-    """Columns of numbers with names (`q[0]`, ...), and the names of arrays that hold anything else."""
+def _recording(
+    arrays: dict[str, NDArray[np.generic] | None], requested: Requested, place: str, own: str | None = None
+) -> Recording:
+    """The recording in arrays, (N,) or (N, k), by name; those that hold no numbers are noted."""
     columns: dict[str, Array] = {}
     odd = []
     for name, array in arrays.items():
@@ -193,7 +179,12 @@ def _columns(arrays: dict[str, NDArray[np.generic] | None]) -> tuple[dict[str, A
             columns[name] = array.astype(float)
         else:
             columns |= {f"{name}[{k}]": array[:, k].astype(float) for k in range(array.shape[1])}
-    return columns, odd
+    layout = find_layout(list(columns), requested, place, own=own)
+    if odd and own is None:
+        layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
+    _require_one_length({name: columns[name] for name in layout.names}, place)
+    layout = layout.in_seconds(lambda: columns, place)
+    return layout.recording(layout.gather(columns), place)
 
 
 def _require_one_length(columns: dict[str, Array], place: str) -> None:
@@ -220,13 +211,7 @@ def recording_of_table(
         place: what it is called in messages
     """
     names = [str(name) for name in getattr(table, "column_names", None) or list(table.columns)]
-    columns, odd = _columns({name: np.asarray(table[name]) for name in names})
-    layout = find_layout(list(columns), requested or Requested(), place)
-    if odd:
-        layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
-    _require_one_length({name: columns[name] for name in layout.names}, place)
-    layout = layout.in_seconds(lambda: columns, place)
-    return layout.recording(layout.gather(columns), place)
+    return _recording({name: np.asarray(table[name]) for name in names}, requested or Requested(), place)
 
 
 READERS = {"parquet": _read_parquet, "npz": _read_npz}

@@ -89,11 +89,9 @@ class _Column:
 
 
 def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: str | None = None) -> Layout:
-    """Which of the columns make up which channel.
+    """Which of the columns of a file make up which channel.
 
     Args:
-        names: every column of the file, in its order
-        requested: what the caller says
         place: the file, for messages
         own: the layout that steelyard wrote into the file, as JSON; None where another program wrote it
     """

@@ -46,12 +46,7 @@ _SCENE = {"floor", "clearance", "radius", "urdf", "self_collision", "wall", "box
 
 
 def load_limits(robot: RobotModel, path: str | Path) -> DesignLimits:
-    """The limits in a TOML file, within those of the arm.
-
-    Args:
-        robot: the arm
-        path: of the file
-    """
+    """The limits in a TOML file, within those of the arm."""
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -52,23 +52,13 @@ class Layout:
 
     @classmethod
     def of(cls, recording: Recording, columns: Mapping[str, tuple[str, ...]]) -> Layout:
-        """The layout of a file that is to hold a recording.
-
-        Args:
-            recording: what the file will hold
-            columns: names of the columns of 't' and of every channel
-        """
+        """The layout of a file with these columns that is to hold a recording."""
         names = (item.name for item in fields(recording) if item.name not in _ARRAYS)
         return cls(columns, {name: getattr(recording, name) for name in names})
 
     @classmethod
     def from_json(cls, text: str, place: str) -> Layout:
-        """The layout that steelyard wrote into a file.
-
-        Args:
-            text: what `to_json` wrote
-            place: the file, for the message of a refusal
-        """
+        """The layout that `to_json` wrote into a file, the place."""
         try:
             content = json.loads(text)
             version, facts = content["format"], content["facts"]
@@ -131,11 +121,7 @@ class Layout:
             )
 
     def gather(self, values: Mapping[str, Array]) -> Piece:
-        """The channels from their columns, in SI.
-
-        Args:
-            values: a column of numbers for every name, (N,)
-        """
+        """The channels in SI, of values that are a column of numbers (N,) for each name."""
         piece = {
             channel: np.column_stack([values[name] for name in group])
             for channel, group in self.columns.items()
@@ -147,12 +133,7 @@ class Layout:
         return piece
 
     def recording(self, piece: Piece, place: str) -> Recording:
-        """The recording of some rows.
-
-        Args:
-            piece: the rows
-            place: the file, for the message of a refusal
-        """
+        """The recording of some rows; refusals name the place."""
         arguments: dict[str, Any] = {**piece, **self.facts}
         try:
             return Recording(**arguments)

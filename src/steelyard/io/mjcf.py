@@ -29,12 +29,7 @@ _UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass,
 
 
 def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
-    """The text of an arm as MJCF.
-
-    Args:
-        robot: the arm, every link a real body
-        remarks: what else the comments at its head shall say
-    """
+    """The text of an arm as MJCF, every link a real body, with more remarks at its head."""
     _require_movable(robot)
     root = ET.Element("mujoco", model=robot.name)
     for words in (*_facts(robot), *remarks):

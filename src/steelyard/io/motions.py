@@ -24,12 +24,9 @@ def write_motion(
     *,
     remarks: Sequence[str] = (),
 ) -> None:
-    """Writes a trajectory in the format of the file's ending.
+    """Writes a trajectory as .csv, .script (URScript, six joints) or .yaml (ROS 2).
 
     Args:
-        path: of the file: .csv, .script (URScript) or .yaml (ROS 2), in a folder that exists
-        trajectory: to write; URScript needs one of six joints
-        joint_names: of its joints
         rate_hz: of rows, points or servo steps, [Hz]; for URScript 125 (CB3) or 500 (e-Series)
         remarks: sentences for comments at the top, where the format has them (not in CSV)
     """
@@ -86,11 +83,8 @@ def _as_ros2(trajectory: Trajectory, joint_names: Sequence[str], rate_hz: float)
     lines = ["header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}", f"joint_names: [{names}]", "points:"]
     for i, time in enumerate(t):
         nanoseconds = round(time * 1e9)
-        for k, (word, signal) in enumerate(
-            zip(("positions", "velocities", "accelerations"), signals, strict=True)
-        ):
-            numbers = ", ".join(f"{x:.9f}" for x in signal[i])
-            lines.append(f"{'- ' if k == 0 else '  '}{word}: [{numbers}]")
+        for word, signal in zip(("- positions", "  velocities", "  accelerations"), signals, strict=True):
+            lines.append(f"{word}: [{', '.join(f'{x:.9f}' for x in signal[i])}]")
         stamp = f"{{sec: {nanoseconds // 10**9}, nanosec: {nanoseconds % 10**9}}}"
         lines.append(f"  time_from_start: {stamp}")
     return "\n".join(lines) + "\n"

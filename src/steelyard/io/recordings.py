@@ -72,8 +72,8 @@ def read_recording(
         columns: for a channel of Recording or 't', the list of its columns, their word without the index, or
             what their names begin with; an empty list leaves the channel out. Of a bag: 'q' and 'wrench' are
             topics, and 'effort' is either 'tau' or 'current'
-        joint_names: names of the joints, instead of those in the file; of a bag: the joints to read, in order
-        wrench_frame: frame of the wrench; needed where a foreign file has one and does not say
+        joint_names: instead of those in the file; of a bag: the joints to read, in order
+        wrench_frame: needed where a foreign file has a wrench and does not say
         wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where a foreign file has a wrench
         degrees: whether joint angles and their derivatives are in degrees; all joints must then be revolute
     """
@@ -83,14 +83,7 @@ def read_recording(
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:
-    """Write a recording with all its fields, as .parquet or .npz.
-
-    It is written beside its place and moved there when complete, so a failure leaves the old file as it was.
-
-    Args:
-        recording: what is written
-        path: the file, made or replaced
-    """
+    """Writes a recording with all its fields as .parquet or .npz, whole or not at all."""
     path = Path(path)
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
@@ -102,45 +95,29 @@ def write_recording(recording: Recording, path: str | Path) -> None:
 
 
 def recording_blocks(
-    path: str | Path,
-    *,
-    block_s: float,
-    overlap_s: float,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    joint_names: Sequence[str] = (),
-    wrench_frame: str | None = None,
-    wrench_convention: WrenchConvention | None = None,
-    degrees: bool = False,
+    path: str | Path, *, block_s: float, overlap_s: float, requested: Requested | None = None
 ) -> Iterator[Recording]:
     """The recording in a file, block by block; of a Parquet file only a block is in memory at a time.
 
-    Block k answers for the times from k block_s up to (k+1) block_s since the first row of the file, and has
-    overlap_s more before and after where there are rows, to be cut off again after a zero-phase filter. Its
-    `epoch_s` says where it begins on the file's clock. Where a hole in the file leaves a block without rows
-    of its own, the block is left out.
+    The `epoch_s` of a block says where it begins on the file's clock. Where a hole in the file leaves a block
+    without rows of its own, the block is left out.
 
     Args:
-        path: the file
         block_s: length of a block without its overlaps, [s]
-        overlap_s: what it has more on either side, [s]
-        columns: as in `read_recording`
-        joint_names: as in `read_recording`
-        wrench_frame: as in `read_recording`
-        wrench_convention: as in `read_recording`
-        degrees: as in `read_recording`
+        overlap_s: what it has more on either side, to be cut off again after a zero-phase filter, [s]
+        requested: what the caller says about the file, as the arguments of `read_recording`
     """
     if not block_s > 0 or not overlap_s >= 0:
         raise InvalidRecording(
             f"block_s must be positive and overlap_s not negative, got {block_s} and {overlap_s}"
         )
-    path = Path(path)
-    requested = Requested(dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees)
-    kind = file_kind(path)
+    path, requested, kind = Path(path), requested or Requested(), file_kind(Path(path))
     if kind == "parquet":
         layout, pieces = parquet_pieces(path, requested)
-        return _cut(pieces, layout, _Cutter(block_s, overlap_s), place=str(path))
-    recording = _read(kind, path, requested)
-    return _cut([piece_of(recording)], Layout.of(recording, {}), _Cutter(block_s, overlap_s), place=str(path))
+    else:
+        recording = _read(kind, path, requested)
+        layout, pieces = Layout.of(recording, {}), iter([piece_of(recording)])
+    return _cut(pieces, layout, _Cutter(block_s, overlap_s), place=str(path))
 
 
 def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
@@ -157,11 +134,7 @@ def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
 
 
 def file_kind(path: Path) -> FileKind:
-    """What a file is, from its name, once its first and last bytes agree.
-
-    Args:
-        path: the file
-    """
+    """What a file is, from its name, once its first and last bytes agree."""
     suffix = path.suffix.lower()
     kind = _SUFFIXES.get(suffix)
     if kind in (None, "bag") and path.is_dir():

@@ -29,18 +29,23 @@ _KINDS = ("position", "velocity", "effort")
 
 
 @dataclass(frozen=True, eq=False)
-class Stamps:
-    """When each message was made and when it came, in nanoseconds since an epoch, as whole numbers.
+class Messages:
+    """The messages of a topic; their times are whole numbers, in nanoseconds since an epoch.
 
     Attributes:
-        header: what its header says, (N,) [ns]; 0 where nobody filled it in
-        received: when the recorder got it, (N,) [ns]
+        topic: its name
+        header: when the N messages were made, as their headers say, (N,) [ns]; 0 where nobody filled it in
+        received: when the recorder got them, (N,) [ns]
     """
 
+    topic: str
     header: Integers
     received: Integers
 
-    def missing(self, rows: Integers | None = None) -> bool:
+    def __len__(self) -> int:
+        return len(self.header)
+
+    def unstamped(self, rows: Integers | None = None) -> bool:
         """Whether nobody filled in the headers of some messages, or of all."""
         return not (self.header if rows is None else self.header[rows]).any()
 
@@ -59,25 +64,18 @@ class _Ragged:
 
 
 @dataclass(frozen=True, eq=False)
-class JointStates:
+class JointStates(Messages):
     """The messages of a JointState topic as they came.
 
     Attributes:
-        topic: its name
-        stamps: of the N messages
         orders: the lists of joints that messages have
         which: which of these lists each message has, (N,)
         values: 'position', 'velocity' and 'effort' of each message; a message may lack them
     """
 
-    topic: str
-    stamps: Stamps
     orders: Sequence[tuple[str, ...]]
     which: Integers
     values: Mapping[str, _Ragged]
-
-    def __len__(self) -> int:
-        return len(self.which)
 
     def sets(self) -> dict[tuple[str, ...], int]:
         """How many messages there are of each set of joints, whatever their order."""
@@ -94,7 +92,6 @@ class JointStates:
 
         Args:
             kind: 'position', 'velocity' or 'effort'
-            joints: names in the order requested
             rows: numbers of the messages
         """
         values = self.values[kind]
@@ -109,18 +106,14 @@ class JointStates:
 
 
 @dataclass(frozen=True, eq=False)
-class Wrenches:
+class Wrenches(Messages):
     """The messages of a WrenchStamped topic.
 
     Attributes:
-        topic: its name
-        stamps: of the N messages
         frames: the frames that the headers name
         values: force and torque, (N, 6) [N, Nm]
     """
 
-    topic: str
-    stamps: Stamps
     frames: frozenset[str]
     values: Array
 
@@ -146,11 +139,7 @@ class Bag:
     @classmethod
     @contextmanager
     def opened(cls, path: Path) -> Iterator[Bag]:
-        """The open bag; whatever its damaged bytes make the reader say becomes one line of ours.
-
-        Args:
-            path: a folder with metadata.yaml, a .db3 or a .mcap file
-        """
+        """The open bag (a folder or a file); what its damaged bytes make the reader say becomes one line."""
         try:
             from rosbags.rosbag2 import Reader
             from rosbags.typesys import Stores, get_typestore
@@ -173,21 +162,13 @@ class Bag:
         return sorted(topic for topic, own in self.kinds.items() if own == kind)
 
     def messages(self, topic: str) -> Iterator[tuple[int, Any]]:
-        """When the recorder got each message of a topic [ns], and the message.
-
-        Args:
-            topic: its name
-        """
+        """When the recorder got each message of a topic [ns], and the message."""
         connections = [c for c in self.reader.connections if c.topic == topic]
         for connection, received, data in self.reader.messages(connections):
             yield received, self.store.deserialize_cdr(data, connection.msgtype)
 
     def joint_states(self, topic: str) -> JointStates:
-        """Every message of a JointState topic.
-
-        Args:
-            topic: its name
-        """
+        """Every message of a JointState topic."""
         header, received, which = [], [], []
         orders: dict[tuple[str, ...], int] = {}
         flat = {kind: array("d") for kind in _KINDS}
@@ -208,14 +189,10 @@ class Bag:
                 length[kind].append(len(numbers))
         self._require_messages(topic, len(which))
         values = {kind: _Ragged(np.array(flat[kind]), np.array(length[kind])) for kind in _KINDS}
-        return JointStates(topic, _stamps(header, received), list(orders), np.array(which), values)
+        return JointStates(topic, np.array(header), np.array(received), list(orders), np.array(which), values)
 
     def wrenches(self, topic: str) -> Wrenches:
-        """Every message of a WrenchStamped topic.
-
-        Args:
-            topic: its name
-        """
+        """Every message of a WrenchStamped topic."""
         header, received, rows = [], [], []
         frames = set()
         for when, message in self.messages(topic):
@@ -225,7 +202,9 @@ class Bag:
             parts = (message.wrench.force, message.wrench.torque)
             rows.append([getattr(part, axis) for part in parts for axis in "xyz"])
         self._require_messages(topic, len(rows))
-        return Wrenches(topic, _stamps(header, received), frozenset(frames), np.array(rows, dtype=float))
+        return Wrenches(
+            topic, np.array(header), np.array(received), frozenset(frames), np.array(rows, dtype=float)
+        )
 
     def announced(self, topic: str) -> int:
         """How many messages of a topic the bag says that it has."""
@@ -239,7 +218,3 @@ class Bag:
 def _nanoseconds(message: Any) -> int:
     stamp = message.header.stamp
     return int(stamp.sec) * 10**9 + int(stamp.nanosec)
-
-
-def _stamps(header: list[int], received: list[int]) -> Stamps:
-    return Stamps(np.array(header, dtype=np.int64), np.array(received, dtype=np.int64))

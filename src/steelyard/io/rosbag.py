@@ -37,7 +37,7 @@ from steelyard.io.ros_messages import (
     Bag,
     Integers,
     JointStates,
-    Stamps,
+    Messages,
     Wrenches,
 )
 from steelyard.recording import Recording
@@ -55,19 +55,12 @@ _LATE_NS = 500_000_000  # messages may overtake each other by so much; more is a
 
 @dataclass(frozen=True)
 class _Choice:
-    """What the caller says about a bag: names of topics, and what effort is.
+    """What the caller says about a bag; what was not said is None, what is left out is empty."""
 
-    Attributes:
-        topic: of the joints; None when not named
-        effort: 'tau', 'current', '' (left out) or None (not said)
-        velocity: whether it is read
-        wrench: its topic, '' (left out) or None (not said)
-    """
-
-    topic: str | None
-    effort: str | None
-    velocity: bool
-    wrench: str | None
+    topic: str | None  # of the joints
+    effort: str | None  # 'tau' or 'current'
+    velocity: bool  # whether it is read
+    wrench: str | None  # its topic
 
 
 def read_bag(path: Path, requested: Requested) -> Recording:
@@ -98,10 +91,10 @@ class _Reader:
             described = [name for name in bag.topics(TEXT) if "robot_description" in name]
             descriptions = [_first_text(bag, name) for name in described]
         joints, rows = self.joints(states)
-        by_receipt = states.stamps.missing(rows) or (wrenches is not None and wrenches.stamps.missing())
+        by_receipt = states.unstamped(rows) or (wrenches is not None and wrenches.unstamped())
         if by_receipt:
             self.notes.append("stamps are zero: time is when the recorder got the messages, delays included")
-        rows, clock_ns = self.clock(states.stamps, rows, states.topic, by_receipt=by_receipt)
+        rows, clock_ns = self.clock(states, rows, by_receipt=by_receipt)
         facts: dict[str, Any] = {**self.signals(states, joints, rows)}
         if "tau" in facts or "current" in facts:
             self.require_usable_effort(states, descriptions)
@@ -170,17 +163,15 @@ class _Reader:
         self.notes += [] if wanted else [f"joints are in the order of the messages: {', '.join(joints)}"]
         return joints, rows
 
-    def clock(
-        self, stamps: Stamps, rows: Integers, topic: str, *, by_receipt: bool
-    ) -> tuple[Integers, Integers]:
+    def clock(self, messages: Messages, rows: Integers, *, by_receipt: bool) -> tuple[Integers, Integers]:
         """The messages in the order of time, and their times, (N,) [ns]."""
         if by_receipt:
-            return rows, stamps.received[rows]
-        named = stamps.header[rows] != 0
+            return rows, messages.received[rows]
+        topic, named = messages.topic, messages.header[rows] != 0
         if not named.all():
             self.notes.append(f"left out {np.sum(~named)} messages of {topic} with a stamp of zero")
             rows = rows[named]
-        ns = stamps.header[rows]
+        ns = messages.header[rows]
         late = int((np.maximum.accumulate(ns) - ns).max())
         if late > _LATE_NS:
             raise self.refusal(
@@ -249,8 +240,7 @@ class _Reader:
 
     def nearest(self, wrenches: Wrenches, clock_ns: Integers, *, by_receipt: bool) -> Array:
         """For each row the wrench nearest in time, (N, 6); NaN farther than one and a half of its steps."""
-        every = np.arange(len(wrenches.values))
-        order, when = self.clock(wrenches.stamps, every, wrenches.topic, by_receipt=by_receipt)
+        order, when = self.clock(wrenches, np.arange(len(wrenches)), by_receipt=by_receipt)
         after = np.searchsorted(when, clock_ns).clip(max=len(when) - 1)
         before = (after - 1).clip(min=0)
         nearer_after = np.abs(when[after] - clock_ns) < np.abs(when[before] - clock_ns)

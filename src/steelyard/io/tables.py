@@ -54,12 +54,7 @@ class _Header:
 
 
 def read_table(path: Path, requested: Requested) -> Recording:
-    """The recording in a text table.
-
-    Args:
-        path: the file
-        requested: what the caller says about it
-    """
+    """The recording in a text table."""
     data = _text(path)
     header = _header(data, path)
     layout = find_layout(header.names, requested, str(path))

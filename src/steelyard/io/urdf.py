@@ -19,8 +19,7 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnreadableFile
-from steelyard.export.simulators import append_inertial, digits, remark
-from steelyard.export.text import roll_pitch_yaw
+from steelyard.export.simulators import append_inertial, digits, remark, roll_pitch_yaw
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
 from steelyard.robot.chain import STANDARD_GRAVITY
@@ -32,14 +31,12 @@ _UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass,
 
 
 def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = False) -> None:
-    """Write an arm as a URDF.
+    """Writes an arm as a URDF, whole or not at all.
 
     Links, joints, limits, the flange, Coulomb friction and linear viscous friction are kept; what a URDF
-    cannot hold stands in comments. It is written beside its place and moved there when complete.
+    cannot hold stands in comments.
 
     Args:
-        robot: the arm, from any source
-        path: the file, made or replaced; .urdf or .xml
         allow_unphysical: write links, too, that no real body can be; many programs refuse them
     """
     path = Path(path)
@@ -49,13 +46,7 @@ def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = 
 
 
 def urdf_text(robot: RobotModel, *, allow_unphysical: bool = False, remarks: Sequence[str] = ()) -> str:
-    """The text of an arm as a URDF.
-
-    Args:
-        robot: the arm, from any source
-        allow_unphysical: write links, too, that no real body can be; many programs refuse them
-        remarks: what else the comments at its head shall say
-    """
+    """The text of an arm as a URDF, as `write_urdf` writes it, with more remarks at its head."""
     if not allow_unphysical:
         _require_physical(robot)
     root = _robot(robot, remarks)

@@ -70,11 +70,7 @@ class SensorDescription:
 
 
 def read_sensor(path: str | Path) -> SensorDescription:
-    """The description of a wrist sensor.
-
-    Args:
-        path: a TOML file
-    """
+    """The description of a wrist sensor in a TOML file."""
     path = Path(path)
     content = _toml(path)
     unknown = sorted(set(content) - _KEYS)
@@ -112,12 +108,7 @@ def read_sensor(path: str | Path) -> SensorDescription:
 
 
 def read_wrench_recording(path: str | Path, description: SensorDescription) -> WrenchRecording:
-    """The recording of a wrist sensor in a table (.csv, .npz or .parquet) without joints.
-
-    Args:
-        path: the file
-        description: which columns are what
-    """
+    """The recording of a wrist sensor in a table (.csv, .npz or .parquet) without joints."""
     path = Path(path)
     if "wrench" not in description.columns:
         raise UnreadableFile(
@@ -147,12 +138,7 @@ def read_wrench_recording(path: str | Path, description: SensorDescription) -> W
 
 
 def write_contact_force(contact: ContactForce, path: str | Path) -> None:
-    """Write an external wrench over time as Parquet: t, external, its deviation, raw, load, drift.
-
-    Args:
-        contact: what is written
-        path: the file, made or replaced
-    """
+    """Writes an external wrench over time as Parquet: t, external, its deviation, raw, load, drift."""
     pq = pyarrow("parquet")
     import pyarrow as pa
 
