@@ -471,7 +471,7 @@ def test_drives_know_what_makers_numbers_are_worth_unless_they_say():
     assert drive.gain_errors.shape == (3, 0)
     maker = drive.with_tolerances()
     np.testing.assert_allclose(np.sqrt((maker.gain_errors**2).sum(axis=1)), np.hypot(0.01, 0.02))
-    assert maker.gain_drift == 0.003
+    assert maker.gain_drift == 0.0015
     exact = replace(drive, gain_std=0.0).with_tolerances()
     assert not exact.gain_errors.any()
     assert exact.gain_drift == 0.0
@@ -504,3 +504,49 @@ def test_a_common_error_of_all_gains_is_covered(robot, rng):
         payload = weigh(identify(robot, runs[0]), runs[1])
         inside.append(abs(payload.unconstrained.mass - LOAD.mass) < 1.96 * payload.std[0])
     assert np.mean(inside) > 0.9
+
+
+def test_temperatures_say_how_far_gains_may_have_drifted(robot, tmp_path):
+    """By 0.1 % for each kelvin between the empty and the loaded runs, and a doubt says so; online too."""
+    empty, loaded = currents(robot), currents(robot, LOAD, seed=1)
+    cold = np.full(empty.q.shape, 30.0)
+    warm = cold + np.array([0.0, 8.0, 3.0, 0.0, 0.0, -1.0])
+    options = {"friction": "linear", "gains": "robot", "preparation": COMMANDED}
+    sy.identify(robot, replace(empty, temperature=cold), **options).save(tmp_path / "model.json")
+    model = sy.DynamicModel.load(tmp_path / "model.json")
+    np.testing.assert_allclose(model.temperature, 30.0)
+    drift = model.robot.drive.gain_drift
+    for weigh_one in (sy.weigh, lambda arm, data: sy.weigh_online(arm, data).payload):
+        same, other, unknown = (
+            weigh_one(model, replace(loaded, temperature=values)) for values in (cold, warm, None)
+        )
+        np.testing.assert_allclose(same.covariance, unknown.covariance)
+        ratio = (
+            other.shares["drift"] * other.covariance[0, 0] / (same.shares["drift"] * same.covariance[0, 0])
+        )
+        np.testing.assert_allclose(ratio, (drift**2 + 0.008**2) / drift**2)
+        words = [doubt.words for doubt in other.verdict.doubts if doubt.kind is DoubtKind.GAINS]
+        assert words == [
+            "shoulder_lift_joint is +8 K from where it was when the arm was identified:"
+            " gains may have changed by 0.8 %"
+        ]
+        assert not same.verdict.has(DoubtKind.GAINS)
+    known = Identification.of(
+        robot,
+        replace(empty, temperature=cold),
+        **options | {"gains": sy.KnownMass(LOAD.mass, replace(loaded, temperature=warm))},
+    )
+    assert any("+8 K" in doubt.words for doubt in known.model.verdict.doubts)
+
+
+def test_temperatures_of_a_controller_are_read(tmp_path):
+    columns = [
+        f"{word}_{j}" for word in ("actual_q", "actual_current", "joint_temperatures") for j in range(6)
+    ]
+    values = np.arange(10)[:, None] + np.arange(18)
+    table = np.column_stack([0.01 * np.arange(10), values])
+    np.savetxt(
+        tmp_path / "log.csv", table, delimiter=",", header=",".join(["timestamp", *columns]), comments=""
+    )
+    recording = sy.read_recording(tmp_path / "log.csv")
+    np.testing.assert_allclose(recording.temperature, values[:, 12:])

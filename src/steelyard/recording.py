@@ -30,6 +30,7 @@ CHANNELS = (
     "a_commanded",
     "current_target",
     "tau_target",
+    "temperature",
 )
 """The joint signals that a recording may hold, each (N, n)."""
 
@@ -97,6 +98,7 @@ class Recording:
         a_commanded: commanded joint acceleration, (N, n) [rad/s^2 or m/s^2]
         current_target: the controller's target current, (N, n) [A]
         tau_target: the controller's target torque, (N, n) [Nm or N]
+        temperature: of the drives, (N, n) [K or degrees Celsius]
         wrench: force and torque of a wrist sensor, (N, 6) [N, Nm], in `wrench_frame`
         wrench_frame: frame of the wrench; needed with a wrench
         wrench_convention: what the load does to the sensor, or the reverse; needed with a wrench
@@ -116,6 +118,7 @@ class Recording:
     a_commanded: Array | None = None
     current_target: Array | None = None
     tau_target: Array | None = None
+    temperature: Array | None = None
     wrench: Array | None = None
     wrench_frame: str | None = None
     wrench_convention: WrenchConvention | None = None

@@ -1,5 +1,6 @@
 """Gains of a real UR10e: its controller's own, and those that a weighed payload shows."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from steelyard.identification.gains.scale import SMOOTH_HZ
 from steelyard.io import read_recording
 from steelyard.recording import Preparation
 from steelyard.robot import load_robot
+from steelyard.robot.drive import GAIN_DRIFT
 from steelyard.signals import prepare
 from steelyard.torque import weigh
 
@@ -88,6 +90,8 @@ def test_the_controllers_model_shows_one_scale_that_does_not_hang_on_a_run():
         scaled = scaled_by_targets(gains, robot, [measured[i] for i in kept], [targets[i] for i in kept])
         k.append(float(np.log(scaled.value / gains.value)[0]))
         std.append(scaled.common[0, 0])
+        agree = re.search(r"runs agree to ([0-9.]+) %", scaled.verdict.summary)
+        assert float(agree[1]) < 100 * GAIN_DRIFT  # over two months
     assert abs(k[0] - 0.011) < 1.96 * np.hypot(std[0], 0.004)  # an earlier trial (DESIGN.md, 8)
     assert std[0] < 0.008
     np.testing.assert_allclose(k[1:], k[0], atol=0.003)

@@ -49,6 +49,8 @@ class DynamicModel:
         choice: how the friction law was chosen; None when it was given
         from_currents: whether its torques were motor currents times the gains of `robot.drive`
         preparation: how the samples were made that it was fitted to; None where that is not known
+        temperature: of the drives, mean over what it was fitted to, (n,) [K or degrees Celsius]; None where
+            that is not known
     """
 
     robot: RobotModel
@@ -61,6 +63,7 @@ class DynamicModel:
     choice: FrictionChoice | None = None
     from_currents: bool = False
     preparation: Preparation | None = None
+    temperature: Array | None = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -143,6 +146,7 @@ class DynamicModel:
             "choice": None if choice is None else list(vars(choice).values()),
             "from_currents": self.from_currents,
             "preparation": None if self.preparation is None else self.preparation.to_dict(),
+            "temperature": self.temperature,
             "factor": {"R": self.factor.R, "rows": self.factor.rows},
         }
 
@@ -165,6 +169,7 @@ class DynamicModel:
             None if content["choice"] is None else FrictionChoice(*content["choice"]),
             bool(content["from_currents"]),
             None if content["preparation"] is None else Preparation.from_dict(content["preparation"]),
+            None if content.get("temperature") is None else np.array(content["temperature"], dtype=float),
         )
 
     def save(self, path: str | Path) -> None:

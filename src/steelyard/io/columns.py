@@ -34,6 +34,7 @@ _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, t
     "a_commanded": ("ddq_d", _STATE + "ddq_d", "a_commanded", "a_des", "qdd_des", "target_qdd"),
     "current_target": ("current_target", "i_des", "target_current"),
     "tau_target": ("tau_target", "tau_des", "target_moment"),
+    "temperature": ("temperature", "joint_temperatures"),
     "wrench": ("wrench", "ft_raw_wrench"),
 }
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}

@@ -31,7 +31,7 @@ from steelyard.robot.friction import FrictionLaw
 from steelyard.signals import with_chosen_cutoff
 from steelyard.torque import weigh as weigh_samples
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow.data import Data, Run, qualities, runs_of, short_names
+from steelyard.workflow.data import Data, Run, as_warm, qualities, runs_of, short_names, temperature_of
 
 if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
@@ -132,6 +132,7 @@ class Identification:
         doubts += [] if found is None else found.verdict.doubts
         verdict = model.verdict.doubted(*doubts)
         model = replace(model, estimate=replace(model.estimate, verdict=verdict))
+        model = replace(model, temperature=temperature_of(fitted))
         return cls(model, fitted, predicted, words, found)
 
     @property
@@ -299,13 +300,14 @@ def _by_mass(model: DynamicModel, empty: Sequence[Run], known: KnownMass, how: P
     loaded = [run.prepared(how, run.drive_for(model), model.robot.limits).ready for run in runs]
     if not loaded:
         raise InvalidSamples("a known mass needs at least one recording with it")
-    payload = weigh_samples(model, loaded)
+    warm, doubts = as_warm(replace(model, temperature=temperature_of(empty)), runs)
+    payload = weigh_samples(warm, loaded)
     found = gains_from_known_mass(
         model, payload, known.mass, empty=[run.ready for run in empty], loaded=loaded
     )
     if not found.known.all():
         raise InvalidSamples(f"gains from a known mass: {found.verdict.sentence}")
-    return found
+    return replace(found, verdict=found.verdict.doubted(*doubts))
 
 
 def _with_gains(runs: Sequence[Run], gains: DriveGains) -> tuple[Run, ...]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel
 from steelyard.io import read_recording, recording_of_table
@@ -17,6 +18,7 @@ from steelyard.quality import QualityReport, check_quality
 from steelyard.quality.table import many
 from steelyard.recording import Preparation, Recording, Samples, default_gap_s
 from steelyard.robot import DriveModel, JointLimits, RobotModel
+from steelyard.robot.drive import GAIN_DRIFT_PER_KELVIN
 from steelyard.signals import prepare, with_chosen_cutoff
 from steelyard.verdict import Doubt, DoubtKind
 
@@ -190,6 +192,39 @@ def _runs(data: Data, robot: RobotModel | None) -> tuple[Run, ...]:
 def preparation_for(model: DynamicModel, preparation: Preparation | None) -> Preparation:
     """How to prepare a recording for a model: as asked for, else as those that the model was fitted to."""
     return preparation or model.preparation or Preparation(kinematics=model.kinematics)
+
+
+def temperature_of(runs: Sequence[Run]) -> Array | None:
+    """The mean temperature of each drive over runs, (n,); None where it was not recorded in all of them.
+
+    Args:
+        runs: of an arm
+    """
+    measured = [None if run.recording is None else run.recording.temperature for run in runs]
+    known = [np.nanmean(values, axis=0) for values in measured if values is not None]
+    return np.mean(known, axis=0) if known and len(known) == len(measured) else None
+
+
+def as_warm(model: DynamicModel, runs: Sequence[Run]) -> tuple[DynamicModel, tuple[Doubt, ...]]:
+    """The model whose gains may have drifted by what temperatures say, and a doubt where they say much.
+
+    Args:
+        model: of the empty arm
+        runs: of the loaded one
+    """
+    drive, now = model.robot.drive, temperature_of(runs)
+    if not model.from_currents or not drive.gain_drift or model.temperature is None or now is None:
+        return model, ()
+    kelvins = now - model.temperature
+    j = int(np.abs(kelvins).argmax())
+    by_warmth = GAIN_DRIFT_PER_KELVIN * abs(float(kelvins[j]))
+    drifting = replace(drive, gain_drift=float(np.hypot(drive.gain_drift, by_warmth)))
+    words = (
+        f"{model.robot.joint_names[j]} is {kelvins[j]:+.0f} K from where it was when the arm was identified:"
+        f" gains may have changed by {100 * by_warmth:.1f} %"
+    )
+    doubts = [Doubt(DoubtKind.GAINS, words, blocks=False)] if by_warmth > drive.gain_drift else []
+    return replace(model, robot=model.robot.with_drive(drifting)), tuple(doubts)
 
 
 def qualities(runs: Sequence[Run], robot: RobotModel) -> dict[str, QualityReport]:

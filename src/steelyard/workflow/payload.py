@@ -15,7 +15,8 @@ from steelyard.payload import Payload
 from steelyard.recording import Preparation
 from steelyard.torque import weigh as weigh_samples
 from steelyard.torque.methods import METHODS
-from steelyard.workflow.data import Data, Run, preparation_for, qualities, runs_of
+from steelyard.verdict import Doubt
+from steelyard.workflow.data import Data, Run, as_warm, preparation_for, qualities, runs_of
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -57,7 +58,7 @@ class Weighing:
         """The answer."""
         found = self._answer("direct" if self.method == _ALL_METHODS else self.method)
         found = found if self.tool is None else found.together_with(self.tool)
-        doubts = (doubt for run in self.runs for doubt in run.doubts)
+        doubts = [*(doubt for run in self.runs for doubt in run.doubts), *self._arm[1]]
         return replace(found, verdict=found.verdict.doubted(*doubts))
 
     @cached_property
@@ -89,6 +90,10 @@ class Weighing:
         return preparation_for(self.model, self.preparation)
 
     @cached_property
+    def _arm(self) -> tuple[DynamicModel, tuple[Doubt, ...]]:
+        return as_warm(self.model, self.runs)
+
+    @cached_property
     def _empty_runs(self) -> tuple[Run, ...]:
         return self._prepared(self.empty)
 
@@ -103,7 +108,7 @@ class Weighing:
             empty = [run.of_controller().prepared(self._how, None).ready for run in self.runs]
         else:
             empty = [run.ready for run in self._empty_runs]
-        return weigh_samples(self.model, loaded, method=method, fixed=self.fixed, empty=empty or None)
+        return weigh_samples(self._arm[0], loaded, method=method, fixed=self.fixed, empty=empty or None)
 
 
 def weigh(

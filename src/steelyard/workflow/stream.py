@@ -23,7 +23,7 @@ from steelyard.signals import CausalPath, OnlineSample, replay
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
 from steelyard.torque.online.curve import CurvePoint, convergence_times
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow.data import Data, Run, preparation_for, qualities, runs_of
+from steelyard.workflow.data import Data, Run, as_warm, preparation_for, qualities, runs_of
 
 if TYPE_CHECKING:
     from steelyard.report import Page
@@ -163,7 +163,8 @@ def weigh_online(
     if len(runs) != 1:
         raise InvalidSamples(f"one recording is replayed at a time, got {len(runs)}")
     (run,) = runs
-    doubts = _quality(run, arm)
+    arm, doubts = as_warm(arm, runs)
+    doubts += _quality(run, arm)
     estimator = OnlineEstimator(arm, arm.kinematics, options=OnlineOptions(accuracy=accuracy))
     state = estimator.init() if resume is None else _load_state(resume, arm)
     how = replace(preparation_for(arm, preparation), trim_s=0.0, decimate=1)

@@ -88,7 +88,7 @@ def scaled_by_targets(
         if part.tau.shape == other.tau.shape
         for block in _blocks(robot, part, other.tau, run)
     ]
-    k, std = _scale(blocks, len(measured)) if blocks else (0.0, np.inf)
+    k, std, apart = _scale(blocks, len(measured)) if blocks else (0.0, np.inf, np.inf)
     tolerance = COMMON_GAIN_TOLERANCE
     if std > tolerance:
         found = "do not show" if std > 1 else f"show to {100 * std:.1f} % only"
@@ -96,13 +96,15 @@ def scaled_by_targets(
     elif abs(k) > _FAR * np.hypot(std, tolerance):
         words = f"gains and the controller's model contradict each other by {100 * k:+.0f} %: is it this arm?"
     else:
-        return _with_scale(gains, k / (1 + (std / tolerance) ** 2), 1 / np.hypot(1 / std, 1 / tolerance))
+        k, std = k / (1 + (std / tolerance) ** 2), 1 / np.hypot(1 / std, 1 / tolerance)
+        agree = f" (runs agree to {100 * apart:.2f} %)" if np.isfinite(apart) else ""
+        return _with_scale(gains, k, std, f"by its model{agree}")
     return replace(gains, verdict=gains.verdict.doubted(Doubt(DoubtKind.GAINS, words, blocks=False)))
 
 
-def _with_scale(gains: DriveGains, k: float, std: float) -> DriveGains:
+def _with_scale(gains: DriveGains, k: float, std: float, how: str) -> DriveGains:
     value = np.exp(k) * gains.value
-    words = f"{gains.verdict.summary}; all scaled by {100 * k:+.2f} +- {100 * std:.2f} %, by its model"
+    words = f"{gains.verdict.summary}; all scaled by {100 * k:+.2f} +- {100 * std:.2f} %, {how}"
     return replace(
         gains,
         value=value,
@@ -130,8 +132,8 @@ def _blocks(robot: RobotModel, part: Samples, moment: Array, run: int) -> list[_
     return blocks
 
 
-def _scale(blocks: Sequence[_Block], runs: int) -> tuple[float, float]:
-    """K and its standard deviation."""
+def _scale(blocks: Sequence[_Block], runs: int) -> tuple[float, float, float]:
+    """K, its standard deviation, and that of the scales of runs around it; infinite for a single run."""
     noise, kappa = np.ones(len(blocks)), np.ones(len(blocks))
     for _ in range(_ROUNDS):
         A, M, c = np.zeros((runs + 10, runs + 10)), np.zeros((runs + 10, runs + 10)), np.zeros(runs + 10)
@@ -149,7 +151,9 @@ def _scale(blocks: Sequence[_Block], runs: int) -> tuple[float, float]:
             noise[i] = np.sqrt(residuals @ residuals / max(len(residuals) - block.taken, 1))
     seen = np.diag(A)[:runs] > 0
     C = (half @ (half.T @ M @ half) @ half.T)[:runs, :runs][np.ix_(seen, seen)]
-    return _mean(x[:runs][seen], C)
+    scales = x[:runs][seen]
+    apart = float(np.std(scales, ddof=1) / abs(scales.mean())) if len(scales) > 1 else np.inf
+    return *_mean(scales, C), apart
 
 
 def _mean(s: Array, C: Array) -> tuple[float, float]:
