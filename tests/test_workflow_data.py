@@ -147,6 +147,17 @@ def test_effort_in_newton_metres_taken_for_a_current_is_refused(model, loaded):
             weigh(of_currents, efforts)
 
 
+def test_currents_taken_for_torques_are_doubted(loaded):
+    """A UR's driver calls its currents effort; the masses of the arm contradict, or the controller does."""
+    weak = replace(loaded, tau=np.array(loaded.tau) / 11.0)
+    stated = replace(weak, tau_target=np.array(loaded.tau))
+    for recording in (weak, stated):
+        verdict = sy.identify(ROBOT, recording, friction="linear").verdict
+        assert not verdict.ok
+        assert "is it a current in A (then read it as current)" in verdict.blocking[-1].words
+    assert sy.identify(ROBOT, loaded, friction="linear").verdict.ok
+
+
 def test_angles_in_degrees_are_refused_by_the_limits_of_the_arm(model, loaded):
     small = replace(loaded, q=np.degrees(0.1 * loaded.q))  # no further than some joints go, but far too fast
     with pytest.raises(InvalidRecording, match=r"loaded: .*degrees \(or motor angles\)"):

@@ -41,6 +41,7 @@ _SLOW_MOTION = Preparation(cutoff_hz=2.0, torque_cutoff_hz=2.0, trim_s=1.5, lowe
 _ENOUGH_ROWS = 1500
 _SMALL_TORQUE = 0.005  # of the largest joint's: smaller ones are judged beside that
 _MOST_OF_TARGETS = 0.2  # of a joint's torque
+_LEAST_TORQUE = 0.2  # of what the masses of the robot need
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,7 @@ class Identification:
             fitted, predicted = (_with_gains(runs, found) for runs in (fitted, predicted))
             model = _again(model, arm.with_drive(found.in_drive(arm.drive)), fitted, friction)
         doubts = [doubt for run in (*fitted, *predicted) for doubt in run.doubts]
-        doubts += [*_seen(fitted, predicted), *_other_robot(arm, fitted)]
+        doubts += [*_seen(fitted, predicted), *_other_robot(arm, fitted), *_too_small(arm, fitted)]
         doubts += [] if found is None else found.verdict.doubts
         verdict = model.verdict.doubted(*doubts)
         model = replace(model, estimate=replace(model.estimate, verdict=verdict))
@@ -219,6 +220,31 @@ def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
                 " of another robot, or is gravity in another direction?"
             )
             return [Doubt(DoubtKind.OTHER_ROBOT, words)]
+    return []
+
+
+def _too_small(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
+    """A doubt where torques are far below those that the controller states, or the masses of the robot need.
+
+    Currents read as torques are: a drive gives ten Nm for each ampere. Masses of a robot file that are
+    placeholders are mostly too small, which does no harm here.
+    """
+    for run in runs:
+        samples, recording = run.ready, run.recording
+        if samples.gain is not None:
+            continue
+        few = slice(0, None, -(-len(samples) // _ENOUGH_ROWS))
+        needed = robot.inverse_dynamics(*(x[few] for x in (samples.q, samples.v, samples.a)))
+        if recording is not None and recording.tau_target is not None:
+            needed = recording.tau_target[np.isfinite(recording.tau_target).all(axis=1)]
+        there, least = (np.sqrt(np.mean(x**2, axis=0)) for x in (samples.tau, needed))
+        j = int(least.argmax())
+        if there[j] < _LEAST_TORQUE * least[j]:
+            words = (
+                f"{run.name}: the torque of {robot.joint_names[j]} is {there[j]:.3g} Nm (RMS), the arm needs"
+                f" about {least[j]:.3g}: is it a current in A (then read it as current), or another unit?"
+            )
+            return [Doubt(DoubtKind.RECORDING, words)]
     return []
 
 
