@@ -38,7 +38,7 @@ def test_the_ur10e(path):
 def test_what_is_said_about_the_ur10e_is_true(path, with_limits):
     recording = read_recording(path)
     robot = load_robot("ur10e")
-    report = check_quality(recording, limits=robot.limits if with_limits else None, expected_joints=robot.n)
+    report = check_quality(recording, limits=robot.limits if with_limits else None)
     kinds = {finding.kind: finding for finding in report.findings}
     assert report.ok
     assert round(report.rate_hz) == 100

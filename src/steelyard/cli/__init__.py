@@ -54,11 +54,7 @@ def _steelyard(
 
 
 def _app(first: str) -> typer.Typer:
-    """The command; with the one verb that is asked for, or with all of them where it is none of ours.
-
-    Args:
-        first: word after the command
-    """
+    """The command; with the one verb that is asked for, or with all of them where it is none of ours."""
     app = typer.Typer(
         name="steelyard",
         help="Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor.",

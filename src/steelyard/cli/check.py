@@ -66,7 +66,7 @@ def command(
         write_recording(recording, output)
     report = check_quality(recording)
     if arm is not None:
-        report = check_quality(recording, limits=arm.limits, expected_joints=arm.n, gain=arm.drive.gain)
+        report = check_quality(recording, limits=arm.limits, gain=arm.drive.gain)
     facts = {"file": file, **report.to_dict(), "notes": list(recording.notes), "written": output}
     show = partial(_show, file, recording, report)
     Output(as_json).emit(facts, show, files={"Written": output}, verdict=report.verdict)

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def file_to_write(help: str, *names: str) -> Any:  # noqa: A002
-    """An option for a file to write, refused before any work is done where its folder does not exist.
-
-    Args:
-        help: what the file holds
-        names: of the option; that of the parameter by default
-    """
+    """An option for a file to write, refused before any work is done where its folder does not exist."""
     return typer.Option(*names, callback=_in_a_folder, help=help)
 
 
@@ -87,7 +82,6 @@ def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str
     """The arm that a user named.
 
     Args:
-        name: of a bundled arm, or a path
         lock: joints and their positions as NAME=NUMBER [rad or m]
         flange: name of the frame for payloads
         gravity: where things fall in the base frame, as X,Y,Z [m/s^2]; the arm's own by default
@@ -114,12 +108,9 @@ def read_requested(
     """The recording in a file, with what the user says about it.
 
     Args:
-        path: the file, or the folder of a bag
         column: requests as SIGNAL=NAME, SIGNAL=NAME,NAME,... or SIGNAL=
         joints: names with commas
         robot: the arm, whose joints are read from a bag, in its order
-        wrench_convention: who pushes whom
-        wrench_frame: frame of the wrench
         degrees: whether angles are in degrees
     """
     from steelyard.io import read_recording
@@ -140,13 +131,7 @@ def read_requested(
 
 
 def numbers(text: str, rule: str, *, count: int | None = None) -> list[float]:
-    """The numbers in '1,2.5,3'.
-
-    Args:
-        text: as a user gave it
-        rule: what the option takes, for the refusal
-        count: how many there must be; any number of them by default
-    """
+    """The numbers in '1,2.5,3'; a refusal says the rule of the option."""
     try:
         found = [float(x) for x in text.split(",")]
     except ValueError:
@@ -157,12 +142,7 @@ def numbers(text: str, rule: str, *, count: int | None = None) -> list[float]:
 
 
 def named_numbers(requests: list[str] | None, rule: str) -> dict[str, float]:
-    """The numbers in ['a=1', 'b=2.5'], by name.
-
-    Args:
-        requests: as a user gave them
-        rule: what the option takes, for the refusal
-    """
+    """The numbers in ['a=1', 'b=2.5'], by name; a refusal says the rule of the option."""
     found = {}
     for request in requests or []:
         name, _, text = request.partition("=")

@@ -60,7 +60,6 @@ class Output:
             facts: the answer for programs; arrays are welcome, numbers that are not finite become null
             show: prints it for people
             files: that were written, by what they are, for people; those that are None were not
-            verdict: on the answer; None where there is nothing to judge
         """
         if self.as_json:
             self._print_json(facts)
@@ -84,7 +83,6 @@ class Output:
         """Writes a page, with every setting of the run, and the picture of it, where they are asked for.
 
         Args:
-            ctx: of the verb
             page: makes it
             read: files that were read; names of bundled arms and None are passed over
             report: where the page goes
@@ -108,14 +106,7 @@ class Output:
         *,
         words: Sequence[int] = (0,),
     ) -> None:
-        """Prints a table: words to the left, numbers to the right.
-
-        Args:
-            title: above it
-            headers: of the columns
-            rows: the cells
-            words: which columns hold words
-        """
+        """Prints a table: columns of words to the left, numbers to the right."""
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
@@ -128,21 +119,11 @@ class Output:
         Console(soft_wrap=not sys.stdout.isatty()).print(table)
 
     def payload(self, title: str, payload: Payload) -> None:
-        """Prints the numbers of a payload with their 95 % intervals.
-
-        Args:
-            title: above them
-            payload: what was weighed
-        """
+        """Prints the numbers of a payload with their 95 % intervals."""
         self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in payload.quantities])
 
     def verdict(self, verdict: Verdict, *, before: str = "") -> None:
-        """Prints a verdict: what was found or forbids to use it, then a line for each doubt beside.
-
-        Args:
-            verdict: on an answer
-            before: words in front of it
-        """
+        """Prints a verdict: what was found or forbids to use it, then a line for each doubt beside."""
         words = str(replace(verdict, doubts=verdict.blocking))
         print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
         for doubt in verdict.doubts:
@@ -150,22 +131,14 @@ class Output:
                 print(f"Note: {doubt.words}.")
 
     def complain(self, message: str) -> None:
-        """One clear line on stderr; with `--json` an object with the key 'error' on stdout too.
-
-        Args:
-            message: what is wrong
-        """
+        """One clear line on stderr; with `--json` an object with the key 'error' on stdout too."""
         if self.as_json:
             self._print_json({"error": message})
         print("error: " + " ".join(message.split()), file=sys.stderr)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Done]:
-        """A bar on stderr while work goes on, plain lines where stderr is no terminal, nothing with JSON.
-
-        Args:
-            what: the work, in words
-        """
+        """A bar on stderr while work goes on, plain lines where stderr is no terminal, nothing with JSON."""
         if self.as_json or not sys.stderr.isatty():
             yield _silent if self.as_json else _plain_lines(what)
             return
@@ -192,12 +165,7 @@ class Output:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """The number as a person reads it; a dash where it is not finite.
-
-    Args:
-        value: the number
-        digits: how many count
-    """
+    """The value as a person reads it, with so many digits; a dash where it is not finite."""
     return f"{value:.{digits}g}" if math.isfinite(value) else "-"
 
 

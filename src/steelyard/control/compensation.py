@@ -102,11 +102,7 @@ class Compensator:
         return self.model if isinstance(self.model, RobotModel) else self.model.robot
 
     def slow_friction(self, speed: float) -> Array:
-        """The friction of each drive at a low speed, without what the load adds, (n,) [Nm or N].
-
-        Args:
-            speed: positive, the same for all, [rad/s or m/s]
-        """
+        """The friction of each drive at a low speed, [rad/s or m/s], without that of load, (n,) [Nm or N]."""
         ones = np.ones(self.robot.n)
         s = None if isinstance(self.model, RobotModel) else ones  # a described drive blurs its sign itself
         columns = self._friction.law.at(speed * ones, s=s)
@@ -151,24 +147,14 @@ class Compensator:
         return _FeedForward(*(np.concatenate(part) for part in zip(*done, strict=True)))
 
     def gravity(self, q: ArrayLike) -> Array:
-        """The torque that holds arm and payload against gravity, (N, n) or (n,) [Nm or N].
-
-        Args:
-            q: joint positions, (N, n) or (n,) [rad or m]
-        """
+        """The torque that holds arm and payload against gravity at q, (N, n) or (n,) [Nm or N]."""
         rows = np.atleast_2d(np.asarray(q, dtype=float))
         checked = _checked_motion(self.robot, rows, np.zeros_like(rows), np.zeros_like(rows))[:, 0]
         tau = self._rigid.gravity(checked)
         return tau[0] if np.ndim(q) == 1 else tau
 
     def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _FeedForward:
-        """What the payload adds to the torque of each joint, with its standard deviation.
-
-        Args:
-            q: joint positions, in the order of time, (N, n) [rad or m]
-            v: joint velocities, (N, n) [rad/s or m/s]
-            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
-        """
+        """What the payload adds to the torque of each joint, with its deviation; q, v, a as in `batch`."""
         motion = _checked_motion(self.robot, q, v, a)
         still = np.zeros_like(motion[:, 1])
         W = self.robot.payload_regressor(motion[:, 0], motion[:, 1], motion[:, 2])
@@ -206,11 +192,9 @@ def flange_body(
     """The body that a payload is, refused unless it is in the robot's flange frame and was weighed well.
 
     Only the frame's name is compared: that the payload was weighed at this very flange, the caller knows. A
-    body without a covariance is taken as it is: whoever gives one means it.
+    body without a covariance is taken as it is: whoever gives one means it. None gives ten zeros.
 
     Args:
-        robot: that carries it
-        payload: or None, which gives ten zeros
         inertia_needed: refuse one whose inertia is not known; else it counts as none, as gaz2017 does after
             weighing at rest
     """

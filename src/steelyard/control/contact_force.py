@@ -137,7 +137,6 @@ class ZeroKeeper:
         """The next state; its offset is to be taken off this sample.
 
         Args:
-            state: as `init` or `step` gave it
             external: external wrench before the second compensation, (6,) [N, Nm], in the sensor frame
             speed: how fast the sensor turns, [rad/s]
         """
@@ -168,7 +167,6 @@ def contact_force(
 
     Args:
         payload: what the sensor carries, its drift and the tilt of the base
-        samples: wrench and motion
         frame: of the answer: 'sensor', 'tool' or 'base'
         rezero: second compensation of the zero drift: 'none', at the 'start', after every 'rest', or a keeper
         T_sensor_tool: the tool in the sensor frame, (4, 4); needed for the frame 'tool'

@@ -98,11 +98,7 @@ class RectanglePath:
         return float(2 * self.sides.sum() / self.speed)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array]:
-        """Position and velocity of the point that the hand follows, (N, 3) each [m, m/s], in the base frame.
-
-        Args:
-            t: times, (N,) [s]; at rest before 0 and after the end
-        """
+        """Position and velocity of the point to follow at times t, (N, 3) each [m, m/s], base frame."""
         sides = np.diff(self.corners, axis=0)
         lasts = np.linalg.norm(sides, axis=1) / self.speed
         starts = np.cumsum(lasts) - lasts
@@ -138,11 +134,7 @@ class TeachMode:
                 raise InvalidRobot(f"{name} must be positive, got {getattr(self, name)}")
 
     def controller(self, compensator: Compensator) -> Callable[[float, Array, Array], Array]:
-        """The torque of the drives for time, position and velocity; to be asked in the order of time.
-
-        Args:
-            compensator: of the arm and the payload that the controller knows
-        """
+        """The torque of the drives for time, position and velocity; to be asked in the order of time."""
         state = compensator.init()
         rest = np.zeros(compensator.robot.n)
         holds = compensator.slow_friction(self.ramp_speed)
@@ -185,41 +177,30 @@ class GuidingComparison:
         return self.without.force_flange, self.compensated.force_flange
 
     @property
-    def mean_without(self) -> Array:
-        """Mean of |F| of each axis without compensation, (3,) [N]."""
-        return np.asarray(np.abs(self.forces[0]).mean(axis=0))
+    def mean(self) -> Array:
+        """Mean of |F| of each axis, without and with compensation, (2, 3) [N]."""
+        return np.array([np.abs(force).mean(axis=0) for force in self.forces])
 
     @property
-    def mean_compensated(self) -> Array:
-        """Mean of |F| of each axis with compensation, (3,) [N]."""
-        return np.asarray(np.abs(self.forces[1]).mean(axis=0))
-
-    @property
-    def variance_without(self) -> Array:
-        """Variance of F of each axis without compensation, (3,) [N^2]."""
-        return np.asarray(self.forces[0].var(axis=0))
-
-    @property
-    def variance_compensated(self) -> Array:
-        """Variance of F of each axis with compensation, (3,) [N^2]."""
-        return np.asarray(self.forces[1].var(axis=0))
+    def variance(self) -> Array:
+        """Variance of F of each axis, without and with compensation, (2, 3) [N^2]."""
+        return np.array([force.var(axis=0) for force in self.forces])
 
     @property
     def mean_reduction(self) -> Array:
         """By what share the mean falls, (3,); negative where it grows."""
-        return np.asarray(1 - self.mean_compensated / self.mean_without)
+        return np.asarray(1 - self.mean[1] / self.mean[0])
 
     @property
     def variance_reduction(self) -> Array:
         """By what share the variance falls, (3,); negative where it grows."""
-        return np.asarray(1 - self.variance_compensated / self.variance_without)
+        return np.asarray(1 - self.variance[1] / self.variance[0])
 
     @property
     def rows(self) -> tuple[tuple[str, float, float, float, float, float, float], ...]:
         """For each axis: its name; mean without and with [N], reduction; variance likewise [N^2]."""
-        mean = (self.mean_without, self.mean_compensated, self.mean_reduction)
-        variance = (self.variance_without, self.variance_compensated, self.variance_reduction)
-        return tuple((axis, *map(float, row)) for axis, *row in zip("xyz", *mean, *variance, strict=True))
+        columns = (*self.mean, self.mean_reduction, *self.variance, self.variance_reduction)
+        return tuple((axis, *map(float, row)) for axis, *row in zip("xyz", *columns, strict=True))
 
     @property
     def verdict(self) -> Verdict:
@@ -246,17 +227,13 @@ def guide(
     teach: TeachMode | None = None,
     options: GuidedOptions | None = None,
 ) -> GuidedRun:
-    """The run of an arm that a hand drags along a path, in MuJoCo.
+    """The run of an arm that a hand drags along a path, in MuJoCo; defaults are those of each type.
 
     Args:
         robot: the arm as it really is, with its drives
         model: the arm as the controller knows it
         payload_true: what it really carries, in the flange frame
         payload_known: what the controller thinks it carries, in the flange frame; None for nothing
-        path: of the hand; `RectanglePath()` by default
-        hand: that drags; `Hand()` by default
-        teach: what the drives do; `TeachMode()` by default
-        options: steps, noise, progress; `GuidedOptions()` by default
     """
     path, hand = path or RectanglePath(), hand or Hand()
     compensator = Compensator(model, payload_known)
@@ -289,10 +266,6 @@ def compare_guiding(
         robot: the arm as it really is, with its drives; by default as the controller knows it, of an
             identified arm the real bodies that explain its data best
         payload_true: what it really carries, in the flange frame; what the controller knows by default
-        path: of the hand; `RectanglePath()` by default
-        hand: that drags; `Hand()` by default
-        teach: what the drives do; `TeachMode()` by default
-        options: steps, noise, progress; `GuidedOptions()` by default
     """
     options = options or GuidedOptions()
     arm = robot or (model if isinstance(model, RobotModel) else _simulable_arm(model))

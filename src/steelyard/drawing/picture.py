@@ -32,14 +32,7 @@ _LONG_WORDS = 90  # letters on an axis of words, beyond which they stand upright
 
 
 def save_picture(plots: Sequence[Plot], path: Path, *, title: str = "", words: Sequence[str] = ()) -> None:
-    """Writes plots below each other into a file whose ending says which kind of picture, as .png or .svg.
-
-    Args:
-        plots: from top to bottom
-        path: of the file, in a folder that exists
-        title: above all
-        words: sentences under the title
-    """
+    """Writes plots below each other, title and words above; the ending of the file says which kind it is."""
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
     with _matplotlib():
@@ -56,14 +49,7 @@ def save_picture(plots: Sequence[Plot], path: Path, *, title: str = "", words: S
 def notebook_html(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: str = "", plot: Plot | None = None
 ) -> str:
-    """A result in a notebook: a table, words, and a small image that needs no other file.
-
-    Args:
-        headers: of the columns
-        rows: the cells
-        words: under the table
-        plot: under the words; left out where Matplotlib is not installed
-    """
+    """A result in a notebook: a table, words, and a small image where Matplotlib is installed."""
     head = _row(headers, "th") if any(headers) else ""
     table = f"<table>{head}{''.join(_row(row, 'td') for row in rows)}</table>" if rows else ""
     return f"{table}{f'<p>{html.escape(words)}</p>' if words else ''}{'' if plot is None else _image(plot)}"

@@ -138,7 +138,6 @@ class Plot:
         """Signals over time, one panel for each of their columns.
 
         Args:
-            caption: what to see in it
             t: time, (N,) [s]
             signals: by name in the legend, each (N, k)
             names: of the k panels

@@ -3,7 +3,7 @@
 Nothing is repaired here: bad news is a result. An *error* makes every estimate from the recording wrong
 (degrees, a velocity with the wrong sign, joints of another arm); a *warning* makes some rows or joints
 useless, or needs care; an *info* is good to know. `signals` resamples, rejects and differentiates later.
-`check_quality` is for an arm's recording; `check_clock`, `check_signals` and `check_jumps` for any table.
+`check_quality` is for an arm's recording; `check_signals` and `check_jumps` for any table.
 """
 
 from steelyard.quality.check import DAMAGED_END, check_quality
@@ -12,7 +12,6 @@ from steelyard.quality.table import (
     Place,
     QualityReport,
     Severity,
-    check_clock,
     check_jumps,
     check_signals,
 )
@@ -23,7 +22,6 @@ __all__ = [
     "Place",
     "QualityReport",
     "Severity",
-    "check_clock",
     "check_jumps",
     "check_quality",
     "check_signals",

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array, Mask
-from steelyard.errors import InvalidRecording
 from steelyard.quality.table import (
     FEWEST_ROWS,
     GAP_STEPS,
@@ -79,37 +78,27 @@ def check_quality(
     recording: Recording,
     *,
     limits: _Limits | None = None,
-    expected_joints: int | None = None,
-    tau_max: ArrayLike | None = None,
     gain: ArrayLike | None = None,
 ) -> QualityReport:
     """What is wrong with a recording, the worst first.
 
     Args:
-        recording: as measured
-        limits: limits of the joints (`robot.limits`); makes the search for degrees and saturation sharper
-        expected_joints: number of joints of the arm; that of the limits when None
-        tau_max: largest torque, (n,) [Nm or N]; that of the limits when None
+        limits: of the arm's joints (`robot.limits`): their number, reach, speed and torque
         gain: of the drives that make torques of motor currents, (n,) [Nm/A]; none to leave currents alone
     """
-    if tau_max is not None and np.shape(tau_max) != (recording.n,):
-        raise InvalidRecording(f"tau_max must hold {recording.n} numbers, got shape {np.shape(tau_max)}")
-    if expected_joints is None and limits is not None:
-        expected_joints = int(np.size(limits.q_min))
-    findings = [*_other_joints(recording, expected_joints), *_damaged_end(recording)]
-    if limits is not None and np.size(limits.q_min) != recording.n:
-        limits = None
-    if tau_max is None and limits is not None:
-        tau_max = limits.tau_max
+    joints = recording.n if limits is None else int(np.size(limits.q_min))
+    findings = [*_other_joints(recording, joints), *_damaged_end(recording)]
+    limits = limits if joints == recording.n else None
     signals = {channel: getattr(recording, channel) for channel in recording.channels}
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
     findings += [*_degrees(recording, limits), *_velocity(recording)]
     findings += [*check_jumps(recording.t, recording.q, "q", recording.joint_names), *_still(recording)]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
-    findings += [*_at_torque_limit(recording, tau_max), *_beyond_torque_limit(recording, tau_max, gain)]
-    if not any(finding.kind == "degrees" for finding in findings):
-        findings += _outside_limits(recording, limits)
+    if limits is not None:
+        findings += [*_at_torque_limit(recording, limits), *_beyond_torque_limit(recording, limits, gain)]
+        if not any(finding.kind == "degrees" for finding in findings):
+            findings += _outside_limits(recording, limits)
     findings.sort(key=lambda finding: ("error", "warning", "info").index(finding.severity))
     return QualityReport(
         source=recording.source,
@@ -138,9 +127,9 @@ def _damaged_end(recording: Recording) -> Iterator[Finding]:
             yield Finding("damaged_end", "warning", note, place)
 
 
-def _other_joints(recording: Recording, expected: int | None) -> Iterator[Finding]:
+def _other_joints(recording: Recording, expected: int) -> Iterator[Finding]:
     """Whether the recording has another number of joints than the arm."""
-    if expected is not None and expected != recording.n:
+    if expected != recording.n:
         text = (
             f"the recording has {many(recording.n, 'joint')}, the arm has {expected}:"
             " another arm's log, or columns missing?"
@@ -252,10 +241,8 @@ def _still(recording: Recording) -> Iterator[Finding]:
         yield Finding("still_joint", "warning", text, place)
 
 
-def _outside_limits(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
+def _outside_limits(recording: Recording, limits: _Limits) -> Iterator[Finding]:
     """Which joints were outside their limits."""
-    if limits is None:
-        return
     outside = (recording.q < limits.q_min) | (recording.q > limits.q_max)
     for j in np.flatnonzero(outside.any(axis=0)).tolist():
         row = int(np.argmax(outside[:, j]))
@@ -318,11 +305,11 @@ def _longest_at_extreme(values: Array) -> tuple[int, int]:
     return (int(starts[k]), int(lengths[k])) if lengths[k] >= need else (0, 0)
 
 
-def _at_torque_limit(recording: Recording, tau_max: ArrayLike | None) -> Iterator[Finding]:
+def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]:
     """Which torques reach the largest that the drive gives."""
-    if tau_max is None or recording.tau is None:
+    if recording.tau is None:
         return
-    bound = np.asarray(tau_max, dtype=float)
+    bound = limits.tau_max
     beyond = np.abs(recording.tau) >= _AT_LIMIT * bound
     for j in np.flatnonzero(beyond.any(axis=0)).tolist():
         row = int(np.argmax(beyond[:, j]))
@@ -334,13 +321,9 @@ def _at_torque_limit(recording: Recording, tau_max: ArrayLike | None) -> Iterato
         yield Finding("saturation", "warning", text, place)
 
 
-def _beyond_torque_limit(
-    recording: Recording, tau_max: ArrayLike | None, gain: ArrayLike | None
-) -> Iterator[Finding]:
+def _beyond_torque_limit(recording: Recording, limits: _Limits, gain: ArrayLike | None) -> Iterator[Finding]:
     """Which torques are far beyond what the drive gives: another unit, or another drive."""
-    if tau_max is None:
-        return
-    bound, torques = np.asarray(tau_max, dtype=float), []
+    bound, torques = limits.tau_max, []
     if recording.tau is not None:
         torques.append(("tau", recording.tau, "another unit, torques before the gears, or another arm?"))
     if recording.current is not None and gain is not None:

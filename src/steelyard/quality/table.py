@@ -51,15 +51,7 @@ class Place:
     def of(
         cls, channel: str | None, names: Sequence[str], which: Mask, *, t: Array | None = None, row: int = 0
     ) -> Place:
-        """The place of some columns of a signal, and of a row where times are given.
-
-        Args:
-            channel: name of the signal
-            names: of its columns; empty where they have none
-            which: the columns, (k,)
-            t: times of the rows, (N,) [s]
-            row: its index, from 0
-        """
+        """The place of some columns of a signal, and of a row, from 0, where times t, (N,) [s], are given."""
         joints = tuple(name for name, chosen in zip(names, which, strict=False) if chosen)
         return cls(channel, joints) if t is None else cls(channel, joints, row + 1, float(t[row] - t[0]))
 
@@ -156,7 +148,7 @@ class QualityReport:
 def check_signals(
     t: ArrayLike, signals: Mapping[str, Array], names: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[Finding, ...]:
-    """What is wrong with the rows of a table, of joints or of a wrist sensor: NaN, clock, repeated rows.
+    """What is wrong with the rows of a table, of joints or of a wrist sensor: NaN, clock, repeats.
 
     Args:
         t: times, (N,) [s]
@@ -166,30 +158,13 @@ def check_signals(
     clock = checked_clock(t)
     columns = names or {}
     bad = [f for name, x in signals.items() for f in _not_finite(clock, name, x, columns.get(name, ()))]
-    return (*bad, *check_clock(clock), *_repeats(clock, repeated_rows(signals)))
-
-
-def check_clock(t: ArrayLike) -> tuple[Finding, ...]:
-    """What is wrong with the clock of a table: rate, length, jitter, gaps, repeated times.
-
-    Args:
-        t: times, (N,) [s]
-    """
-    clock = checked_clock(t)
-    return (*_steps(clock), *_standing(clock))
+    return (*bad, *_steps(clock), *_standing(clock), *_repeats(clock, repeated_rows(signals)))
 
 
 def check_jumps(
     t: ArrayLike, angles: ArrayLike, channel: str = "q", names: Sequence[str] = ()
 ) -> tuple[Finding, ...]:
-    """Whether an angle jumps by more than half a turn from one row to the next.
-
-    Args:
-        t: times, (N,) [s]
-        angles: (N, k) [rad]; NaN does not jump
-        channel: name of the signal
-        names: of its columns
-    """
+    """Whether angles, (N, k) [rad], at times t jump by more than half a turn from one row to the next."""
     clock, values = checked_clock(t), np.asarray(angles, dtype=float)
     change = np.abs(np.diff(np.where(np.isfinite(values), values, np.nan), axis=0))
     jumped = (change > _JUMP) & (change > _JUMP_SPEED * np.diff(clock)[:, None])
@@ -205,11 +180,7 @@ def check_jumps(
 
 
 def repeated_rows(signals: Mapping[str, Array]) -> Mask:
-    """Which rows repeat every signal of the row before, (N,).
-
-    Args:
-        signals: by name, each (N, k)
-    """
+    """Which rows repeat every signal, (N, k) each, of the row before, (N,)."""
     same = np.ones(len(next(iter(signals.values()))), bool)
     same[0] = False
     for x in signals.values():

@@ -21,12 +21,7 @@ _AIR = 1.25  # room above the largest residual
 
 
 def contact_page(contact: ContactForce, *, title: str = "External force and torque") -> Page:
-    """The page of an external force: what is left of a wrist sensor's signals, with 95 % bands.
-
-    Args:
-        contact: what to draw
-        title: of the page
-    """
+    """The page of an external force: what is left of a wrist sensor's signals, with 95 % bands."""
     force, torque, std = contact.force, contact.torque, np.median(contact.std, axis=0)
     answer = [
         f"The largest external force is {force.max():.2f} N, its mean {force.mean():.2f} N;"
@@ -60,12 +55,7 @@ def contact_page(contact: ContactForce, *, title: str = "External force and torq
 
 
 def collisions_page(detections: Detections, *, title: str) -> Page:
-    """The page of detected contacts.
-
-    Args:
-        detections: what was found
-        title: of the page
-    """
+    """The page of detected contacts."""
     head, cells = detections.table
     rows: list[tuple[str | float | None, ...]] = [(f"{k}", *row) for k, row in enumerate(cells, start=1)]
     contacts = Section("Contacts", (), [Table("Each contact, where it shows most.", ("", *head), rows)])
@@ -82,13 +72,7 @@ def collisions_page(detections: Detections, *, title: str) -> Page:
 
 
 def guiding_page(comparison: GuidingComparison, *, title: str, words: str) -> Page:
-    """The page of a comparison.
-
-    Args:
-        comparison: the same path with and without the payload compensated
-        title: of the page
-        words: what the arm carries and what the controller knows, a sentence
-    """
+    """The page of a comparison; words say what the arm carries and what the controller knows."""
     head = ("axis", "mean without [N]", "with", "less", "variance without [N²]", "with", "less")
     rows: list[tuple[str | float | None, ...]] = [
         (axis, m0, m1, f"{100 * dm:.0f} %", v0, v1, f"{100 * dv:.0f} %")
@@ -175,12 +159,14 @@ def _force_plot(comparison: GuidingComparison) -> Plot:
 
 def _size_bars(comparison: GuidingComparison) -> Plot:
     panels = []
-    mean = (comparison.mean_without, comparison.mean_compensated, comparison.mean_reduction)
-    variance = (comparison.variance_without, comparison.variance_compensated, comparison.variance_reduction)
-    for (without, compensated, less), label in ((mean, "mean of |F| [N]"), (variance, "variance of F [N²]")):
+    sizes = (
+        ("mean of |F| [N]", comparison.mean, comparison.mean_reduction),
+        ("variance of F [N²]", comparison.variance, comparison.variance_reduction),
+    )
+    for label, pair, less in sizes:
         axes = [f"{axis}: {-100 * share:+.0f} %" for axis, share in zip("xyz", less, strict=True)]
-        pair = ((_WITHOUT, without), (_WITH, compensated))
-        bars = [Curve(name, axes, sizes, "bars", colour=_COLOURS[name]) for name, sizes in pair]
+        named = zip((_WITHOUT, _WITH), pair, strict=True)
+        bars = [Curve(name, axes, size, "bars", colour=_COLOURS[name]) for name, size in named]
         panels.append(Panel(label, f"axis of the {comparison.frame}", label, bars))
     return Plot("How large the hand's force is, and how compensation changes it.", panels)
 

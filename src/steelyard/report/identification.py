@@ -25,7 +25,6 @@ def identification_page(
     """The page of an identified arm; it draws the first recording that the model was not fitted to.
 
     Args:
-        model: of the arm
         fitted: samples of the recordings that it was fitted to, by name
         predicted: samples of other recordings, by name
         notes: more that the answer should say, as where the drive gains come from

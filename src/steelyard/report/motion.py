@@ -22,13 +22,7 @@ _LIMIT, _FEASIBLE = "#c23030", "#2a9d5c"
 
 
 def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> Page:
-    """The page of a designed motion.
-
-    Args:
-        robot: the arm
-        limits: of the design
-        design: the motion
-    """
+    """The page of a designed motion."""
     worst = design.certificate.worst
     value = "" if design.objective == "condition" else f"{design.objective} {design.value:.4g}, "
     which = "every limit that was given" if design.certificate.unchecked else "every limit"

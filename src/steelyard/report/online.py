@@ -23,7 +23,6 @@ def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
     """Mass, its relative uncertainty and the centre of mass over time, with 95 % bands.
 
     Args:
-        points: along the way, in the order of time
         accuracy: half-width of the mass's 95 % interval over the mass that was asked for
     """
     last = points[-1]

@@ -88,11 +88,7 @@ class Page:
     picture: Sequence[Plot] = ()
 
     def with_quality(self, reports: Mapping[str, QualityReport]) -> Page:
-        """The same page with what was found in the recordings, their errors as doubts.
-
-        Args:
-            reports: by name of the recording
-        """
+        """The same page with what was found in the recordings, by name, their errors as doubts."""
         found = [(name, f.severity, f.sentence) for name, report in reports.items() for f in report.findings]
         errors = [f"{name}: {words}" for name, severity, words in found if severity == "error"]
         head = ("recording", "rows", "joints", "duration [s]", "rate [Hz]", "errors", "warnings", "infos")
@@ -132,11 +128,7 @@ class Page:
         )
 
     def write(self, path: Path) -> None:
-        """Writes the page; the file appears whole or not at all.
-
-        Args:
-            path: of the HTML file, in a folder that exists
-        """
+        """Writes the page, in a folder that exists; the file appears whole or not at all."""
         try:
             write_text(path, self.html())
         except OSError as error:

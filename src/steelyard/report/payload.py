@@ -39,7 +39,6 @@ def payload_page(
 
     Args:
         model: of the empty arm
-        payload: what was weighed
         samples: of the loaded arm, to draw
         truth: the payload where it is known, in the flange frame
         others: the same payload by other methods, by name
@@ -60,13 +59,7 @@ def payload_page(
 def wrench_page(
     payload: WrenchPayload, samples: WrenchSamples | None = None, static: StaticWeight | None = None
 ) -> Page:
-    """The page of a payload weighed with a wrist sensor.
-
-    Args:
-        payload: what was weighed
-        samples: of the motion it was weighed with, to draw
-        static: the answer of postures at rest
-    """
+    """The page of a payload weighed with a wrist sensor: in motion, at rest, or both."""
     sections = [
         _body_section(payload),
         _zero_section(payload),

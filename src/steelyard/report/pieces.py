@@ -20,11 +20,7 @@ _SMALLEST = 1e-12
 
 
 def sentence(words: str) -> str:
-    """Words with a capital letter and a full stop.
-
-    Args:
-        words: as a status gives them
-    """
+    """Words with a capital letter and a full stop."""
     text = words.strip()
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
 
@@ -44,12 +40,8 @@ def torque_plots(
     prediction jumps between two values there, and is not drawn.
 
     Args:
-        model: of the arm, with its friction law
-        samples: measured
         predicted: torques by name, each (N, n) [Nm or N]
         titles: of the n panels of torque
-        caption: of the torques
-        residual_caption: of what is left over
     """
     shown = samples.mask if model.law.direction == "exact" else np.ones_like(samples.mask)
     note = "" if shown.all() else " Where a joint is at rest its friction is not determined: no prediction."
@@ -66,13 +58,7 @@ def torque_plots(
 
 
 def autocorrelation_plot(residual: Array, rate_hz: float, names: Sequence[str]) -> Plot:
-    """How long residuals remember: their autocorrelation, with what white noise would stay within.
-
-    Args:
-        residual: measured less predicted, (N, n)
-        rate_hz: samples per second, [Hz]
-        names: of the n signals
-    """
+    """How long a residual, (N, n) at rate_hz, remembers: its autocorrelation, and that of white noise."""
     lags = max(1, min(len(residual) // 4, round(_LONGEST_LAG_S * rate_hz)))
     values, lag = _autocorrelation(residual, lags), np.arange(lags + 1) / rate_hz
     edge = np.full(lags + 1, HALF_WIDTH / np.sqrt(len(residual)))
@@ -86,13 +72,7 @@ def autocorrelation_plot(residual: Array, rate_hz: float, names: Sequence[str]) 
 
 
 def relative_std_plot(caption: str, names: Sequence[str], relative: Array) -> Plot:
-    """Bars of standard deviations over sizes, on a logarithmic axis; infinite ones are left out.
-
-    Args:
-        caption: what to see in it
-        names: of the parameters
-        relative: standard deviation over size, (p,); infinite where the data say nothing
-    """
+    """Bars of standard deviations over sizes, relative, (p,), logarithmic; infinite ones are left out."""
     known = [i for i in range(len(names)) if np.isfinite(relative[i]) and relative[i] > _SMALLEST]
     lost = [names[i] for i in range(len(names)) if not np.isfinite(relative[i])]
     words = f" The data say nothing about {', '.join(lost)}: no bar." if lost else ""

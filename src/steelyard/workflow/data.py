@@ -67,7 +67,6 @@ class Run:
         A piece of a file begins and ends in motion, where the filter sees too little: its ends are trimmed.
 
         Args:
-            how: to make them of the recording
             drive: that makes torques of motor currents; None where torques were measured
             limits: of the joints, which its motion and torques must not be far beyond
         """
@@ -101,11 +100,7 @@ class Run:
         return self.samples
 
     def drive_for(self, model: DynamicModel) -> DriveModel | None:
-        """The drives that make torques of its currents, where a model was fitted to such torques.
-
-        Args:
-            model: the identified arm
-        """
+        """The drives that make torques of its currents, where a model was fitted to such torques."""
         recording = self.recording
         if recording is None:
             return None
@@ -130,13 +125,7 @@ class Run:
         return tuple(Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words)
 
     def pieces(self, how: Preparation) -> tuple[Run, ...]:
-        """The run cut where its clock or its signals have holes too long to bridge; itself without any.
-
-        Pieces that are too short to fit are left out.
-
-        Args:
-            how: says which holes are bridged
-        """
+        """The run cut at holes of its clock or signals too long to bridge; pieces too short are left out."""
         recording = self.recording
         if recording is None or not recording.rate_hz:
             return (self,)
@@ -228,25 +217,16 @@ def as_warm(model: DynamicModel, runs: Sequence[Run]) -> tuple[DynamicModel, tup
 
 
 def qualities(runs: Sequence[Run], robot: RobotModel) -> dict[str, QualityReport]:
-    """The quality of the recordings of runs, by short name.
-
-    Args:
-        runs: of an arm
-        robot: the arm, with its limits
-    """
+    """The quality of the recordings of an arm's runs, by short name."""
     return {
-        name: check_quality(run.recording, limits=robot.limits, expected_joints=robot.n)
+        name: check_quality(run.recording, limits=robot.limits)
         for run, name in short_names(runs).items()
         if run.recording is not None
     }
 
 
 def short_names(runs: Sequence[Run]) -> dict[Run, str]:
-    """Names without folders, where they differ without them.
-
-    Args:
-        runs: of an arm
-    """
+    """Names of runs without folders, where they differ without them."""
     short = [Path(run.name).name for run in runs]
     return {run: name if short.count(name) == 1 else run.name for run, name in zip(runs, short, strict=True)}
 

@@ -74,11 +74,7 @@ class Weighing:
         return found
 
     def page(self, *, truth: InertialParameters | None = None) -> Page:
-        """The page that shows and explains it.
-
-        Args:
-            truth: the payload, where it is known
-        """
+        """The page that shows and explains it, beside the truth where it is known."""
         from steelyard.report.payload import payload_page
 
         others = {name: answer for name, answer in self.methods.items() if not isinstance(answer, str)}

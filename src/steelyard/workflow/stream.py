@@ -114,11 +114,7 @@ class OnlineWeighing:
         }
 
     def save_state(self, path: str | Path) -> None:
-        """Writes the state of the estimator to a JSON file, to go on from later.
-
-        Args:
-            path: of the file
-        """
+        """Writes the state of the estimator to a JSON file, to go on from later."""
         content = {"model": _fingerprint(self.model), "state": self.state.to_dict()}
         saved.save(content, "online state", path, version=_STATE_VERSION)
 
@@ -227,7 +223,7 @@ def _quality(run: Run, model: DynamicModel) -> tuple[Doubt, ...]:
         return run.doubts
     drive = run.drive_for(model)
     gain = None if drive is None else drive.gain
-    report = check_quality(run.recording, limits=model.robot.limits, expected_joints=model.robot.n, gain=gain)
+    report = check_quality(run.recording, limits=model.robot.limits, gain=gain)
     if not report.ok:
         raise InvalidRecording(f"{run.name}: the recording is not fit for use: {report.findings[0].sentence}")
     return tuple(Doubt(DoubtKind.RECORDING, f"{run.name}: {x}", blocks=False) for x in report.warnings)

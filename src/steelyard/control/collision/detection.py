@@ -180,21 +180,12 @@ class Detector:
         return Detections(tuple(contacts), residuals, threshold, self, verdict)
 
     def init(self, sample: ObserverSample) -> _DetectorState:
-        """The state at the first sample: free.
-
-        Args:
-            sample: the first one
-        """
+        """The state at the first sample: free."""
         seen = self.observer.init(sample)
         return self._free(seen, self._threshold(seen, sample))
 
     def step(self, state: _DetectorState, sample: ObserverSample) -> _DetectorState:
-        """The next state.
-
-        Args:
-            state: as `init` or `step` gave it
-            sample: the next one
-        """
+        """The next state."""
         seen = self.observer.step(state.observer, sample)
         return self._judged(state, seen, self._threshold(seen, sample))
 

@@ -74,12 +74,7 @@ class ArmDynamics:
     def of(
         cls, model: DynamicModel | RobotModel, payload: Payload | InertialParameters | None = None
     ) -> ArmDynamics:
-        """The arm of a model with a payload.
-
-        Args:
-            model: an identified arm, or a robot whose links and drives are known
-            payload: in the flange frame; none by default
-        """
+        """The arm of a model with a payload, in the flange frame."""
         robot = model if isinstance(model, RobotModel) else _rigid_robot(model)
         offset = robot.drive.offset
         if payload is not None:
@@ -101,11 +96,7 @@ class ArmDynamics:
         return self.rigid.robot.n
 
     def with_friction_change(self, change: Array) -> ArmDynamics:
-        """The same arm with other friction.
-
-        Args:
-            change: of Fc, Fv and B of the drives, (3, n)
-        """
+        """The same arm with another friction: a change of Fc, Fv and B of the drives, (3, n)."""
         coefficients = self.friction.coefficients.copy()
         coefficients[:2] += change[:2]
         offset = self.friction.offset + change[2]
@@ -137,7 +128,6 @@ class TorqueUncertainty:
         """That of an arm and what it carries; a `Payload` brings the covariance of the numbers it knows.
 
         Args:
-            arm: identified, or given
             friction_change: of Fc, Fv and B since the arm was identified, (3, n); none by default
         """
         change = np.zeros((3, arm.n)) if friction_change is None else np.abs(friction_change)
@@ -253,7 +243,6 @@ class FrameForce:
         """The contact at a frame that explains external joint torques.
 
         Args:
-            robot: the arm
             q: joint positions, (n,) [rad or m]
             external: torque at the joints, positive along the axes, (n,) [Nm or N]
             frame: where it acts; the flange by default

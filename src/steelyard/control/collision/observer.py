@@ -129,11 +129,8 @@ class _Slack(NamedTuple):
     def at(self, before: Array, s: Array, v: Array, load: Array) -> Array:
         """How much of a residual unknown friction may be, downwards and upwards, at the joints, (2, n) [Nm].
 
-        Args:
-            before: direction of the drives one sample earlier, (n,)
-            s: direction that the law holds for the drives, (n,)
-            v: joint velocities, (n,) [rad/s or m/s]
-            load: that the gears carry, (n,) [Nm]
+        Directions of the drives before and now (s) are between -1 and 1, (n,); joints move with v, the gears
+        carry a load, (n,) [Nm].
         """
         drives = self.friction.transmission
         most = self.at_rest if self.share is None else self.at_rest + self.share * np.abs(load)
@@ -178,11 +175,10 @@ class Observer(ABC):
         gain_hz: float = 5.0,
         longest_gap_s: float = 0.1,
     ) -> Observer:
-        """The observer of an arm and what it carries.
+        """The observer of an arm and what it carries, in the flange frame.
 
         Args:
             model: an identified arm, or a robot whose links and drives are known
-            payload: in the flange frame; none by default
             kind: 'momentum', 'inverse-dynamics' or 'energy'
             gain_hz: K / (2 pi), [Hz]
             longest_gap_s: a longer pause between two samples is refused, [s]
@@ -215,11 +211,7 @@ class Observer(ABC):
         return "Nm"
 
     def torque_weights(self, v: Array) -> Array | None:
-        """How residuals are made of joint torques at some velocities, (k, m, n); None where they are these.
-
-        Args:
-            v: joint velocities, (k, n) [rad/s or m/s]
-        """
+        """How residuals are made of joint torques at velocities v, (k, m, n); None where they are torques."""
         return None
 
     @abstractmethod
@@ -233,11 +225,7 @@ class Observer(ABC):
         return self._unknown_friction.at(before, s, v, load)
 
     def init(self, sample: ObserverSample) -> ObserverState:
-        """The state at the first sample: no contact.
-
-        Args:
-            sample: the first one
-        """
+        """The state at the first sample: no contact."""
         q, v, tau = self._checked(sample)
         memory, friction, load = self.arm.friction.step(self.arm.friction.init(q, v), q, v, tau)
         store, supply = self._balance(q, v, tau, friction)
@@ -246,12 +234,7 @@ class Observer(ABC):
         return ObserverState(float(sample.t), zero, store, supply, slack, memory, v, np.zeros(self.arm.n))
 
     def step(self, state: ObserverState, sample: ObserverSample) -> ObserverState:
-        """The next state; a repeated time changes nothing.
-
-        Args:
-            state: as `init` or `step` gave it
-            sample: the next one
-        """
+        """The next state; a repeated time changes nothing."""
         q, v, tau = self._checked(sample)
         h = sample.t - state.t
         if h == 0:

@@ -66,12 +66,7 @@ class Residuals:
 
     @classmethod
     def of(cls, observer: Observer, samples: Sequence[ObserverSample]) -> Residuals:
-        """The residuals along samples in the order of time.
-
-        Args:
-            observer: of the arm
-            samples: that it sees, two or more
-        """
+        """The residuals along two or more samples in the order of time."""
         states = [observer.init(samples[0])]
         for sample in samples[1:]:
             states.append(observer.step(states[-1], sample))
@@ -95,11 +90,9 @@ class Residuals:
         """The residuals along a recording, the same as step by step.
 
         Velocity is measured; where it is not, it is the difference to the position before, half a step late.
-        A recording that is not fit for use, or of other joints, is refused.
+        A recording that is not fit for use, has a hole, or is of other joints, is refused.
 
         Args:
-            observer: of the arm
-            recording: as measured; its steps may vary, a hole is refused
             drive: that makes torques of motor currents; needed where only currents were recorded
         """
         robot = observer.arm.robot
@@ -168,11 +161,7 @@ class Residuals:
         return None
 
     def friction_changes(self, *parts: Mask) -> list[Array]:
-        """Changes of Fc, Fv and B of the drives, (3, n), from each of some parts of the rows.
-
-        Args:
-            parts: which rows, (N,) each
-        """
+        """Changes of Fc, Fv and B of the drives, (3, n), from each of some parts of the rows, (N,) each."""
         friction = self.observer.arm.friction
         at_drives = (np.abs(friction.coefficients) * friction.law.breakaway(0.0)).sum(axis=0)
         at_rest = friction.transmission.most_at_joints(at_drives)

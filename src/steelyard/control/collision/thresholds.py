@@ -72,13 +72,7 @@ class _Tail:
 
     @classmethod
     def of(cls, z: Array, t: Array, gap_s: float) -> _Tail:
-        """The tail of a signal; that of Gaussian noise of standard deviation 1 where it has too few peaks.
-
-        Args:
-            z: signal, not negative, in standard deviations, (N,)
-            t: time, (N,) [s]
-            gap_s: stretches closer than this are one, [s]
-        """
+        """The tail of a signal z; that of Gaussian noise of deviation 1 where it has too few peaks."""
         u = float(np.quantile(z, _QUANTILE))
         peaks, _ = _cluster_peaks(z, t, u, gap_s)
         hours = max(t[-1] - t[0], gap_s) / _HOUR_S
@@ -89,22 +83,13 @@ class _Tail:
         return cls(u, likely, scale, len(peaks) / hours, len(peaks), float(peaks.max()), gap_s)
 
     def level(self, crossings_per_hour: float) -> float:
-        """The level that is crossed so often, at least a little above the largest peak.
-
-        Args:
-            crossings_per_hour: [1/h]
-        """
+        """The level that is crossed so often per hour, at least a little above the largest peak."""
         ratio = max(self.clusters_per_hour / crossings_per_hour, 1.0)
         power = self.start**self.exponent + self.scale * np.log(ratio)
         return float(max(power ** (1 / self.exponent), _ABOVE_LARGEST * self.largest))
 
     def foreign_peak(self, z: Array, t: Array) -> tuple[float, float] | None:
-        """Time [s] and size of a largest peak that belongs neither to the others nor to noise; else None.
-
-        Args:
-            z: the signal, (N,)
-            t: time, (N,) [s]
-        """
+        """Time [s] and size of a largest peak that belongs neither to the others nor to noise; else None."""
         peaks, times = _cluster_peaks(z, t, self.start, self.gap_s)
         if not peaks.size:
             return None
@@ -162,12 +147,7 @@ class Thresholds:
 
     @classmethod
     def fixed(cls, observer: Observer, limit: ArrayLike) -> Thresholds:
-        """The same limit at every state, say 6 Nm (gaz2017).
-
-        Args:
-            observer: whose residuals are judged
-            limit: one number, or one for each residual, (m,) [Nm, N or W]
-        """
+        """The same limit at every state, say 6 Nm (gaz2017): one, or (m,) for the residuals [Nm, N, W]."""
         level = np.broadcast_to(np.asarray(limit, dtype=float), (2, len(observer.names)))
         if not (level > 0).all() or not np.isfinite(level).all():
             raise InvalidSamples(f"a threshold must be positive and finite, got {level[0]}")
@@ -214,7 +194,6 @@ class Thresholds:
         """The thresholds along a motion, (k, m).
 
         Args:
-            observer: whose residuals are judged
             motion: q, v and a of each sample in the order of time, (k, 3, n)
             memory: what friction remembered before, (2, n)
         """
@@ -224,10 +203,9 @@ class Thresholds:
         return np.asarray((self.level * std).max(axis=1))
 
     def beyond_learned(self, residuals: Residuals, free: Mask) -> tuple[str, ...]:
-        """Where a motion goes beyond what was learned, one sentence for speed and one for acceleration.
+        """Where a motion goes beyond what was learned, in speed or acceleration, in sentences.
 
         Args:
-            residuals: along the motion
             free: which rows are away from contacts, (N,)
         """
         if self.learned is None or not free.any():
