@@ -180,7 +180,7 @@ def check_jumps(
 
 
 def repeated_rows(signals: Mapping[str, Array]) -> Mask:
-    """Which rows repeat every signal, (N, k) each, of the row before, (N,)."""
+    """Which rows repeat all signals, (N, k) each, of the row before, (N,)."""
     same = np.ones(len(next(iter(signals.values()))), bool)
     same[0] = False
     for x in signals.values():

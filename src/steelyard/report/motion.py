@@ -45,12 +45,7 @@ def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> 
 
 
 def orientation_plot(R_base_sensor: ArrayLike, workspace: OrientationWorkspace | None = None) -> Plot:
-    """The axes of the sensor in spherical coordinates, on the feasible workspace (liu2025 Fig. 4, 6, 8).
-
-    Args:
-        R_base_sensor: orientations of postures or along a motion, (N, 3, 3)
-        workspace: feasible orientations, shaded
-    """
+    """The axes of R_base_sensor, (N, 3, 3), in spherical coordinates, on a workspace (liu2025 Fig. 4, 6)."""
     R = np.asarray(R_base_sensor, dtype=float)
     panels = []
     for i, axis in enumerate("xyz"):
