@@ -17,7 +17,7 @@ MODULES = {name: path for name, path in EVERY.items() if name.split(".")[1:2] no
 
 def test_files_and_lines():
     assert len(MODULES) <= 170
-    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 32_700
+    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 32_720
 
 
 def test_public_names():
