@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from steelyard.errors import SteelyardError as SteelyardError
     from steelyard.excitation import DesignLimits as DesignLimits
     from steelyard.excitation.design import design as design
+    from steelyard.fleet import Fleet as Fleet
     from steelyard.identification import DynamicModel as DynamicModel
     from steelyard.identification.gains import gains_from_targets as gains_from_targets
     from steelyard.inertia import InertialParameters as InertialParameters
@@ -63,6 +64,7 @@ _HOME = {
     "DoubtKind": "verdict",
     "DriveModel": "robot",
     "DynamicModel": "identification",
+    "Fleet": "fleet",
     "FourierTrajectory": "trajectory",
     "InertialParameters": "inertia",
     "KnownMass": "workflow.arm",

@@ -32,6 +32,7 @@ FLOORS = {
     "io": 7,
     "workflow": 8,
     "live": 9,
+    "fleet": 9,
     "cli": 10,
 }
 ONLY_HERE = {
@@ -40,6 +41,9 @@ ONLY_HERE = {
     "jax": {"excitation"},
     "matplotlib": {"drawing"},
     "mujoco": {"simulation"},
+    "dask": {"fleet"},
+    "distributed": {"fleet"},
+    "fsspec": {"fleet"},
     "typer": {"cli"},
     "rich": {"cli"},
 }

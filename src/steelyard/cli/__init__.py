@@ -29,6 +29,7 @@ _VERBS = {
     "collisions": "collisions.command",
     "guide": "guide.command",
     "export": "export.command",
+    "fleet": "fleet.command",
 }
 """Our verbs, and the functions that run them; modules are loaded when they are called."""
 _ELSEWHERE = {"reproduce": "pip install ./papers (steelyard-papers, in the repository of steelyard)"}

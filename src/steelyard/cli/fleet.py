@@ -1,0 +1,182 @@
+"""`steelyard fleet build|identify|weigh|trend`: thousands of logs of hundreds of arms."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard.cli.options import JsonFlag
+from steelyard.cli.output import Output, number
+from steelyard.errors import InvalidSamples, UnreadableFile
+
+if TYPE_CHECKING:
+    from steelyard.fleet import Fleet
+
+_NAMED = 20  # rows of a table on the screen
+
+
+class _Step(StrEnum):
+    """What to do with a fleet."""
+
+    BUILD = "build"
+    IDENTIFY = "identify"
+    WEIGH = "weigh"
+
+
+def command(
+    step: Annotated[_Step, typer.Argument(help="build reduces logs; the others work on the store.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="CATALOGUE|STORE",
+            help="build: a table (.csv, .parquet), a folder or a pattern of logs, here or at an address such "
+            "as s3://; else the store.",
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="build: the store; weigh: a table (.parquet, .csv).")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="build: an arm (bundled, .urdf, .toml or model .json) where the catalogue has none."
+        ),
+    ] = None,
+    friction: Annotated[
+        str | None, typer.Option(help="build: name of a friction law, instead of those of the arms.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="identify: logs from that day on, as 2026-03-01.")] = None,
+    until: Annotated[str | None, typer.Option(help="identify: logs before that day.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="A Dask cluster, as tcp://host:8786; else the cores of this machine.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes on this machine; as many as cores by default.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Watches a fleet: reduces logs to a store, and finds models, payloads and changes from it.
+
+    Exit code 1 when a log failed, a model must not be used, or a payload is unlike its load.
+    """
+    from steelyard.fleet import Fleet
+
+    out = Output(as_json)
+    if step is _Step.BUILD:
+        if output is None:
+            raise UnreadableFile("steelyard fleet build needs -o: the folder of the store")
+        with out.progress("reducing logs") as done:
+            built = Fleet.build(
+                source,
+                output,
+                model=model,
+                friction=friction,
+                scheduler=scheduler,
+                workers=workers,
+                progress=done,
+            )
+        _show_build(out, built, output)
+        return
+    fleet = Fleet(source, scheduler=scheduler, workers=workers)
+    if step is _Step.IDENTIFY:
+        _identify(out, fleet, _day(since), _day(until))
+    else:
+        _weigh(out, fleet, output)
+
+
+def _day(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        day = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidSamples(f"a day is written as 2026-03-01; got '{text}'") from None
+    return day if day.tzinfo else day.replace(tzinfo=UTC)
+
+
+def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
+    failed = [row for row in fleet.logs.to_pylist() if not row["ok"]]
+    facts = {
+        "store": store,
+        **fleet.built,
+        "robots": len(fleet.robots),
+        "reasons": {row["file"]: row["reason"] for row in failed},
+    }
+
+    def show() -> None:
+        counts = ", ".join(f"{count} {name}" for name, count in fleet.built.items())
+        print(f"{fleet.built.total()} logs of {len(fleet.robots)} arms: {counts}.")
+        for row in failed[:_NAMED]:
+            print(f"Of no use: {row['robot']}, {row['file']}: {row['reason']}")
+        if len(failed) > _NAMED:
+            print(f"and {len(failed) - _NAMED} more.")
+
+    out.emit(facts, show, files={"Store": store})
+    if fleet.built["failed"]:
+        raise typer.Exit(1)
+
+
+def _identify(out: Output, fleet: Fleet, since: datetime | None, until: datetime | None) -> None:
+    with out.progress("identifying arms") as done:
+        models = fleet.identify(since=since, until=until, progress=done)
+    facts: dict[str, Any] = {
+        "models": {
+            robot: {"made_from": list(model.made_from), "verdict": model.verdict.to_dict()}
+            for robot, model in models.items()
+        },
+        "without_model": sorted(set(fleet.robots) - set(models)),
+    }
+    doubted = {robot: model for robot, model in models.items() if model.verdict.doubts}
+
+    def show() -> None:
+        print(f"{len(models)} of {len(fleet.robots)} arms have a model.")
+        for robot, model in doubted.items():
+            out.verdict(model.verdict, before=f"{robot}: ")
+
+    out.emit(facts, show)
+    if not all(model.verdict.ok for model in models.values()):
+        raise typer.Exit(1)
+
+
+def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
+    with out.progress("weighing") as done:
+        table = fleet.weigh(progress=done)
+    if output is not None:
+        from steelyard.fleet.store import write_table
+
+        write_table(table, output)
+    rows = table.to_pylist()
+    odd = sorted((row for row in rows if not row["ok"] or _unlike(row)), key=lambda row: -_times(row))
+
+    def show() -> None:
+        print(f"{len(rows)} logs weighed; {len(odd)} unlike their load, or in doubt.")
+        cells = [
+            (
+                *(str(row[name]) for name in ("robot", "file")),
+                "-" if row["load"] is None else number(row["load"]),
+                f"{row['mass']:.3f}",
+                number(1.96 * row["mass_std"], 2),
+                ", ".join(row["doubts"]),
+            )
+            for row in odd[:_NAMED]
+        ]
+        if cells:
+            names = ("arm", "log", "configured [kg]", "weighed", "+-", "doubts")
+            out.table("Furthest from what is configured", names, cells, words=(0, 1, 5))
+
+    out.emit({"payloads": rows}, show, files={"Table": output})
+    if odd:
+        raise typer.Exit(1)
+
+
+def _times(row: dict[str, Any]) -> float:
+    """How many standard deviations a payload is from its load."""
+    return float(abs(row["error"] or 0.0) / max(row["mass_std"], 1e-9))
+
+
+def _unlike(row: dict[str, Any]) -> bool:
+    return _times(row) > 4.0 and abs(row["error"]) > 0.1

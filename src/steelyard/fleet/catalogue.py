@@ -1,0 +1,183 @@
+"""Which logs there are: a table (CSV or Parquet), a folder, or a pattern; here or at any fsspec address.
+
+A table has the columns `robot` (the name of one arm), `model` (or `urdf`: a bundled arm, a .urdf or .toml
+file, or a model that `steelyard identify` wrote) and `file`; further `time`, `tool`, `load` (configured,
+[kg]; 0 is empty), `temperature` [degrees Celsius], and `start_s`, `end_s` of a work cycle in its file. Names
+of files are relative to the table. In a folder or pattern the folder of a log is the name of its arm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from steelyard.errors import MissingExtra, UnreadableFile
+
+_NEEDED = ("robot", "model", "file")
+_NUMBERS = ("load", "temperature", "start_s", "end_s")
+_KNOWN = (*_NEEDED, "time", "tool", *_NUMBERS)
+_LOGS = (".parquet", ".npz", ".csv", ".tsv", ".txt", ".db3", ".mcap")
+_TABLES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One log, or one work cycle of a log.
+
+    Attributes:
+        robot: name of the arm
+        model: what is known of it beforehand: a bundled arm, or a file
+        file: of the log, as the catalogue has it
+        path: where that is, a path or an address
+        time: when it began; None where only the log may know
+        tool: that the arm had; empty where nothing is said
+        load: configured payload beyond the tool, [kg]; None where nothing is said
+        temperature: of the arm, [degrees Celsius]; None where only the log may know
+        start_s: where the work cycle begins in the log, [s]; None for its beginning
+        end_s: where it ends, [s]; None for its end
+    """
+
+    robot: str
+    model: str
+    file: str
+    path: str
+    time: datetime | None = None
+    tool: str = ""
+    load: float | None = None
+    temperature: float | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+
+    @property
+    def key(self) -> str:
+        """What tells it from all other entries."""
+        words = "\0".join((self.robot, self.file, str(self.start_s), str(self.end_s)))
+        return hashlib.sha256(words.encode()).hexdigest()[:24]
+
+
+def read_catalogue(source: str, *, model: str | None = None) -> list[Entry]:
+    """The logs of a catalogue.
+
+    Args:
+        source: a table, a folder or a pattern, here or at an fsspec address
+        model: of all arms, where the catalogue is no table or its table has none
+    """
+    fs, root = filesystem(source)
+    if "*" in root or fs.isdir(root):
+        entries = list(_found(fs, root, source, model))
+    elif not fs.exists(root):
+        raise UnreadableFile(f"there is no catalogue {source}: give a table, a folder or a pattern")
+    elif PurePosixPath(root).suffix.lower() not in _TABLES:
+        raise UnreadableFile(f"{source}: a catalogue is a .csv or .parquet table, a folder or a pattern")
+    else:
+        entries = [_entry(row, i, source, model) for i, row in enumerate(_rows(fs, root, source))]
+    if not entries:
+        raise UnreadableFile(f"{source}: there are no logs in this catalogue")
+    _require_one_arm_per_name(entries, source)
+    return list(dict.fromkeys(entries))
+
+
+def filesystem(address: str) -> tuple[Any, str]:
+    """The file system of an address, and the path in it.
+
+    Args:
+        address: a path, or an address such as s3://bucket/log.parquet
+    """
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise MissingExtra("fsspec", "fleet") from None
+    try:
+        fs, path = url_to_fs(address)
+    except (ImportError, ValueError) as error:
+        raise UnreadableFile(f"{address}: {error}") from error
+    return fs, str(path)
+
+
+def _found(fs: Any, root: str, source: str, model: str | None) -> Iterator[Entry]:
+    """The logs in a folder or of a pattern."""
+    if model is None:
+        raise UnreadableFile(f"{source}: a folder of logs does not say what arms they are of; give --model")
+    paths = fs.glob(root) if "*" in root else fs.find(root)
+    for path in sorted(path for path in paths if PurePosixPath(path).suffix.lower() in _LOGS):
+        yield Entry(PurePosixPath(path).parent.name, model, path, fs.unstrip_protocol(path))
+
+
+def _rows(fs: Any, root: str, source: str) -> list[dict[str, Any]]:
+    """The rows of a table; a column has one type, None is an empty cell."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    content = io.BytesIO(fs.cat_file(root))
+    try:
+        whole = pa.parquet.read_table if root.lower().endswith(".parquet") else pa.csv.read_csv
+        table: Any = whole(content)
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableFile(f"{source} is not a table: {error}") from error
+    names = ["model" if name == "urdf" else name for name in table.column_names]
+    if unknown := sorted(set(names) - set(_KNOWN)):
+        known = ", ".join(_KNOWN)
+        raise UnreadableFile(f"{source}: a catalogue has no column '{unknown[0]}'; it may have {known}")
+    rows: list[dict[str, Any]] = table.rename_columns(names).to_pylist()
+    return rows
+
+
+def _entry(row: Mapping[str, Any], i: int, source: str, model: str | None) -> Entry:
+    given = {"model": model, **{name: value for name, value in row.items() if value not in (None, "")}}
+    for name in _NEEDED:
+        if not given.get(name):
+            raise UnreadableFile(
+                f"{source}, row {i + 1}: '{name}' is missing; a log needs {', '.join(_NEEDED)}"
+            )
+    try:
+        numbers = {name: float(given[name]) for name in _NUMBERS if name in given}
+        when = _time(given.get("time"))
+    except (TypeError, ValueError) as error:
+        raise UnreadableFile(f"{source}, row {i + 1}: {error}") from None
+    path = _beside(source, str(given["file"]))
+    arm = str(given["model"])
+    if PurePosixPath(arm).suffix and "model" in row and row["model"]:
+        arm = _beside(source, arm)
+    return Entry(
+        str(given["robot"]), arm, str(given["file"]), path, when, str(given.get("tool", "")), **numbers
+    )
+
+
+def _time(value: Any) -> datetime | None:
+    """A time with its zone: UTC where it has none; numbers are seconds since 1970."""
+    if value is None:
+        return None
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC)
+    when = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+
+
+def _beside(source: str, name: str) -> str:
+    """A name in a table as a path or address."""
+    if "://" in name or Path(name).is_absolute():
+        return name
+    if "://" in source:
+        return f"{source.rpartition('/')[0]}/{name}"
+    return str((Path(source).parent / name).absolute())
+
+
+def _require_one_arm_per_name(entries: Sequence[Entry], source: str) -> None:
+    models: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for entry in entries:
+        if models.setdefault(entry.robot, entry.model) != entry.model:
+            raise UnreadableFile(
+                f"{source}: '{entry.robot}' has two models, {models[entry.robot]} and {entry.model}:"
+                " two arms under one name? Give each a name of its own"
+            )
+        if owners.setdefault(entry.path, entry.robot) != entry.robot:
+            raise UnreadableFile(
+                f"{source}: {entry.file} stands under two arms, '{owners[entry.path]}' and '{entry.robot}'"
+            )

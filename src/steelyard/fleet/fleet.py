@@ -1,0 +1,292 @@
+"""The fleet: logs reduced into a store, and what the store says of each arm.
+
+catalogue -> factors, once for each log -> models of empty arms -> payload and state of each log -> changes
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard.computing import Progress
+from steelyard.errors import InvalidSamples
+from steelyard.fleet.arms import contradictions, leaves, merge, merge_packed, payloads
+from steelyard.fleet.build import Build
+from steelyard.fleet.catalogue import read_catalogue
+from steelyard.fleet.engine import Engine, engine
+from steelyard.fleet.estimate import arm_model
+from steelyard.fleet.reduce import Reduction
+from steelyard.fleet.store import Store, writing
+from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.recording import Preparation
+from steelyard.verdict import Doubt, DoubtKind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LIGHT = (
+    *("start_s", "end_s", "duration_s", "rate_hz", "tool", "load", "temperature", "ok", "reason", "warnings"),
+    *("content", "reduction", "from_currents", "rows", "noise", "widening", "torque"),
+)
+_FOREIGN = 4.0  # contradiction of a log beyond which it may be another arm's
+_TIMES = 2.0  # and so many times beyond that of the logs that count
+_WORST = 0.2  # of the logs that count are tried without, while some contradict
+_SEVERAL = 1 / 3  # of all logs: so many of another arm are no mistake
+_FEWEST = 3  # logs that can disagree
+_ROUNDS = 8
+
+
+class Fleet:
+    """The logs of many arms, reduced; models, payloads and changes come from the reduced logs alone.
+
+    Attributes:
+        built: how many logs were new, changed, unchanged and failed where the fleet was built just now
+
+    Args:
+        store: folder that `Fleet.build` made
+        scheduler: address of a Dask cluster, as tcp://host:8786; the cores of this machine by default
+        workers: how many processes here; as many as cores by default, one is this process itself
+    """
+
+    def __init__(
+        self, store: str | Path, *, scheduler: str | None = None, workers: int | None = None
+    ) -> None:
+        self._store = Store(store)
+        self._scheduler, self._workers = scheduler, workers
+        self.built: Counter[str] = Counter()
+
+    @classmethod
+    def build(
+        cls,
+        catalogue: str | Path,
+        store: str | Path,
+        *,
+        model: str | None = None,
+        friction: str | None = None,
+        preparation: Preparation | None = None,
+        scheduler: str | None = None,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> Fleet:
+        """The fleet of a catalogue; only logs that are new or have changed are read.
+
+        Args:
+            catalogue: a table, a folder or a pattern, see docs/fleet.md
+            store: folder of the fleet, made where there is none
+            model: of the arms, where the catalogue does not say
+            friction: name of a law, instead of those of the arms
+            preparation: how logs become samples, instead of those of the arms
+            scheduler: address of a Dask cluster
+            workers: how many processes here
+            progress: called with the share that is done and words
+        """
+        entries = read_catalogue(str(catalogue), model=model)
+        ways = {
+            name: Reduction.of(name, friction=friction, preparation=preparation)
+            for name in dict.fromkeys(entry.model for entry in entries)
+        }
+        place = Store(store, make=True)
+        for way in ways.values():
+            place.keep(way)
+        fleet = cls(store, scheduler=scheduler, workers=workers)
+        fleet.built = Build(place, ways, entries).run(scheduler, workers, progress)
+        return fleet
+
+    @property
+    def robots(self) -> list[str]:
+        """Names of the arms."""
+        return self._store.robots
+
+    @property
+    def logs(self) -> pa.Table:
+        """One row for each log, without its factor: what it is, whether it is of use, and why not."""
+        return self._store.rows(_LIGHT)
+
+    def model(self, robot: str) -> DynamicModel | None:
+        """The model of an arm; None where it has not been identified."""
+        return self._store.model(robot)
+
+    def identify(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, DynamicModel]:
+        """The model of each arm from its empty logs, kept in the store too; arms without any are missing.
+
+        Logs that contradict the others of their arm are left out, and named in the verdict.
+
+        Args:
+            since: only logs that began at that time or later
+            until: only logs that began before
+            progress: called with the share that is done and words
+        """
+        chosen = {robot: keys for robot in self.robots if (keys := self._empty(robot, since, until))}
+        if not chosen:
+            raise InvalidSamples(
+                f"{self._store.folder} has no empty logs here: they have load 0 in the catalogue (or no log"
+                " of the arm has a load), and lie in the window where one is given"
+            )
+        arms = {robot: _Arm(robot, keys) for robot, keys in chosen.items()}
+        todo = sorted(arms)
+        with engine(self._scheduler, self._workers) as here:
+            for _ in range(_ROUNDS):
+                self._merge(here, [arms[robot] for robot in todo], progress)
+                tasks = ((r, arms[r].known.to_dict(), self._rows(r, arms[r].keys)) for r in todo)
+                found = list(here.each(contradictions, tasks))
+                todo = sorted(robot for robot, result in found if arms[robot].leave_out(_sure(result)))
+                if not todo:
+                    break
+        self._store.folder_of("models")
+        for arm in arms.values():
+            with writing(self._store.folder):
+                arm.known.save(self._store.model_path(arm.robot))
+        return {robot: arm.known for robot, arm in arms.items()}
+
+    def weigh(self, *, progress: Progress | None = None) -> pa.Table:
+        """The payload of each log of the arms that have models, with standard deviations and verdict.
+
+        Args:
+            progress: called with the share that is done and words
+        """
+        import pyarrow as pa
+
+        found = self._per_arm(payloads, "weighed the logs of", progress)
+        return pa.Table.from_pylist([row for _, rows in sorted(found) for row in rows])
+
+    def _merge(self, here: Engine, arms: Sequence[_Arm], progress: Progress | None) -> None:
+        """Finds the models of arms by trees of their factors."""
+        by_name = {arm.robot: arm for arm in arms}
+        groups = ((arm.robot, leaves(self._rows(arm.robot, arm.used))) for arm in arms)
+        for done, (robot, factor) in enumerate(here.trees(merge_packed, merge, groups), start=1):
+            rows = self._store.rows(_LIGHT, [robot]).to_pylist()
+            by_name[robot].fit(factor, rows, self._store.reduction)
+            _say(progress, done, len(arms), "merged the logs of")
+
+    def _per_arm(self, work: Any, words: str, progress: Progress | None) -> Iterator[tuple[str, Any]]:
+        """What some work makes of the model and the logs of each arm."""
+        known = [robot for robot in self.robots if self._store.model_path(robot).exists()]
+        if not known:
+            raise InvalidSamples(f"no arm of {self._store.folder} has a model yet: steelyard fleet identify")
+        models = ((robot, self._store.model(robot)) for robot in known)
+        tasks = ((robot, model.to_dict(), self._rows(robot)) for robot, model in models if model is not None)
+        with engine(self._scheduler, self._workers) as here:
+            for done, (robot, result) in enumerate(here.each(work, tasks), start=1):
+                _say(progress, done, len(known), words)
+                yield robot, _sure(result)
+
+    def _empty(self, robot: str, since: datetime | None, until: datetime | None) -> list[str]:
+        """Keys of the empty logs of an arm: of load 0, or all where no log has a load."""
+        rows = _usable(self._store.rows(_LIGHT, [robot]).to_pylist())
+        stated = any(row["load"] is not None for row in rows)
+        times = {row["key"]: row["time"] for row in rows if not stated or row["load"] == 0}
+        if since is None and until is None:
+            return list(times)
+        return [
+            key
+            for key, began in times.items()
+            if began is not None and (since is None or began >= since) and (until is None or began < until)
+        ]
+
+    def _rows(self, robot: str, keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
+        """The rows of an arm that are of use, or some of them, with their factors."""
+        table = self._store.rows((*_LIGHT, "factor"), [robot])
+        factors = dict(zip(table["key"].to_pylist(), table["factor"], strict=True))
+        wanted = set(factors if keys is None else keys)
+        rows = [row for row in _usable(table.drop_columns("factor").to_pylist()) if row["key"] in wanted]
+        return [{**row, "factor": factors[row["key"]].values.to_numpy()} for row in rows]
+
+
+class _Arm:
+    """An arm on the way to its model."""
+
+    def __init__(self, robot: str, keys: Sequence[str]) -> None:
+        self.robot, self.keys = robot, keys
+        self._left_out: dict[str, float] = {}
+        self._model: DynamicModel | None = None
+
+    @property
+    def used(self) -> list[str]:
+        """Keys of the logs that count."""
+        return [key for key in self.keys if key not in self._left_out]
+
+    @property
+    def known(self) -> DynamicModel:
+        """The model."""
+        if self._model is None:
+            raise InvalidSamples(f"{self.robot} has not been identified")
+        return self._model
+
+    def fit(
+        self,
+        factor: RegressionFactor,
+        rows: Sequence[Mapping[str, Any]],
+        reduction: Callable[[str], Reduction],
+    ) -> None:
+        """Makes the model of a merged factor."""
+        by_key = {row["key"]: row for row in rows}
+        used = [by_key[key] for key in self.used]
+        lengths = [row["duration_s"] for row in used]
+        span = f"{used[0]['file']} to {used[-1]['file']}"
+        self._model = arm_model(
+            reduction(used[0]["reduction"]),
+            factor,
+            np.average([row["widening"] for row in used], axis=0, weights=lengths),
+            made_from=[f"{len(used)} logs of {self.robot}, {sum(lengths):.0f} s: {span}"],
+            from_currents=bool(used[0]["from_currents"]),
+            doubts=self._doubts(by_key),
+        )
+
+    def leave_out(self, contradiction: Mapping[str, float]) -> bool:
+        """Leaves out logs that contradict those that count; whether the model has to be found again."""
+        if len(contradiction) < _FEWEST:
+            return False
+        before, used = set(self._left_out), self.used
+        usual = float(np.median([contradiction[key] for key in used]))
+        odd = {key for key, x in contradiction.items() if x > max(_FOREIGN, _TIMES * usual)}
+        doubtful = sorted((k for k in used if contradiction[k] > _FOREIGN), key=lambda k: -contradiction[k])
+        odd |= set(doubtful[: int(np.ceil(_WORST * len(used)))])
+        if len(self.keys) - len(odd) < _FEWEST:
+            return False
+        self._left_out = {key: contradiction[key] for key in odd}
+        return odd != before
+
+    def _doubts(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Doubt]:
+        if not self._left_out:
+            return []
+        several = len(self._left_out) >= _SEVERAL * len(self.keys)
+        which = ", ".join(f"{rows[k]['file']} ({x:.0f} times)" for k, x in self._left_out.items())
+        words = f"left out, for they contradict the other logs of {self.robot} beyond noise: {which}"
+        question = "are there several arms under this name?" if several else "are they of another arm?"
+        return [Doubt(DoubtKind.OTHER_ROBOT, f"{words}; {question}", blocks=several)]
+
+
+def _usable(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows that are whole, each content once, made in the way of the one that was written last."""
+    whole = [row for row in rows if row["ok"]]
+    if not whole:
+        return []
+    way = max(whole, key=lambda row: row["written"])["reduction"]
+    once: dict[Any, dict[str, Any]] = {}
+    for row in whole:
+        if row["reduction"] == way:
+            once.setdefault((row["content"], row["start_s"], row["end_s"]), row)
+    return list(once.values())
+
+
+def _sure(result: Any) -> Any:
+    """A result, or what went wrong."""
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _say(progress: Progress | None, done: int, count: int, words: str) -> None:
+    if progress is not None:
+        progress(done / count, f"{words} {done} of {count} arms")
