@@ -19,7 +19,11 @@ _NAMED = ("robot", "file", "start_s", "end_s", "time", "tool", "load")
 
 
 def leaves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[list[Array], list[list[int]]]]:
-    """Arguments of `merge_packed` for the rows of an arm, eight by eight."""
+    """Arguments of `merge_packed` for the rows of an arm, eight by eight.
+
+    Args:
+        rows: with their factors
+    """
     parts = [rows[i : i + EIGHT] for i in range(0, len(rows), EIGHT)]
     return [([row["factor"] for row in part], [row["rows"] for row in part]) for part in parts]
 

@@ -65,7 +65,7 @@ class Build:
                 if what != "unchanged":
                     touched.add(entry.robot)
         finally:
-            self._store.stamps = seen
+            self._store.stamp(seen)
         for robot in sorted(touched):
             self._store.tidy(robot)
         return counts

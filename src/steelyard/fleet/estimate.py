@@ -156,7 +156,11 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
 
 
 def state_names(model: DynamicModel) -> tuple[str, ...]:
-    """What a state holds of friction and gains: 'Fc1', ..., 'gain1', ...; without the ten of the payload."""
+    """What a state holds of friction and gains: 'Fc1', ..., 'gain1', ...; without the ten of the payload.
+
+    Args:
+        model: of the arm
+    """
     named = [name.rstrip("r") for name in np.array(model.estimate.names)[_changing(model)]]
     return (*named, *(f"gain{j + 1}" for j in range(model.robot.n)))
 

@@ -324,7 +324,11 @@ def _temperature(path: Path, n: int) -> list[float]:
 
 
 def packed(factor: RegressionFactor) -> Array:
-    """The upper triangles of a factor, one joint after the other, (n (p + 1) (p + 2) / 2,)."""
+    """The upper triangles of a factor, one joint after the other, (n (p + 1) (p + 2) / 2,).
+
+    Args:
+        factor: of a log
+    """
     upper = np.triu_indices(factor.p + 1)
     return np.asarray(factor.R[:, *upper].ravel())
 

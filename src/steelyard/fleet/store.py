@@ -205,8 +205,12 @@ class Store:
         except UnreadableFile:
             return {}
 
-    @stamps.setter
-    def stamps(self, files: dict[str, str]) -> None:
+    def stamp(self, files: dict[str, str]) -> None:
+        """Writes down what the file system says of files.
+
+        Args:
+            files: its words, by path
+        """
         with writing(self.folder):
             saved.save({"files": files}, "stamps", self.folder / "stamps.json", version=VERSION)
 
