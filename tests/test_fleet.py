@@ -17,7 +17,6 @@ from steelyard.fleet.reduce import Reduction, packed, unpacked
 from steelyard.identification import RegressionFactor
 from steelyard.io import write_recording
 
-
 OTHER = (1.3, 0.7, 1.2)
 """Times the link masses of another arm of the same type."""
 
