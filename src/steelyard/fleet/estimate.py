@@ -36,7 +36,7 @@ from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.robot.basis import triangle_with
 from steelyard.torque.methods import Answer, WeighingProblem
-from steelyard.torque.prior import contradiction, gain_response, slow_noise, through_prior, widened
+from steelyard.torque.prior import contradiction, slow_noise, through_prior, widened
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 FRICTION = ("Fc", "Fv", "Fs", "Fl", "B")
@@ -128,7 +128,7 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
     solution = solve_weighted(factor, prior, mixing)
     noises = (solution.noise * np.sqrt(widening), slow_noise(model))
     covariance, expected = (_spread(factor, solution, noise, prior, mixing) for noise in noises)
-    drifted = gain_response(factor, solution, mixing, n)
+    drifted = solution.gain_response(factor, n, mixing)
     wrong = drifted + through_prior(model, solution, prior) if model.from_currents else drifted
     moved = contradiction(prior, solution.value, solution.inverse, (covariance, expected))
     answer = Answer.of(solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved)

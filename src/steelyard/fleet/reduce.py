@@ -12,7 +12,6 @@ in time widens what slow columns show (`widening`): a factor alone would take no
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,17 +31,16 @@ from steelyard.identification.covariance import widening
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import RowMaker, Rows
 from steelyard.io import recording_blocks
+from steelyard.io.columns import Requested
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.robot.friction import FrictionLaw, friction_law
-from steelyard.robot.library import robot_from_dict, robot_to_dict
 from steelyard.workflow.data import Run
 
 _VERSION = 1
 _BLOCK_S, _OVERLAP_S = 120.0, 1.0
 _RECENT_S = 1e8  # a clock that shows more counts from 1970
 _MOST_MADE = 64
-_TEMPERATURE = re.compile(r"temp(erature)?s?([._\[ ].*)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +107,7 @@ class Reduction:
     def to_dict(self) -> dict[str, Any]:
         """Everything, as texts, numbers and arrays."""
         return {
-            "robot": robot_to_dict(self.robot),
+            "robot": self.robot.to_dict(),
             "law": self.law.to_dict(),
             "preparation": self.preparation.to_dict(),
             "carried": self.carried,
@@ -124,7 +122,7 @@ class Reduction:
         """
         carried = content["carried"]
         return cls(
-            robot_from_dict(content["robot"]),
+            RobotModel.from_dict(content["robot"]),
             FrictionLaw.from_dict(content["law"]),
             Preparation.from_dict(content["preparation"]),
             None if carried is None else np.array(carried, dtype=float),
@@ -196,9 +194,12 @@ def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
     factor = RegressionFactor.empty(how.robot.n, len(how.names))
     lengths: list[float] = []
     warnings: list[str] = []
+    degrees: list[Array] = []
     rate_hz, epoch_s, squares, widths, currents = 0.0, None, np.zeros(how.robot.n), [], False
     for block, core in _blocks(path, entry, how):
         epoch_s = block.epoch_s if epoch_s is None else epoch_s
+        if block.temperature is not None:
+            degrees.append(np.nanmean(block.temperature, axis=0))
         drive = None if block.tau is not None else how.robot.drive
         currents = drive is not None
         for run in Run(entry.file, block).pieces(how.preparation):
@@ -215,10 +216,9 @@ def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
             widths.append(_widening(rows, own))
     if not lengths:
         raise InvalidRecording("nothing of it is left between its start and its end")
-    if not entry.temperature and (found := _temperature(path, how.robot.n)):
-        temperature: Sequence[float] = found
-    else:
-        temperature = [] if entry.temperature is None else [entry.temperature]
+    temperature = [] if entry.temperature is None else [entry.temperature]
+    if not temperature and degrees:
+        temperature = np.nanmean(degrees, axis=0).tolist()
     started = entry.time
     if started is None and epoch_s is not None and epoch_s > _RECENT_S:
         started = datetime.fromtimestamp(epoch_s, UTC)
@@ -243,7 +243,8 @@ def _blocks(path: Path, entry: Entry, how: Reduction) -> Iterator[tuple[Recordin
     joints = how.robot.joint_names if path.is_dir() or path.suffix in (".db3", ".mcap") else ()
     first, k, low = None, -1.0, entry.start_s or 0.0
     high = np.inf if entry.end_s is None else entry.end_s
-    for block in recording_blocks(path, block_s=_BLOCK_S, overlap_s=_OVERLAP_S, joint_names=joints):
+    requested = Requested(joint_names=joints)
+    for block in recording_blocks(path, block_s=_BLOCK_S, overlap_s=_OVERLAP_S, requested=requested):
         first = block.epoch_s if first is None else first
         since = block.epoch_s - first  # of its first row
         before, k = k, np.floor((since + _OVERLAP_S + 1e-6) / _BLOCK_S)
@@ -297,30 +298,6 @@ def _digest(path: Path) -> str:
             with file.open("rb") as content:
                 digest.update(hashlib.file_digest(content, "sha256").digest())
     return digest.hexdigest()
-
-
-def _temperature(path: Path, n: int) -> list[float]:
-    """The mean temperature of each joint, or one of the arm, where a table has columns of that name."""
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    if path.suffix == ".parquet":
-        names = pyarrow.parquet.read_schema(path).names
-    elif path.suffix in (".csv", ".tsv", ".txt"):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            header = file.readline()
-        names = [name.strip().strip('"') for name in re.split(r"[,;\t]", header)]
-    else:
-        return []
-    found = [name for name in names if _TEMPERATURE.search(name)]
-    if len(found) not in (1, n):
-        return []
-    if path.suffix == ".parquet":
-        table = pyarrow.parquet.read_table(path, columns=found)
-    else:
-        parse = pyarrow.csv.ParseOptions(delimiter=next((mark for mark in ";\t" if mark in header), ","))
-        table = pyarrow.csv.read_csv(path, parse_options=parse)
-    return [float(np.nanmean(np.asarray(table[name], dtype=float))) for name in found]
 
 
 def packed(factor: RegressionFactor) -> Array:
