@@ -272,22 +272,14 @@ class Preparation:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Preparation:
-        """The preparation that `to_dict` wrote; fields that it lacks have their defaults.
-
-        Args:
-            content: what it wrote
-        """
+        """The preparation that `to_dict` wrote; fields that it lacks have their defaults."""
         known = [item.name for item in fields(cls)]
         if unknown := sorted(set(content) - set(known)):
             raise InvalidSamples(f"a preparation has no '{unknown[0]}'; it has {', '.join(known)}")
         return cls(**content)
 
     def motion_of(self, recording: Recording) -> tuple[Array, ...]:
-        """Position, and velocity and acceleration where they are commanded, each (N, n).
-
-        Args:
-            recording: as measured
-        """
+        """Position, and velocity and acceleration where they are commanded, each (N, n)."""
         if self.kinematics == "measured":
             return (recording.q,)
         if recording.q_commanded is None:

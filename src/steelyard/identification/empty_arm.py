@@ -47,7 +47,6 @@ def identify(
         friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to start from;
             or None for the exponents and the width of the sign of `robot.drive` as they are
         estimator: 'weighted', 'ordinary' or 'huber'
-        progress: called with the share that is done and words
     """
     parts = _checked(robot, samples)
     robot = _with_gains_of(robot, parts)

@@ -45,8 +45,6 @@ class RegressionFactor:
         """The factor of the base regression of one or many sets of samples, read once, piece by piece.
 
         Args:
-            robot: the arm
-            basis: its base parameters
             samples: any number of them, a generator too
         """
         factor = cls.empty(robot.n, len(basis))
@@ -57,11 +55,7 @@ class RegressionFactor:
 
     @classmethod
     def of_rows(cls, parts: Sequence[Rows]) -> RegressionFactor:
-        """The factors of several recordings side by side, each joint of each with a weight of its own.
-
-        Args:
-            parts: rows of each recording
-        """
+        """The factors of several recordings side by side, each joint of each with a weight of its own."""
         n, p = parts[0].Y.shape[1:]
         factors = [cls.empty(n, p).add(part.Y, part.tau, part.usable) for part in parts]
         return cls(np.concatenate([f.R for f in factors]), np.concatenate([f.rows for f in factors]))
@@ -90,11 +84,7 @@ class RegressionFactor:
         return RegressionFactor(R, rows)
 
     def merge(self, other: RegressionFactor) -> RegressionFactor:
-        """The factor of the rows of both.
-
-        Args:
-            other: a factor of the same unknowns
-        """
+        """The factor of the rows of both."""
         R = np.array([triangle_with(a, b) for a, b in zip(self.R, other.R, strict=True)])
         return RegressionFactor(R, self.rows + other.rows)
 

@@ -158,7 +158,6 @@ def feasible_parameters(
 
     Args:
         robot: kinematics and friction laws
-        basis: its base parameters
         R: triangular factor of [Y_base tau] / sigma of all rows, as `RegressionFactor.weighted` gives it,
             (p + 1, p + 1); columns of further, free unknowns may stand between those of the basis and tau
         bounds: what is known beforehand; only that Ia, Fc and Fv are not negative by default

@@ -129,13 +129,7 @@ class BoundRows:
 
     @classmethod
     def of(cls, robot: RobotModel, bounds: ParameterBounds, coordinates: Coordinates) -> BoundRows:
-        """All bounds on an arm.
-
-        Args:
-            robot: whose parameters they name
-            bounds: of the user
-            coordinates: of the arm
-        """
+        """All bounds on an arm."""
         limits = {f"{name}{j + 1}": (0.0, np.inf) for name in _NEVER_NEGATIVE for j in range(robot.n)}
         rows = [
             row
@@ -152,11 +146,7 @@ class BoundRows:
         return cls(C[known] / length[known, None], c, names, sum(" = " in name for name in names))
 
     def without(self, i: int) -> BoundRows:
-        """All rows but one.
-
-        Args:
-            i: its index
-        """
+        """All rows but one."""
         names = (*self.names[:i], *self.names[i + 1 :])
         return BoundRows(
             np.delete(self.C, i, axis=0), np.delete(self.c, i), names, self.equal - (i < self.equal)

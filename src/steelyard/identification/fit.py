@@ -82,11 +82,9 @@ def fit(
     """Fits the unknowns to samples.
 
     Args:
-        maker: of rows
         parts: sets of samples, each in the order of time
         law: of friction, with shapes to start from
         estimator: 'weighted', 'ordinary' or 'huber'
-        progress: called with the share that is done and words
     """
     if estimator not in ("weighted", "ordinary", "huber"):
         raise InvalidSamples(f"estimator must be 'weighted', 'ordinary' or 'huber', got '{estimator}'")
@@ -103,7 +101,6 @@ def settle(
     """The law with the shapes that fit best and its linear unknowns, (p,), without their covariance.
 
     Args:
-        maker: of rows
         parts: sets of samples, each in the order of time
         starts: one law with the shapes to start from
     """

@@ -52,7 +52,6 @@ class Solution:
 
         Args:
             factor: of the rows that count, n groups for each run
-            n: number of joints
             mixing: the columns of the rows from the p unknowns, (columns, p); the same when None
         """
         out = np.zeros((len(self.value), n))

@@ -152,11 +152,7 @@ class DynamicModel:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> DynamicModel:
-        """The model that `to_dict` has written.
-
-        Args:
-            content: what it wrote
-        """
+        """The model that `to_dict` has written."""
         robot, factor = RobotModel.from_dict(content["robot"]), content["factor"]
         return cls(
             robot,
@@ -178,11 +174,7 @@ class DynamicModel:
 
     @classmethod
     def load(cls, path: str | Path) -> DynamicModel:
-        """The model in a JSON file that `save` wrote.
-
-        Args:
-            path: of the file
-        """
+        """The model in a JSON file that `save` wrote."""
         content = saved.load(path, "model", version=_VERSION)
         with saved.reading(path, "model"):
             return cls.from_dict(content)
@@ -193,11 +185,7 @@ class DynamicModel:
         return solve_weighted(self.factor).gain_response(self.factor, self.robot.n)
 
     def require_alike(self, samples: Samples) -> None:
-        """Refuses samples of other joints, another kind of motion, or torques made otherwise than its own.
-
-        Args:
-            samples: to compare with the model
-        """
+        """Refuses samples of other joints, another kind of motion, or torques made otherwise than its own."""
         require_same_joints(self.robot, samples)
         if samples.kinematics != self.kinematics:
             raise InvalidSamples(
@@ -215,11 +203,7 @@ class DynamicModel:
             )
 
     def preparation_doubt(self, samples: Samples) -> Doubt | None:
-        """A doubt where samples were made otherwise than those that the model was fitted to.
-
-        Args:
-            samples: to compare with the model
-        """
+        """A doubt where samples were made otherwise than those that the model was fitted to."""
         mine, theirs = self.preparation, samples.preparation
         if mine is None or theirs is None:
             return None

@@ -96,7 +96,6 @@ class RowMaker:
 
         Args:
             samples: in the order of time
-            law: of friction
             theta: the unknowns so far, for the torque that gears carry, (p,); none carried when None
             shapes: whether the columns D of the law's free shapes follow; they need theta
         """
@@ -114,7 +113,6 @@ class RowMaker:
 
         Args:
             samples: in the order of time
-            law: of friction
             theta: the unknowns so far, (p,)
         """
         every = self._fixed(samples)
@@ -139,7 +137,6 @@ class RowMaker:
 
         Args:
             samples: in the order of time
-            law: of friction
             theta: the unknowns, (p,)
         """
         every = self._fixed(samples)
@@ -194,11 +191,7 @@ def kinds(names: Sequence[str]) -> NDArray[np.str_]:
 
 
 def samples_of(given: Samples | Iterable[Samples]) -> list[Samples]:
-    """One or many samples as a list; anything else is refused.
-
-    Args:
-        given: by a caller
-    """
+    """One or many samples as a list; anything else is refused."""
     many = [given] if isinstance(given, Samples | Recording | str) else list(given)
     for one in many:
         if not isinstance(one, Samples):
@@ -209,12 +202,7 @@ def samples_of(given: Samples | Iterable[Samples]) -> list[Samples]:
 
 
 def require_same_joints(robot: RobotModel, samples: Samples) -> None:
-    """Refuses samples of another number of joints, or of the same joints in another order.
-
-    Args:
-        robot: the arm
-        samples: said to be its
-    """
+    """Refuses samples of another number of joints, or of the same joints in another order."""
     if samples.n != robot.n:
         raise InvalidSamples(
             f"{robot.name} has {robot.n} joints, the samples have {samples.n}:"

@@ -92,10 +92,8 @@ def choose_friction(
     A KeyboardInterrupt, once a law was compared, ends the comparison with the best so far.
 
     Args:
-        robot: the arm
         parts: sets of samples, each in the order of time
         laws: names to choose from, simple ones first
-        progress: called with the share that is done and words
     """
     folds, words = _folds(parts)
     maker = RowMaker(robot, ParameterBasis.of(robot))

@@ -71,11 +71,7 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
-    """The body to answer with, and the verdict on it.
-
-    Args:
-        evidence: what is known
-    """
+    """The body to answer with, and the verdict on it."""
     about_mass = None if evidence.unknown[0] else _about_mass(evidence)
     body, summary, about_body = _body(evidence, look=evidence.look_for_body and about_mass is None)
     about_model = _about_contradiction(evidence.contradiction)
@@ -90,7 +86,6 @@ def strange_residuals(
     """A doubt where loaded torques deviate far more than those of the empty arm did.
 
     Args:
-        joint_names: of the n joints
         noise: standard deviation of the residuals of the loaded arm, (n,) [Nm or N]
         empty_noise: of the empty arm, (n,) [Nm or N]
         torque_rms: root mean square of the loaded torques, (n,) [Nm or N]
@@ -108,9 +103,6 @@ def doubted_model(verdict: Verdict) -> Doubt | None:
     """A doubt where the model of the empty arm must not be used itself.
 
     Parameters of the arm that were not excited do no harm: what depends on them is unknown of the payload.
-
-    Args:
-        verdict: on the model
     """
     words = [doubt.words for doubt in verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED]
     if not words:

@@ -220,11 +220,7 @@ class Payload:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
-        """The payload that `to_dict` has written.
-
-        Args:
-            content: what it wrote
-        """
+        """The payload that `to_dict` has written."""
         frame = content["frame"]
         return cls(
             InertialParameters.from_vector(content["vector"], frame),
@@ -243,11 +239,7 @@ class Payload:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The payload in a JSON file that `save` wrote.
-
-        Args:
-            path: of the file
-        """
+        """The payload in a JSON file that `save` wrote."""
         content = saved.load(path, cls._KIND, version=_VERSION)
         with saved.reading(path, cls._KIND):
             return cls.from_dict(content)

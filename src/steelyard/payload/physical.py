@@ -31,7 +31,6 @@ def nearest_physical(body: InertialParameters, covariance: Array) -> tuple[Inert
     """The physical body nearest to an estimate, and its distance in standard deviations.
 
     Args:
-        body: the estimate
         covariance: of its ten numbers, finite, (10, 10)
     """
     if body.is_physical:

@@ -33,7 +33,6 @@ def body_plot(
     """Three views of a body on its frame, in millimetres.
 
     Args:
-        body: what was weighed
         covariance: of its ten numbers, (10, 10); infinite where unknown
         truth: the body where it is known, in the same frame
         origin: what sits at the origin of the frame, in words
@@ -58,7 +57,6 @@ def com_plot(body: InertialParameters, covariance: Array, truth: InertialParamet
     """The centre of mass with its 95 % region, enlarged, seen along each axis, in millimetres.
 
     Args:
-        body: what was weighed
         covariance: of its ten numbers, (10, 10); infinite where unknown
         truth: the body where it is known, in the same frame
     """

@@ -200,7 +200,6 @@ class CausalPath:
         """The path of a recording's rows.
 
         Args:
-            recording: as measured
             preparation: how samples were made that the model was fitted to
         """
         rate_hz = preparation.rate_hz or recording.rate_hz
@@ -219,12 +218,7 @@ class CausalPath:
         return self._empty(-np.inf)
 
     def step(self, state: _PathState, row: RawRow) -> tuple[_PathState, tuple[OnlineSample, ...]]:
-        """The next state and the samples that are ready, in the order of time; mostly one.
-
-        Args:
-            state: as `init` or `step` gave it
-            row: what the arm has sent
-        """
+        """The next state and the samples that are ready, in the order of time; mostly one."""
         new = np.concatenate([[row.t], np.ravel(row.motion), row.tau])
         if new.size != 1 + (self.channels + 1) * self.n:
             raise InvalidSamples(
@@ -301,7 +295,6 @@ def replay(
     those that cannot be used go on as samples that an estimator counts and skips. Time is the recording's.
 
     Args:
-        source: what was recorded
         preparation: how samples were made that the model was fitted to; the defaults otherwise
         drive: that makes torques of motor currents; needed where only currents were recorded
         sleep: waits for so many seconds (`time.sleep`), so that samples come no faster than their own clock

@@ -107,7 +107,6 @@ def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) 
         x: signal, (N, n)
         cutoff_hz: [Hz]
         rate_hz: samples per second, [Hz]
-        order: of the filter
     """
     rows = np.asarray(x, dtype=float)
     if not 0 < cutoff_hz < rate_hz / 2:
@@ -131,7 +130,6 @@ def _filtered_once(x: Array, k: float, order: int) -> Array:
     Args:
         x: signal, (N, n)
         k: tangent of half the cut-off's angle
-        order: of the filter
     """
     damping = 2 * np.sin(np.pi * (2 * np.arange(order // 2) + 1) / (2 * order))
     whole = 1 + damping * k + k * k

@@ -57,7 +57,6 @@ def prepare(
     recording that begins or ends in motion has doubtful accelerations there: give `trim_s`.
 
     Args:
-        recording: as measured
         preparation: how; the defaults of `Preparation` otherwise
         drive: that makes torques of motor currents (`robot.drive`); needed where only currents were recorded
         limits: of the joints (`robot.limits`), which make the check of the recording sharper
@@ -116,7 +115,6 @@ def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array
     """The torques of a recording, (N, n) [Nm or N]: of motor currents where drives are given, else measured.
 
     Args:
-        recording: as measured
         drive: with gains and, where motors turn several joints, their coupling
     """
     if drive is None:

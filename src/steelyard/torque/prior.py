@@ -74,7 +74,6 @@ def arm_rows(model: DynamicModel, but: Sequence[str] = FRICTION) -> Array:
     widened as much as correlation in time has widened the parameters that are determined.
 
     Args:
-        model: of the empty arm
         but: kinds of parameters to say nothing of
     """
     estimate, p = model.estimate, len(model.estimate.value)
@@ -128,11 +127,7 @@ def _trace(Z: Array, C: Array) -> float:
 
 
 def slow_noise(model: DynamicModel) -> Array:
-    """Standard deviation of white noise that would blur slow columns as much as a joint's real one, (n,).
-
-    Args:
-        model: of the empty arm
-    """
+    """Standard deviation of white noise that would blur slow columns as much as a joint's real one, (n,)."""
     n, estimate = model.robot.n, model.estimate
     kappa = np.maximum(estimate.inflation, 1.0)
     fitted, rows = _fitted(model)
@@ -212,7 +207,6 @@ def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Arra
     """How a solution changes because the gains change what the empty runs say, (m, n).
 
     Args:
-        model: of the empty arm
         solution: of m unknowns, the parameters of the model first
         prior: rows [Z z] of what the empty runs say, (r, m + 1)
     """

@@ -46,7 +46,6 @@ def weigh(
     """What the arm carries, beyond what it carried when the model was identified.
 
     Args:
-        model: of the empty arm
         samples: of the loaded arm, one or many
         method: a name of `steelyard.torque.methods.METHODS`
         fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy, cz for

@@ -71,7 +71,6 @@ class ApproachedTrajectory:
         """Entry and exit as quick as limits of velocity and acceleration allow, within a tenth.
 
         Args:
-            core: the periodic trajectory
             posture: where the arm rests before and after, (n,) [rad or m]
             v_max: largest speed, (n,) [rad/s or m/s]
             a_max: largest acceleration, (n,) [rad/s^2 or m/s^2]

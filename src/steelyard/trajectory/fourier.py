@@ -114,8 +114,6 @@ class FourierTrajectory:
             reach: largest distance from it, (n,) [rad or m]
             speed: largest speed, (n,) [rad/s or m/s]
             period_s: of the base frequency, [s]
-            harmonics: how many
-            seed: of the random numbers
         """
         q0 = np.asarray(centre, dtype=float)
         a, b = np.random.default_rng(seed).normal(size=(2, len(q0), harmonics))
@@ -129,11 +127,7 @@ class FourierTrajectory:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> FourierTrajectory:
-        """The trajectory from plain values.
-
-        Args:
-            content: as `to_dict` gives it
-        """
+        """The trajectory from plain values."""
         missing = {"sine", "cosine", "offset", "period_s"} - set(content)
         if missing:
             raise InvalidTrajectory(f"a Fourier trajectory needs '{sorted(missing)[0]}'")

@@ -26,7 +26,6 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
     """The payload with the empty arm as a prior, from loaded runs and what was measured beside them.
 
     Args:
-        problem: loaded runs
         measured: other rows [Z z] of unit noise, those of n joints by turns, (k n, p + 11)
     """
     model, mixing = problem.model, problem.mixing

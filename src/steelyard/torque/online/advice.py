@@ -90,7 +90,6 @@ class OnlineAnswer(NamedTuple):
         """The joint whose swing would make a number surest, and its standard deviation after it, [SI].
 
         Args:
-            rows: the row maker
             q: present posture, (n,) [rad or m]
             which: of the ten; the mass by default
         """
@@ -115,8 +114,6 @@ class OnlineAnswer(NamedTuple):
         """How far an online estimate has come, which motion would help, and what was skipped.
 
         Args:
-            state: they come from
-            rows: the row maker
             accuracy: that was asked for the mass
         """
         parts = [_how_well(self, accuracy)]

@@ -43,7 +43,6 @@ def change_statistic(window: Window, R: Array, x: Array) -> float:
     """How strongly a window suggests another payload, chi-square with four degrees of freedom if it does not.
 
     Args:
-        window: of samples
         R: factor before the window, (m + 1, m + 1)
         x: unknowns before the window, (m,)
     """
@@ -81,8 +80,6 @@ class Creep:
         """The doubt about a model's friction.
 
         Args:
-            model: of the empty arm
-            rows: its row maker
             weights: of the joints' rows, (n,)
             lowest_speed: below which torques do not count, [rad/s or m/s]
         """
@@ -115,8 +112,6 @@ def friction_change(model: DynamicModel, rows: OnlineRows, share: float) -> Arra
     """Standard deviation of the change of each friction coefficient with the payload, (f,) [SI].
 
     Args:
-        model: of the empty arm
-        rows: its row maker
         share: of Fc + Fv
     """
     of_drive = np.maximum(np.abs(model.friction.coefficients[:2]).sum(axis=0), 1e-3)

@@ -37,12 +37,7 @@ class CurvePoint(NamedTuple):
 
     @classmethod
     def of(cls, estimator: OnlineEstimator, state: OnlineState) -> CurvePoint:
-        """The plain estimate of a state as a point of a curve; a real body is looked for at the end only.
-
-        Args:
-            estimator: of the stream
-            state: as `init` or `step` gave it
-        """
+        """The plain estimate of a state as a point of a curve; a real body is looked for at the end only."""
         found = estimator.estimate(state, physical=False)
         mass, std = found.body.mass, float(found.std[0])
         com, com_std = np.full(3, np.nan), np.full(3, np.inf)
@@ -54,11 +49,7 @@ class CurvePoint(NamedTuple):
 
 
 def convergence_times(points: Sequence[CurvePoint]) -> dict[int, float]:
-    """Since when each payload was known as asked for, to its end, [s]; those that never were are left out.
-
-    Args:
-        points: in the order of time
-    """
+    """Since when each payload was known as asked for, to its end, [s]; those that never were are left out."""
     since: dict[int, float] = {}
     for point in points:
         if point.converged:

@@ -125,12 +125,7 @@ class OnlineEstimator:
         )
 
     def step(self, state: OnlineState, sample: OnlineSample) -> OnlineState:
-        """The state after one more sample. Bad samples are counted and skipped.
-
-        Args:
-            state: as `init` or `step` gave it
-            sample: one instant
-        """
+        """The state after one more sample. Bad samples are counted and skipped."""
         row = self._rows.checked(sample)
         if fault := self._rows.fault(row, state.last_s):
             last_s = row[0] if fault == "saturated" else state.last_s
@@ -149,7 +144,6 @@ class OnlineEstimator:
         """What the arm carries now, with all samples of the state.
 
         Args:
-            state: as `init` or `step` gave it
             physical: look for the nearest real body, which takes much longer than a step; else the plain one
         """
         state = self._drained(state)

@@ -45,12 +45,7 @@ class Knowledge(NamedTuple):
 
     @classmethod
     def of_empty_arm(cls, model: DynamicModel, rows: OnlineRows) -> Knowledge:
-        """What the empty arm says.
-
-        Args:
-            model: of the empty arm
-            rows: its row maker
-        """
+        """What the empty arm says."""
         variance = np.diag(model.estimate.covariance)[rows.theta_order]
         weak = np.eye(rows.m, rows.m + 1) / NOTHING_STD
         weak[10:, -1] = model.estimate.value[rows.theta_order] / NOTHING_STD
@@ -128,13 +123,7 @@ class SystematicErrors:
 
     @classmethod
     def of(cls, model: DynamicModel, rows: OnlineRows, prior: Knowledge) -> SystematicErrors:
-        """Those of a model.
-
-        Args:
-            model: of the empty arm
-            rows: its row maker
-            prior: what it says
-        """
+        """Those of a model."""
         moved = np.zeros((rows.m, model.robot.n))
         moved[10:] = model.gain_response[rows.theta_order]
         moved[: 10 + rows.friction] = 0.0

@@ -48,11 +48,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def nothing(cls, n: int) -> Spread:
-        """The spread before the first residual.
-
-        Args:
-            n: number of joints
-        """
+        """The spread before the first residual."""
         scales = (_LEVELS, n)
         return cls(np.zeros(n), np.zeros(n), np.zeros(scales), np.zeros(scales), np.zeros((_LEVELS, 2, n)), 0)
 

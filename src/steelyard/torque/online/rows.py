@@ -64,11 +64,7 @@ class OnlineRows:
 
     @classmethod
     def of(cls, model: DynamicModel) -> OnlineRows:
-        """The row maker of a model.
-
-        Args:
-            model: of the empty arm
-        """
+        """The row maker of a model."""
         law, robot = model.law, model.robot
         kind = kinds(model.estimate.names)
         nuisance = np.isin(kind, FRICTION)
@@ -127,11 +123,7 @@ class OnlineRows:
         return Y, memory
 
     def checked(self, sample: OnlineSample) -> Array:
-        """A copy of a sample as one row [t q v a tau], (1 + 4 n,).
-
-        Args:
-            sample: to check
-        """
+        """A copy of a sample as one row [t q v a tau], (1 + 4 n,)."""
         n = self.robot.n
         row = np.empty(1 + 4 * n)
         try:

@@ -132,8 +132,6 @@ class Window(NamedTuple):
         """A window without samples.
 
         Args:
-            n: number of joints
-            m: number of unknowns
             start_s: when it begins, [s]
         """
         empty = np.zeros((4, m + 1)), np.zeros((n, m + 1)), np.zeros((4, 2 * n)), np.zeros(n), np.zeros(n)
@@ -197,11 +195,7 @@ class OnlineState(NamedTuple):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OnlineState:
-        """The state that `to_dict` has written.
-
-        Args:
-            content: what it wrote
-        """
+        """The state that `to_dict` has written."""
         array = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
         triangles = [np.array(content[name], dtype=float, order="F") for name in ("known", "base", "safe")]
         known = [Knowledge(R) for R in triangles]
