@@ -58,7 +58,7 @@ def test_a_model_from_factors_is_that_of_the_samples(scene):
     empty = [row["file"] for row in rows if row["robot"] == "arm0" and row["load"] == 0]
     factor = RegressionFactor.empty(3, len(how.names))
     for name in empty:
-        part = how.rows(sy.prepare(sy.read_recording(folder / name), limits=how.robot.limits))
+        part = how.rows(sy.prepare(sy.read_recording(folder / name), how.preparation))
         factor = factor.add(part.Y, part.tau, part.usable)
     grams = np.swapaxes(factor.R, 1, 2) @ factor.R
     found = np.swapaxes(model.factor.R, 1, 2) @ model.factor.R
@@ -189,7 +189,7 @@ def test_work_cycles_of_one_file_are_rows_of_their_own(tmp_path):
         tmp_path / "whole",
         workers=1,
     )
-    assert np.sum(counts, axis=0).tolist() == whole.logs["rows"][0].as_py()
+    assert (np.sum(counts, axis=0) == whole.logs["rows"][0].as_py()).all()
 
 
 def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):

@@ -32,13 +32,14 @@ from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import RowMaker, Rows
 from steelyard.io import recording_blocks
 from steelyard.io.columns import Requested
-from steelyard.recording import Preparation, Recording, Samples
+from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation, Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.robot.friction import FrictionLaw, friction_law
 from steelyard.workflow.data import Run
 
 _VERSION = 1
 _BLOCK_S, _OVERLAP_S = 120.0, 1.0
+_SETTLED = 3.0  # over the cut-off: logs begin and end in motion, where a filter sees too little
 _RECENT_S = 1e8  # a clock that shows more counts from 1970
 _MOST_MADE = 64
 
@@ -69,7 +70,7 @@ class Reduction:
             model: a bundled arm, a .urdf or .toml file, or a model that `steelyard identify` wrote (.json),
                 whose friction law, shapes and preparation are then taken
             friction: name of another law, with the shapes that it starts from
-            preparation: another one
+            preparation: another one; all logs of an arm have one cut-off, 20 Hz where it is 'auto'
         """
         how, carried = preparation or Preparation(), None
         if Path(model).suffix.lower() == ".json":
@@ -86,6 +87,9 @@ class Reduction:
                 f"friction law '{law.name}' needs the torque that gears carry: give a model of the arm that"
                 " steelyard identify found with it"
             )
+        cutoff_hz = DEFAULT_CUTOFF_HZ if isinstance(how.cutoff_hz, str) else how.cutoff_hz
+        settled_s = 0.0 if cutoff_hz is None else _SETTLED / cutoff_hz
+        how = replace(how, cutoff_hz=cutoff_hz, trim_s=max(how.trim_s, settled_s))
         return cls(robot, replace(law, fixed=True), how, carried)
 
     @cached_property
