@@ -41,7 +41,7 @@ def sent(found, rows):
 
 
 def source(found, **options):
-    return UrSource(found.host, found.rtde_port, **{"pauses_s": (0.02,), "timeout_s": 2.0, **options})
+    return UrSource(found.host, found.port, **{"pauses_s": (0.02,), "timeout_s": 2.0, **options})
 
 
 def taken(stream, *, rows=0, until=None, within_s=5.0):

@@ -120,7 +120,7 @@ def test_two_clients_at_once_see_the_same():
 def test_a_client_that_does_not_read_loses_rows_and_the_others_none():
     with served() as found, opened(found) as ours, socket.socket() as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        lazy.connect((found.host, found.rtde_port))
+        lazy.connect((found.host, found.port))
         client = RtdeClient(("timestamp", "actual_q", "target_q"), ("actual_TCP_pose",))
         while data := client.to_send():
             lazy.sendall(data)

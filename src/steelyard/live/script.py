@@ -17,7 +17,6 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.errors import SourceFailed
 
-PORT = 30002
 LARGEST_INERTIA = 133.0
 """What a controller takes at most as an entry of the inertia, [kg m^2]."""
 

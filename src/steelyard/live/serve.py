@@ -1,8 +1,8 @@
 """Sockets for a simulated controller: RTDE, dashboard and script port, on one thread, at the pace of a clock.
 
 Each control step is made once and sent to every client that has started. A client that does not read loses
-rows: they are dropped, never queued. Scripts are taken when the connection is still there at the next state
-message (ten times per second), or was closed in order after 79 bytes of such messages were read.
+rows: they are dropped, never queued. A script counts when the connection stays until 79 bytes of state
+messages, which come ten times per second, have been sent to it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from typing import Self
 
 from steelyard.errors import SourceFailed
 from steelyard.live.controller import Controller, RtdeServer
+from steelyard.live.rtde import PORT
+from steelyard.live.ur import DASHBOARD, SCRIPTS
 
 _STATE_S = 0.1
-_LEAST_READ = 79  # bytes, before a script counts
 _STATE_MESSAGE = struct.pack(">IB", 100, 16) + bytes(95)
 _GREETING = b"Connected: Universal Robots Dashboard Server\n"
 _CHUNK = 1 << 16
 _SEND_BUFFER = 1 << 16
+_ATTEMPTS = 50
 _LATEST_S = 1.0  # behind the clock by more: the clock is set anew
 
 
@@ -34,7 +36,7 @@ class Served:
     Args:
         controller: what is behind the ports
         host: address to listen on
-        ports: of RTDE, dashboard and scripts; 0 for any that is free
+        port: of RTDE; 0 for any that is free. Dashboard and scripts lie beside it as on a real one
         speed: times as fast as a real one; 0 to send a row only when `send` is called
         on_step: called after each step with the controller, on the thread that sends
     """
@@ -44,19 +46,16 @@ class Served:
         controller: Controller,
         *,
         host: str = "127.0.0.1",
-        ports: tuple[int, int, int] = (0, 0, 0),
+        port: int = 0,
         speed: float = 1.0,
         on_step: Callable[[Controller], None] | None = None,
     ) -> None:
         self.controller, self.host, self.sent, self.dropped = controller, host, 0, 0
         self._speed, self._on_step = speed, on_step
+        listeners = _listening(host, port)
         makers = (_RtdeClient, _DashboardClient, _ScriptClient)
-        self._listeners = {}
-        for maker, port in zip(makers, ports, strict=True):
-            self._listeners[_listening(host, port)] = maker
-        self.rtde_port, self.dashboard_port, self.script_port = (
-            listener.getsockname()[1] for listener in self._listeners
-        )
+        self._listeners = dict(zip(listeners, makers, strict=True))
+        self.port = listeners[0].getsockname()[1]
         self._clients: dict[socket.socket, _Client] = {}
         self._closed, self._lock = threading.Event(), threading.RLock()
         self._thread = threading.Thread(target=self._run, name="simulated controller", daemon=True)
@@ -119,13 +118,11 @@ class Served:
     def _hear(self, found: socket.socket) -> None:
         client = self._clients[found]
         try:
-            data = found.recv(_CHUNK)
-            if not data:
-                client.ended()
-                raise SourceFailed("closed")
-            client.heard(data)
-        except (OSError, SourceFailed):
-            self._drop(found)
+            if data := found.recv(_CHUNK):
+                return client.heard(data)
+        except (OSError, SourceFailed):  # it was reset, or says what it should not
+            pass
+        self._drop(found)
 
     def _step(self) -> None:
         self.controller.step()
@@ -175,9 +172,6 @@ class _Client:
         """Sends what comes ten times per second."""
         return 0
 
-    def ended(self) -> None:
-        """The other side has closed in order."""
-
     def closed(self) -> None:
         """It is over."""
 
@@ -226,40 +220,43 @@ class _ScriptClient(_Client):
 
     def __init__(self, connection: socket.socket, controller: Controller) -> None:
         super().__init__(connection, controller)
-        self._text, self._sent = "", 0
+        self._text, self._ticks = "", 0
 
     def heard(self, data: bytes) -> None:
         self._text += data.decode("ascii", "replace")
+        self._taken()
 
     def state(self) -> int:
-        if self._send(_STATE_MESSAGE):
-            self._sent += len(_STATE_MESSAGE)
+        self._ticks += 1
+        if self._ticks > 1:  # the first one comes a whole period after the connection
+            self._send(_STATE_MESSAGE)
             self._taken()
         return 0
-
-    def ended(self) -> None:
-        if self._sent >= _LEAST_READ:
-            self._taken()
 
     def closed(self) -> None:
         if self._text:
             self._controller.log.append("a script was thrown away: the connection was closed too early")
 
     def _taken(self) -> None:
-        """Runs a script that is whole."""
-        whole = self._text.rstrip().splitlines()
-        if whole and (whole[-1] == "end" or whole[-1].endswith("()")):
+        """Runs a script that is whole, once the client can have read enough."""
+        last = self._text.rstrip().splitlines()[-1:]
+        if self._ticks > 1 and (last == ["end"] or "".join(last).endswith("()")):
             self._controller.run(self._text)
             self._text = ""
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    found = socket.socket()
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((host, port))
-        found.listen()
-    except OSError as error:
-        found.close()
-        raise SourceFailed(f"cannot listen on {host}, port {port}: {error.strerror}") from error
-    return found
+def _listening(host: str, port: int) -> list[socket.socket]:
+    """Sockets for RTDE, dashboard and scripts; where any port will do, one with free neighbours."""
+    for attempt in range(_ATTEMPTS):
+        opened: list[socket.socket] = []
+        try:
+            for offset in (0, DASHBOARD - PORT, SCRIPTS - PORT):
+                at = port if not opened else opened[0].getsockname()[1] + offset
+                opened.append(socket.create_server((host, at)))
+            return opened
+        except (OSError, OverflowError) as error:
+            for found in opened:
+                found.close()
+            if port or attempt == _ATTEMPTS - 1:
+                raise SourceFailed(f"cannot listen on {host}, port {at}: {error}") from error
+    raise SourceFailed(f"no free ports on {host}")

@@ -52,6 +52,9 @@ SAFETY_MODES = {
     13: "three-position switch: stop",
     14: "three-position switch: stop",
 }
+DASHBOARD, SCRIPTS = 29999, 30002
+"""The other ports of a controller. Where RTDE has another port than usual, these lie as far from it."""
+
 _RUNNING, _NORMAL, _JOINT_RUNNING, _TEACH_BUTTON = 7, (1, 2), 253, 4
 _JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
 _SETTLING_S = 0.5
@@ -81,6 +84,10 @@ class UrSource(Source):
 
     def __str__(self) -> str:
         return f"ur://{self.host}" + ("" if self.port == PORT else f":{self.port}")
+
+    def other_port(self, usual: int) -> int:
+        """The number of another port of this controller, `DASHBOARD` or `SCRIPTS`."""
+        return usual + self.port - PORT
 
     def connect(self) -> Connection:
         """A connection whose outputs are agreed on and started."""
