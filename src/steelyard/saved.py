@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -40,6 +40,18 @@ def replacing(path: str | Path) -> Iterator[Path]:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def growing(path: str | Path) -> Iterator[BinaryIO]:
+    """A new file that is written for a long time, and stays as far as it came when something goes wrong.
+
+    Args:
+        path: the file to make or to replace
+    """
+    _require_folder(path)
+    with Path(path).open("wb") as file:
+        yield file
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from steelyard.arrays import Array
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.io.columns import Requested, find_layout
 from steelyard.io.layout import Layout, Piece, piece_of
+from steelyard.quality import DAMAGED_END
 from steelyard.recording import Recording
 from steelyard.saved import replacing
 
@@ -64,6 +66,27 @@ def _write_parquet(recording: Recording, path: Path) -> None:
     table = pa.table(flat).replace_schema_metadata({_OWN: Layout.of(recording, names).to_json()})
     with replacing(path) as part:
         pq.write_table(table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
+
+
+def _read_arrows(path: Path, requested: Requested) -> Recording:
+    """The recording in a stream of Arrow's batches; one that was cut short, up to its last whole batch."""
+    ipc, batches, cut = pyarrow("ipc"), [], False
+    import pyarrow as pa
+
+    try:
+        reader = ipc.open_stream(path.read_bytes())
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableFile(f"{path}: it holds no stream of Arrow's batches ({error})") from error
+    try:
+        batches += reader
+    except (pa.ArrowException, OSError):
+        cut = True
+    if not batches:
+        raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
+    table = pa.Table.from_batches(batches)
+    found = recording_of_table(table, requested, place=str(path))
+    words = f"{DAMAGED_END}: its writer was stopped; the last, broken batch is left out"
+    return replace(found, notes=(*found.notes, words)) if cut else found
 
 
 def _read_npz(path: Path, requested: Requested) -> Recording:
@@ -140,7 +163,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def pyarrow(module: str) -> Any:
-    """A module of pyarrow ('csv' or 'parquet'), which is an extra."""
+    """A module of pyarrow ('csv', 'ipc' or 'parquet'), which is an extra."""
     try:
         return import_module(f"pyarrow.{module}")
     except ImportError as error:
@@ -214,7 +237,7 @@ def recording_of_table(
     return _recording({name: np.asarray(table[name]) for name in names}, requested or Requested(), place)
 
 
-READERS = {"parquet": _read_parquet, "npz": _read_npz}
+READERS = {"parquet": _read_parquet, "npz": _read_npz, "arrows": _read_arrows}
 """What reads a recording from a path, with what is requested, by the kind of file."""
 
 WRITERS = {".parquet": _write_parquet, ".npz": _write_npz}

@@ -29,9 +29,10 @@ from steelyard.io.columns import Requested
 from steelyard.io.layout import Layout, Piece, piece_of
 from steelyard.recording import Recording, WrenchConvention
 
-FileKind = Literal["parquet", "npz", "text", "bag"]
+FileKind = Literal["parquet", "arrows", "npz", "text", "bag"]
 _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".parquet": "parquet",
+    ".arrows": "arrows",
     ".npz": "npz",
     ".csv": "text",
     ".tsv": "text",
@@ -62,7 +63,7 @@ def read_recording(
     wrench_convention: WrenchConvention | None = None,
     degrees: bool = False,
 ) -> Recording:
-    """The recording in a file: Parquet, NPZ, a text table with a header (.csv, .tsv, .txt), or a ROS 2 bag.
+    """The recording in a file: Parquet, a stream of Arrow's, NPZ, a text table with a header, or a ROS 2 bag.
 
     Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). What is not read, and a damaged end
     that was left out, stands in the recording's `notes`. See docs/recordings.md.

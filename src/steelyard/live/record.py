@@ -1,0 +1,143 @@
+"""Rows on disk as they come: what was received, under the sender's own names.
+
+While rows come they go to a stream of Arrow's batches (`.arrows`, Arrow IPC), twice per second, forced to the
+disk: whatever happens to this program, at most the last second is lost, and `read_recording` reads what is
+there. Where Parquet was asked for, the stream becomes a Parquet file when all is over. A sender that starts a
+new clock starts a new file, `log-2.parquet`, for in one file time does not go back.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.live.source import Row, Values
+from steelyard.saved import growing, replacing
+
+_BATCH_S = 0.5
+_STREAM, _PARQUET = ".arrows", ".parquet"
+_GROUP_ROWS = 2**14
+
+
+class Recorder:
+    """Writes rows to files, one for each clock; use it in a `with`.
+
+    Args:
+        path: `.parquet`, or `.arrows` to keep the stream as it is
+        columns: names of the values
+    """
+
+    def __init__(self, path: str | Path, columns: tuple[str, ...]) -> None:
+        self._path, self._columns, self.rows = Path(path), columns, 0
+        if self._path.suffix not in (_STREAM, _PARQUET):
+            raise UnreadableFile(f"live rows are recorded as .parquet or .arrows, not '{self._path.name}'")
+        if not self._path.parent.is_dir():
+            raise UnreadableFile(
+                f"cannot write {path}: there is no folder {self._path.parent}; make it first"
+            )
+        _pyarrow()
+        self._file: _File | None = None
+        self._clock = 0
+        self.files: list[Path] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, row: Row) -> None:
+        """Takes a row; it is on the disk half a second later.
+
+        Args:
+            row: with the values of the columns
+        """
+        if self._file is None or row.clock != self._clock:
+            self.close()
+            number = f"-{len(self.files) + 1}" if self.files else ""
+            self.files.append(self._path.with_stem(self._path.stem + number))
+            self._file, self._clock = _File(self.files[-1], self._columns), row.clock
+        self._file.add(row)
+        self.rows += 1
+
+    def close(self) -> None:
+        """Finishes the file; a second time does nothing."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class _File:
+    """One file: a stream while it grows."""
+
+    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+        self._path, self._stream, self._columns = path, path.with_suffix(_STREAM), columns
+        self._open = ExitStack()
+        self._disk = self._open.enter_context(growing(self._stream))
+        self._writer: Any = None
+        self._schema: Any = None
+        self._waiting: list[Values] = []
+        self._due_s = 0.0
+
+    def add(self, row: Row) -> None:
+        if not self._waiting:
+            self._due_s = row.received_s + _BATCH_S
+        self._waiting.append(row.values)
+        if row.received_s >= self._due_s:
+            self._write()
+
+    def close(self) -> None:
+        self._write()
+        if self._writer is not None:
+            self._writer.close()
+        self._open.close()
+        if self._path != self._stream and self._schema is not None:
+            self._convert()
+            self._stream.unlink()
+
+    def _write(self) -> None:
+        """Puts what waits on the disk, as one batch."""
+        if not self._waiting:
+            return
+        pa = _pyarrow()
+        if self._writer is None:
+            kinds = [pa.float64() if isinstance(x, float) else pa.int64() for x in self._waiting[0]]
+            self._schema = pa.schema(list(zip(self._columns, kinds, strict=True)))
+            self._writer = pa.ipc.new_stream(self._disk, self._schema)
+        columns = zip(zip(*self._waiting, strict=True), self._schema.types, strict=True)
+        arrays = [pa.array(values, kind) for values, kind in columns]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self._disk.flush()
+        os.fsync(self._disk.fileno())
+        self._waiting = []
+
+    def _convert(self) -> None:
+        """Makes a Parquet file of the stream, a group of rows at a time."""
+        pa = _pyarrow()
+        from pyarrow import parquet
+
+        with (
+            replacing(self._path) as part,
+            pa.memory_map(str(self._stream)) as stream,
+            parquet.ParquetWriter(part, self._schema, compression="zstd", use_dictionary=False) as writer,
+        ):
+            group: list[Any] = []
+            for batch in pa.ipc.open_stream(stream):
+                group.append(batch)
+                if sum(map(len, group)) >= _GROUP_ROWS:
+                    writer.write_table(pa.Table.from_batches(group))
+                    group = []
+            if group:
+                writer.write_table(pa.Table.from_batches(group))
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "io") from error
+    return pyarrow
