@@ -25,6 +25,8 @@ _VERBS = {
     "identify": "identify.command",
     "weigh": "weigh.command",
     "weigh-ft": "weigh_ft.command",
+    "record": "record.command",
+    "watch": "watch.command",
     "contact": "contact.command",
     "collisions": "collisions.command",
     "guide": "guide.command",

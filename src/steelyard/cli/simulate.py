@@ -1,4 +1,4 @@
-"""`steelyard simulate ROBOT -o FILE`: a recording of a simulated arm."""
+"""`steelyard simulate ROBOT -o FILE`: a recording of a simulated arm; with `--serve ROBOT` a controller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from steelyard.cli import options
 from steelyard.cli.output import Output
-from steelyard.errors import InvalidInertia
+from steelyard.errors import InvalidInertia, InvalidRobot
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 
 def command(
-    robot: options.RobotArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the recording goes (.parquet).")],
+    robot: Annotated[
+        str | None, typer.Argument(help="A bundled arm, or a .urdf or .toml file.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the recording goes (.parquet).")
+    ] = None,
     trajectory: Annotated[
         str | None, typer.Option(help="A published one (xu2024); a random one within limits by default.")
     ] = None,
@@ -33,14 +37,56 @@ def command(
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
+    serve: Annotated[
+        str | None,
+        typer.Option(metavar="ROBOT", help="Be a UR controller with this arm instead (see docs/live.md)."),
+    ] = None,
+    rtde: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Served: where; port 0 for any that is free.")
+    ] = "127.0.0.1:30004",
+    payload_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="S=KGkg:X,Y,Z", help="Served: what it carries from when on: 10=2.5kg:0,0,0.05, 20=0kg."
+        ),
+    ] = None,
+    played: Annotated[
+        Path | None, typer.Option("--from", help="Served: a recording with motor currents, not MuJoCo.")
+    ] = None,
+    fault: Annotated[
+        list[str] | None, typer.Option(metavar="S=NAME", help="Served: what goes wrong when: 12=skip:5.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(help="Served: how long [s]; until Ctrl-C by default.", show_default=False)
+    ] = float("inf"),
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Records a simulated arm (MuJoCo), empty or with a payload."""
+    """Records a simulated arm (MuJoCo), empty or with a payload; or serves one as a UR controller.
+
+    Served, it repeats --trajectory, or stands at home, and carries --mass from the beginning.
+    """
     from steelyard.io import write_recording
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
     from steelyard.trajectory import load_trajectory
 
-    arm = options.load_arm(robot, lock, flange, gravity)
+    if (robot is None) == (serve is None) or (robot is not None and output is None):
+        raise InvalidRobot("give ROBOT and -o FILE for a recording, or --serve ROBOT for a controller")
+    arm = options.load_arm(str(robot or serve), lock, flange, gravity)
+    sensors = SensorModel.ideal() if ideal else SensorModel()
+    if output is None:
+        from steelyard.cli.serve import loads_at, serve_arm, timed
+
+        carried = ({0.0: (mass, com)} | loads_at(payload_at or [])).items()
+        return serve_arm(
+            arm,
+            rtde,
+            payloads={at: _cube(kg, where, size, arm.flange) if kg else None for at, (kg, where) in carried},
+            played=played,
+            trajectory=None if trajectory is None else load_trajectory(trajectory),
+            faults=dict(timed(each, "--fault is S=NAME, say 12=skip:5") for each in fault or []),
+            seconds=seconds,
+            sensors=sensors,
+        )
     motion = _random_motion(arm, seed) if trajectory is None else load_trajectory(trajectory)
     load = _cube(mass, com, size, arm.flange) if mass else None
     out = Output(as_json)
@@ -49,7 +95,7 @@ def command(
             arm,
             motion,
             payload=load,
-            sensors=SensorModel.ideal() if ideal else SensorModel(),
+            sensors=sensors,
             rate_hz=rate,
             seed=seed,
             options=SimulationOptions(progress=done),

@@ -4,11 +4,27 @@ Only this room opens sockets and knows the clocks of others.
 """
 
 from steelyard.errors import UnknownName
+from steelyard.live.recorder import Recorder, record
 from steelyard.live.replay import ReplaySource
 from steelyard.live.source import Event, EventKind, Row, Source, Stream
 from steelyard.live.ur import UrSource
+from steelyard.live.weigher import LiveWeigher, Update, watch
 
-__all__ = ["Event", "EventKind", "ReplaySource", "Row", "Source", "Stream", "UrSource", "source_of"]
+__all__ = [
+    "Event",
+    "EventKind",
+    "LiveWeigher",
+    "Recorder",
+    "ReplaySource",
+    "Row",
+    "Source",
+    "Stream",
+    "Update",
+    "UrSource",
+    "record",
+    "source_of",
+    "watch",
+]
 
 
 def source_of(address: str) -> Source:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from contextlib import suppress
+from itertools import chain, cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from steelyard.live.rtde import LONGEST_NAMES, NOT_FOUND, TYPES, Kind, Package, 
 from steelyard.live.script import Believed, Program
 from steelyard.live.ur import ROBOT_MODES, SAFETY_MODES
 from steelyard.live.world import World, tool_pose
+from steelyard.trajectory import Trajectory
 
 _START_S = 100.0
 _REGISTERS = {"int": "INT32", "double": "DOUBLE", "bit": "BOOL"}
@@ -163,6 +165,21 @@ class Controller:
         if program.kind == "def":
             self._program = program.targets(self._commanded, 1 / self.world.rate_hz)
 
+    def repeat(self, trajectory: Trajectory) -> None:
+        """Follows a trajectory again and again, as a program that was there before.
+
+        Args:
+            trajectory: that begins where the arm is
+        """
+        step_s = 1 / self.world.rate_hz
+        q, _, _ = trajectory.at(step_s * np.arange(round(trajectory.duration_s / step_s), dtype=float))
+        self._program = cycle(q)
+
+    @property
+    def seconds(self) -> float:
+        """Since it was switched on, [s]."""
+        return self.outputs["timestamp"][0] - self._start_s
+
     @property
     def _commanded(self) -> Array:
         """Where the arm is commanded to be, (6,) [rad]."""
@@ -175,12 +192,7 @@ class Controller:
             request: `skip:ROWS`, `mute`, `close`, `reset`, `reboot`, `protective-stop`, `emergency-stop`,
                 `hand`, `power-off`, `slider:SHARE`, `payload:KG`, `local`, or `normal`
         """
-        name, _, text = request.partition(":")
-        known = [*_FAULTS, *_HANG_UPS, *(f"{x}:NUMBER" for x in _FAULTS_WITH_NUMBER)]
-        try:
-            number = float(text) if name in _FAULTS_WITH_NUMBER else 0.0
-        except ValueError:
-            name = ""
+        name, number = checked_fault(request)
         if name in _FAULTS:
             self.modes = self.modes._replace(**_FAULTS[name])
             self._program = self._program if self.modes.run else iter(())
@@ -195,8 +207,6 @@ class Controller:
             self.modes = self.modes._replace(slider=number)
         elif name == "payload":
             self.believed = Believed(number)
-        else:
-            raise UnknownName(f"there is no fault '{request}'; there are {', '.join(known)}")
         self.log.append(f"fault: {request}")
 
     def dashboard(self, line: str) -> str:
@@ -232,6 +242,22 @@ class Controller:
             "stop": "Stopped",
             "quit": "Disconnected",
         }
+
+
+def checked_fault(request: str) -> tuple[str, float]:
+    """The name of a fault and its number, or a refusal that lists those that there are.
+
+    Args:
+        request: as `Controller.fault` takes it
+    """
+    name, _, text = request.partition(":")
+    with suppress(ValueError):
+        if name in _FAULTS_WITH_NUMBER:
+            return name, float(text)
+        if name in (*_FAULTS, *_HANG_UPS):
+            return name, 0.0
+    known = [*_FAULTS, *_HANG_UPS, *(f"{x}:NUMBER" for x in _FAULTS_WITH_NUMBER)]
+    raise UnknownName(f"there is no fault '{request}'; there are {', '.join(known)}")
 
 
 class RtdeServer:

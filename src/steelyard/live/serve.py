@@ -38,7 +38,7 @@ class Served:
         host: address to listen on
         port: of RTDE; 0 for any that is free. Dashboard and scripts lie beside it as on a real one
         speed: times as fast as a real one; 0 to send a row only when `send` is called
-        on_step: called after each step with the controller, on the thread that sends
+        on_step: called before each step with the controller, on the thread that sends
     """
 
     def __init__(
@@ -125,9 +125,9 @@ class Served:
         self._drop(found)
 
     def _step(self) -> None:
-        self.controller.step()
         if self._on_step is not None:
             self._on_step(self.controller)
+        self.controller.step()
         if how := self.controller.hang_up:
             self._hang_up(reset=how == "reset")
         silent = self.controller.modes.mute or self.controller.skipping

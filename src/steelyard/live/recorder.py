@@ -9,12 +9,14 @@ new clock starts a new file, `log-2.parquet`, for in one file time does not go b
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from steelyard.errors import MissingExtra, UnreadableFile
-from steelyard.live.source import Row, Values
+from steelyard.live.source import Event, EventKind, Row, Stream, Values
 from steelyard.saved import growing, replacing
 
 _BATCH_S = 0.5
@@ -70,6 +72,52 @@ class Recorder:
             self._file = None
 
 
+class Recorded(NamedTuple):
+    """How far a recording has come.
+
+    Attributes:
+        rows: that were recorded
+        missing: that the sender never sent
+        dropped: that came, but were not taken in time
+        waiting: why the last row is not fit for weighing, in words; empty where it is
+        events: since the last report
+        rate_hz: rows per second of the sender's clock, over the last report, [Hz]
+    """
+
+    rows: int
+    missing: int
+    dropped: int
+    waiting: str
+    events: tuple[Event, ...]
+    rate_hz: float
+
+
+def record(
+    stream: Stream, recorder: Recorder, *, seconds: float = float("inf"), every_s: float = 0.2
+) -> Iterator[Recorded]:
+    """Records until the stream ends, and reports on it again and again.
+
+    Args:
+        stream: open
+        recorder: for its columns
+        seconds: how long, [s]
+        every_s: time between two reports, [s]
+    """
+    began, missing, last = time.monotonic(), 0, None
+    while not stream.ended and time.monotonic() - began < seconds:
+        time.sleep(every_s)
+        items = stream.take(every_s)
+        rows, events = [x for x in items if isinstance(x, Row)], [x for x in items if isinstance(x, Event)]
+        for row in rows:
+            recorder.add(row)
+        missing += sum(x.rows for x in events if x.kind is EventKind.GAP)
+        span_s = rows[-1].t - rows[0].t if rows else 0.0
+        rate_hz = (len(rows) - 1) / span_s if span_s > 0 else 0.0
+        last = rows[-1] if rows else last
+        waiting = "nothing has come yet" if last is None else last.waiting
+        yield Recorded(recorder.rows, missing, stream.dropped, waiting, tuple(events), rate_hz)
+
+
 class _File:
     """One file: a stream while it grows."""
 
@@ -94,7 +142,7 @@ class _File:
         if self._writer is not None:
             self._writer.close()
         self._open.close()
-        if self._path != self._stream and self._schema is not None:
+        if self._path != self._stream:
             self._convert()
             self._stream.unlink()
 

@@ -1,0 +1,84 @@
+"""`steelyard watch SOURCE --model MODEL`: what the arm carries, while it moves."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from steelyard.cli.options import JsonFlag, file_to_write
+from steelyard.cli.output import Output
+from steelyard.cli.record import SecondsOption, SourceArgument, updating_line
+
+if TYPE_CHECKING:
+    from steelyard.live import Update
+
+LiveModelOption = Annotated[
+    Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
+]
+AccuracyOption = Annotated[float, typer.Option(help="95 % half-width of the mass that is asked for [%].")]
+
+
+def command(
+    source: SourceArgument,
+    model: LiveModelOption,
+    accuracy: AccuracyOption = 1.0,
+    record: Annotated[
+        Path | None, file_to_write("Where every row goes besides (.parquet or .arrows).", "--record")
+    ] = None,
+    output: Annotated[Path | None, file_to_write("Where the payload goes (.json).", "--output", "-o")] = None,
+    seconds: SecondsOption = float("inf"),
+    as_json: JsonFlag = False,
+) -> None:
+    """Weighs what the arm carries while it moves, until Ctrl-C. Exit code 1 when it is not to be trusted."""
+    from steelyard.errors import InvalidSamples
+    from steelyard.identification import DynamicModel
+    from steelyard.live import LiveWeigher, Recorder, Stream, source_of, watch
+
+    out, arm, update = Output(as_json), DynamicModel.load(model), None
+    with ExitStack() as open_now:
+        stream = open_now.enter_context(Stream(source_of(source)))
+        recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
+        weigher = LiveWeigher(arm, stream.columns, name=source, accuracy=accuracy / 100)
+        show, tell = open_now.enter_context(updating_line(quiet=as_json))
+        with suppress(KeyboardInterrupt):
+            for update in watch(stream, weigher, seconds=seconds, recorder=recorder):
+                for event in update.events:
+                    tell(event)
+                show(line_of(update, accuracy / 100))
+    payload = weigher.payload()
+    if payload is None or update is None:
+        why = "" if update is None else f" ({update.waiting})"
+        raise InvalidSamples(f"{source}: nothing could be weighed{why}")
+    if output is not None:
+        payload.save(output)
+    counts = {"rows": update.rows, "missing": update.missing, "dropped": update.dropped}
+    facts = payload.to_dict() | counts | {"converged": update.converged, "file": output, "record": record}
+
+    def answer() -> None:
+        out.payload("What the arm carries (95 % intervals)", payload)
+        print()
+        out.verdict(payload.verdict)
+
+    files = {"Payload": output, "Recording": record}
+    out.emit(facts, answer, files=files, verdict=payload.verdict)
+
+
+def line_of(update: Update, accuracy: float) -> str:
+    """What is known, in one line."""
+    rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
+    waiting = f"waiting: {update.waiting}; " if update.waiting else ""
+    if update.payload is None:
+        return f"{waiting}{rows}"
+    mass, half = update.payload.body.mass, 1.96 * update.payload.std[0]
+    if not np.isfinite(half):
+        return f"{waiting}mass unknown; {rows}"
+    asked = f"{100 * accuracy:g} %"
+    when = f"{asked} reached" if update.converged else f"{asked} in about {update.remaining_s:.0f} s"
+    if not np.isfinite(update.remaining_s):
+        when = f"{asked} cannot be reached by motion"
+    trusted = "" if update.payload.verdict.ok else "; do not use it yet"
+    return f"{waiting}{mass:.3f} +- {half:.3f} kg, {when}{trusted}; {rows}"

@@ -1,0 +1,297 @@
+"""The payload while the arm moves: rows of a stream in, what is known out, as often as somebody looks.
+
+Rows become samples and samples an estimate as in `weigh_online`, with the same preparation and the same
+estimator, so that a recording of the stream, weighed with `--online`, gives the same numbers. Rows that are
+not fit for weighing are left out; after them, and on another clock of the sender, the filters start anew.
+
+How long until the mass is as sure as asked for? Of the half-width w of its interval drive gains and their
+drift are a part g that stays; the information 1 / (w^2 - g^2) of the rest is taken to grow on as in the last
+second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from steelyard.arrays import Array
+from steelyard.computing import one_blas_thread
+from steelyard.errors import InvalidRobot, InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.io.columns import Requested, find_layout
+from steelyard.io.layout import Layout
+from steelyard.live.recorder import Recorder
+from steelyard.live.source import Event, EventKind, Row, Stream
+from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.robot import RobotModel
+from steelyard.signals import CausalPath, OnlineSample, RawRow, joint_torque
+from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
+from steelyard.verdict import Doubt
+from steelyard.workflow.data import Run, as_warm, preparation_for
+
+_FIRST_ROWS = 50  # they tell the rate and what the columns mean
+_NEW_CLOCK_S = 1.0  # another clock goes on so much after the one before
+_LOOK_BACK_S = 1.0
+_FLANGE_APART = 0.02  # [m], between two arms of one kind
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What is known at one moment, for a line, a page or a program.
+
+    Attributes:
+        t: the sender's time of the last row, [s]
+        values: of the last row, as the stream's columns name them
+        waiting: why nothing is weighed now, in words; empty where it is
+        payload: the plain estimate, with its verdict; None before the first sample
+        state: of the estimator
+        sample: the last one that was weighed, filtered; None before the first
+        converged: whether the mass is as sure as asked for
+        remaining_s: until it is, if the arm goes on as before, [s]; infinite where no motion can show it
+        events: since the update before
+        rows: that have come in all
+        missing: that the sender never sent
+        dropped: that came, but were not taken in time
+    """
+
+    t: float
+    values: tuple[float, ...]
+    waiting: str
+    payload: Payload | None
+    state: OnlineState
+    sample: OnlineSample | None
+    converged: bool
+    remaining_s: float
+    events: tuple[Event, ...]
+    rows: int
+    missing: int
+    dropped: int
+
+
+class LiveWeigher:
+    """Weighs rows as they come.
+
+    Args:
+        model: of the empty arm
+        columns: names of the rows' values
+        name: of the source, for messages
+        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+    """
+
+    def __init__(
+        self,
+        model: DynamicModel,
+        columns: tuple[str, ...],
+        *,
+        name: str = "the stream",
+        accuracy: float = 0.01,
+    ) -> None:
+        self._model, self._columns, self._name = model, columns, name
+        self._accuracy = accuracy
+        self._first: list[Row] = []
+        self._path: _Path | None = None
+        self._estimator = OnlineEstimator(model, model.kinematics, options=OnlineOptions(accuracy=accuracy))
+        self.state = self._estimator.init()
+        self.doubts: tuple[Doubt, ...] = ()
+        self._sample: OnlineSample | None = None
+        self._last: Row | None = None
+        self._events: list[Event] = []
+        self._rows = self._missing = self._dropped = 0
+        self._grown: list[tuple[float, float]] = []  # time [s] and information of the last updates
+
+    def take(self, item: Row | Event) -> None:
+        """Takes what came next.
+
+        Args:
+            item: of the stream
+        """
+        if isinstance(item, Event):
+            self._events.append(item)
+            self._missing += item.rows * (item.kind is EventKind.GAP)
+            self._dropped += item.rows * (item.kind is EventKind.DROPPED)
+            return
+        self._rows, self._last = self._rows + 1, item
+        if item.waiting:
+            return
+        if self._path is not None:
+            return self._weigh(self._path, item)
+        self._first.append(item)
+        if len(self._first) == _FIRST_ROWS:
+            self._begin()
+
+    def update(self) -> Update | None:
+        """What is known now; None before the first row."""
+        if self._last is None:
+            return None
+        known = self._sample is not None
+        payload = self._estimator.estimate(self.state, physical=False) if known else None
+        events, self._events = tuple(self._events), []
+        waiting = self._last.waiting
+        return Update(
+            t=self._last.t,
+            values=self._last.values,
+            waiting=waiting or ("" if known else "the filters fill"),
+            payload=payload,
+            state=self.state,
+            sample=self._sample,
+            converged=payload is not None and _half_width(payload) <= self._accuracy,
+            remaining_s=float("inf") if payload is None else self._remaining_s(payload),
+            events=events,
+            rows=self._rows,
+            missing=self._missing,
+            dropped=self._dropped,
+        )
+
+    def payload(self) -> Payload | None:
+        """The answer: the nearest real body, with all doubts; None where there was no sample."""
+        if self._sample is None:
+            return None
+        found = self._estimator.estimate(self.state)
+        return replace(found, verdict=found.verdict.doubted(*self.doubts))
+
+    def _begin(self) -> None:
+        """Finds out from the first rows what the columns mean, and weighs these rows."""
+        rows = np.array([row.values for row in self._first], dtype=float)
+        values = dict(zip(self._columns, rows.T, strict=True))
+        layout, robot = find_layout(self._columns, Requested(), self._name), self._model.robot
+        recording = layout.recording(layout.gather(values), self._name)
+        if recording.n != robot.n:
+            raise InvalidRobot(
+                f"{self._name} sends {recording.n} joints, the model is of {robot.name} with {robot.n}"
+            )
+        _require_same_arm(robot, values, self._name)
+        run = Run(self._name, recording)
+        warm, self.doubts = as_warm(self._model, [run])
+        if warm is not self._model:
+            options = self._estimator.options
+            self._estimator = OnlineEstimator(warm, warm.kinematics, options=options)
+            self.state = self._estimator.init()
+        self._path = _Path(warm, run, self._columns, layout)
+        for row in self._first:
+            self._weigh(self._path, row)
+        self._first = []
+
+    def _weigh(self, path: _Path, row: Row) -> None:
+        for sample in path.samples(row, self.state.last_s):
+            self.state, self._sample = self._estimator.step(self.state, sample), sample
+
+    def _remaining_s(self, payload: Payload) -> float:
+        width, t = _half_width(payload), self.state.last_s
+        stays = sum(payload.shares.get(name, 0.0) for name in ("gains", "drift")) * width**2
+        if width <= self._accuracy:
+            return 0.0
+        if not np.isfinite(width) or stays >= self._accuracy**2:
+            return float("inf")
+        now, asked = 1 / (width**2 - stays), 1 / (self._accuracy**2 - stays)
+        self._grown = [x for x in self._grown if t - _LOOK_BACK_S <= x[0] < t and x[1] < now]
+        self._grown.append((t, now))
+        start_s, before = self._grown[0]
+        return float((asked - now) * (t - start_s) / (now - before)) if now > before else float("inf")
+
+
+@one_blas_thread()
+def watch(
+    stream: Stream,
+    weigher: LiveWeigher,
+    *,
+    every_s: float = 0.1,
+    seconds: float = float("inf"),
+    recorder: Recorder | None = None,
+) -> Iterator[Update]:
+    """What is known, again and again while rows come, until the stream ends.
+
+    Args:
+        stream: open
+        weigher: for its columns
+        every_s: time between two updates, [s]
+        seconds: how long, [s]
+        recorder: that gets every row
+    """
+    began = due_s = time.monotonic()
+    while not stream.ended and time.monotonic() - began < seconds:
+        for item in stream.take(every_s):
+            if recorder is not None and isinstance(item, Row):
+                recorder.add(item)
+            weigher.take(item)
+        if time.monotonic() >= due_s and (update := weigher.update()) is not None:
+            due_s = max(due_s + every_s, time.monotonic())
+            yield update
+    if (update := weigher.update()) is not None:
+        yield update
+
+
+def _require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> None:
+    """Refuses a controller whose flange is elsewhere than the model's would be; passes where it does not say.
+
+    A base that is turned about the vertical axis does not matter. Values are by the names of RTDE.
+    """
+    at = [f"{word}_{k}" for word in ("actual_TCP_pose", "tcp_offset", "actual_q") for k in range(6)]
+    if not set(at) <= set(values):
+        return
+    pose, offset, q = np.array([values[name][0] for name in at]).reshape(3, 6)
+    if not pose.any():
+        return
+    there = _transform(pose) @ np.linalg.inv(_transform(offset))
+    ours = robot.forward_kinematics(q)
+    places = [(np.hypot(T[0, 3], T[1, 3]), T[2, 3]) for T in (there, ours)]
+    if max(abs(x - y) for x, y in zip(*places, strict=True)) > _FLANGE_APART:
+        words = [
+            f"{1e3 * out:.0f} mm from the vertical axis and {1e3 * up:.0f} mm high" for out, up in places
+        ]
+        raise InvalidRobot(
+            f"{name} is another arm than the model's: its flange is {words[0]}, that of {robot.name} would be"
+            f" {words[1]}"
+        )
+
+
+class _Path:
+    """The way of a row to samples, prepared as the model's recordings were."""
+
+    def __init__(self, model: DynamicModel, run: Run, columns: tuple[str, ...], layout: Layout) -> None:
+        if run.recording is None:
+            raise InvalidSamples(f"{run.name} has no rows")
+        how = replace(preparation_for(model, None), trim_s=0.0, decimate=1)
+        self._path, self._drive = CausalPath.of(run.recording, how), run.drive_for(model)
+        joint_torque(run.recording, self._drive)  # which refuses what it cannot use
+        motion = ("q_commanded", "v_commanded", "a_commanded")[: self._path.channels]
+        motion = ("q",) if how.kinematics == "measured" else motion
+
+        def places(*channels: str) -> list[int]:
+            return [columns.index(name) for channel in channels for name in layout.columns[channel]]
+
+        self._motion = places(*motion)
+        self._effort = places("tau" if self._drive is None else "current")
+        self._state, self._clock, self._start_s, self._later_s = self._path.init(), -1, 0.0, 0.0
+
+    def samples(self, row: Row, last_s: float) -> tuple[OnlineSample, ...]:
+        """The samples that are ready with one more row.
+
+        Args:
+            row: fit for weighing
+            last_s: time of the last sample that was weighed, [s]
+        """
+        if row.clock != self._clock:
+            self._later_s = last_s + _NEW_CLOCK_S if self._clock >= 0 and np.isfinite(last_s) else 0.0
+            self._state, self._clock, self._start_s = self._path.init(), row.clock, row.t
+        values = np.array(row.values, dtype=float)
+        effort = values[self._effort]
+        tau = effort if self._drive is None else self._drive.torque_from_current(effort)
+        t = row.t - self._start_s + self._later_s
+        self._state, ready = self._path.step(self._state, RawRow(t, values[self._motion], tau))
+        return ready
+
+
+def _half_width(payload: Payload) -> float:
+    """Of the mass's 95 % interval over the mass."""
+    return float(HALF_WIDTH * payload.std[0] / max(abs(payload.body.mass), 1e-12))
+
+
+def _transform(pose: Array) -> Array:
+    """Of a position [m] and a rotation vector, (4, 4)."""
+    T = np.eye(4)
+    T[:3, 3], T[:3, :3] = pose[:3], Rotation.from_rotvec(pose[3:]).as_matrix()
+    return T
