@@ -277,7 +277,7 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
     for words, said in (
         (("record", "ur://127.0.0.1:9", "-o", "x.parquet"), "nobody listens there"),
         (("watch", "ftp://x", "--model", "model.json"), "a source is ur://HOST"),
-        (("simulate", "ur10e"), "give ROBOT and -o FILE for a recording, or --serve ROBOT"),
+        (("simulate", "ur10e"), "or --serve ROBOT, for a controller"),
         (("simulate", "--serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),
         (("simulate", "--serve", "ur10e", "--payload-at", "2.5kg"), "--payload-at is S=KGkg:X,Y,Z"),
         (("simulate", "--serve", "ur10e", "--payload-at", "1=heavy"), "--payload-at is S=KGkg:X,Y,Z"),

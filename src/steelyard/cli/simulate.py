@@ -70,7 +70,9 @@ def command(
     from steelyard.trajectory import load_trajectory
 
     if (robot is None) == (serve is None) or (robot is not None and output is None):
-        raise InvalidRobot("give ROBOT and -o FILE for a recording, or --serve ROBOT for a controller")
+        raise InvalidRobot(
+            "Missing option '--output' and ROBOT, for a recording; or --serve ROBOT, for a controller"
+        )
     arm = options.load_arm(str(robot or serve), lock, flange, gravity)
     sensors = SensorModel.ideal() if ideal else SensorModel()
     if output is None:
