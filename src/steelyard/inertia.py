@@ -71,12 +71,7 @@ class InertialParameters:
 
     @classmethod
     def from_vector(cls, vector: ArrayLike, frame: str = "flange") -> InertialParameters:
-        """The body with ten given parameters.
-
-        Args:
-            vector: the ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI], in `frame`
-            frame: name of the frame they refer to
-        """
+        """The body with a vector of ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI], in `frame`."""
         p = _checked(vector, (10,), "vector")
         return cls(p[0], p[1:4], _symmetric(p[4:]), frame)
 
@@ -90,7 +85,6 @@ class InertialParameters:
             mass: [kg]
             com: centre of mass, (3,) [m], in `frame`
             inertia_com: inertia about the centre of mass along the axes of `frame`, (3, 3) [kg m^2]
-            frame: name of the frame
         """
         c = _checked(com, (3,), "com")
         inertia = _checked(inertia_com, (3, 3), "inertia_com")
@@ -98,12 +92,7 @@ class InertialParameters:
 
     @classmethod
     def from_pseudo_inertia(cls, pseudo_inertia: ArrayLike, frame: str = "flange") -> InertialParameters:
-        """The body with a given pseudo-inertia.
-
-        Args:
-            pseudo_inertia: second moment of the points (x, 1), (4, 4) [kg m^2, kg m, kg], in `frame`
-            frame: name of the frame
-        """
+        """The body with a `pseudo_inertia`, (4, 4) [kg m^2, kg m, kg], in `frame`."""
         J = _checked(pseudo_inertia, (4, 4), "pseudo_inertia")
         _require_symmetric(J, "pseudo_inertia")
         second = J[:3, :3]
@@ -111,12 +100,7 @@ class InertialParameters:
 
     @classmethod
     def from_log_cholesky(cls, log_cholesky: ArrayLike, frame: str = "flange") -> InertialParameters:
-        """The physical body with ten given log-Cholesky parameters.
-
-        Args:
-            log_cholesky: ten free numbers in the order of `LOG_CHOLESKY_NAMES`, (10,), in `frame`
-            frame: name of the frame
-        """
+        """The physical body with ten free numbers, `log_cholesky`, in the order of `LOG_CHOLESKY_NAMES`, (10,)."""
         alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = _checked(log_cholesky, (10,), "log_cholesky")
         e1, e2, e3 = np.exp([d1, d2, d3])
         U = np.exp(alpha) * np.array([[e1, s12, s13, t1], [0, e2, s23, t2], [0, 0, e3, t3], [0, 0, 0, 1.0]])
@@ -133,7 +117,6 @@ class InertialParameters:
             com: centre of mass, (3,) [m], in `frame`
             moments: principal moments of inertia about the centre of mass, (3,) [kg m^2]
             axes: principal axes as columns, (3, 3), in `frame`
-            frame: name of the frame
         """
         R = _checked(axes, (3, 3), "axes")
         if not _orthonormal(R):
@@ -142,13 +125,7 @@ class InertialParameters:
 
     @classmethod
     def from_points(cls, masses: ArrayLike, points: ArrayLike, frame: str = "flange") -> InertialParameters:
-        """The body made of point masses.
-
-        Args:
-            masses: (N,) [kg]
-            points: their positions, (N, 3) [m], in `frame`
-            frame: name of the frame
-        """
+        """The body made of point masses, (N,) [kg], at points, (N, 3) [m], in `frame`."""
         x = _checked(points, (np.size(masses), 3), "points")
         homogeneous = np.column_stack([x, np.ones(len(x))])
         weights = _checked(masses, (len(x),), "masses")
@@ -272,11 +249,7 @@ class InertialParameters:
         return InertialParameters.from_pseudo_inertia(T @ self.pseudo_inertia @ T.T, frame)
 
     def with_mass(self, mass: float) -> InertialParameters:
-        """The same body, lighter or heavier: all ten numbers in proportion.
-
-        Args:
-            mass: [kg]; the body has one, too
-        """
+        """The same body, lighter or heavier: all ten numbers in proportion."""
         return InertialParameters.from_vector(self.vector * (mass / self.mass), self.frame)
 
     def renamed(self, frame: str) -> InertialParameters:
@@ -292,22 +265,14 @@ class InertialParameters:
 
 
 def frame_change_matrix(T_new_old: ArrayLike) -> Array:
-    """The matrix A with `vector_new = A @ vector_old` when a body is seen from a new frame.
-
-    Args:
-        T_new_old: maps coordinates of the old frame to the new one, (4, 4)
-    """
+    """A with `vector_new = A @ vector_old` when a body is seen from a new frame, T_new_old (4, 4)."""
     T = checked_transform(T_new_old)
     J_of_vector, vector_of_J = _pseudo_inertia_maps()
     return np.asarray(vector_of_J @ np.kron(T, T) @ J_of_vector)
 
 
 def checked_transform(T: ArrayLike) -> Array:
-    """A copy of a transform, or a refusal when it is not a rotation and a translation, (4, 4).
-
-    Args:
-        T: (4, 4)
-    """
+    """A copy of a transform T, (4, 4), or a refusal when it is not a rotation and a translation."""
     matrix = _checked(T, (4, 4), "transform")
     R = matrix[:3, :3]
     proper = _orthonormal(R) and np.linalg.det(R) > 0

@@ -41,11 +41,7 @@ _GAP_STEPS, _GAP_S = 5.0, 0.05  # what an interpolation may bridge
 
 
 def checked_clock(t: ArrayLike) -> Array:
-    """A copy of the times of a table's rows, or a refusal where they are not finite or go back, (N,) [s].
-
-    Args:
-        t: times, (N,) [s]
-    """
+    """A copy of the times t of a table's rows, (N,) [s]; refused where they are not finite or go back."""
     clock = np.array(t, dtype=float)
     if clock.ndim != 1 or clock.size == 0:
         raise InvalidRecording(f"t must be a column of at least one time, got shape {clock.shape}")
@@ -64,11 +60,7 @@ def checked_clock(t: ArrayLike) -> Array:
 
 
 def median_rate_hz(t: Array) -> float:
-    """Rows per second, from the median step, [Hz]; 0 for a single row or a clock that stands.
-
-    Args:
-        t: times, (N,) [s]
-    """
+    """Rows per second by the median step of t, (N,) [s]: [Hz]; 0 for one row or a clock that stands."""
     steps = np.diff(t)
     moving = steps[steps > 0]
     return float(1.0 / np.median(moving)) if moving.size else 0.0
@@ -185,12 +177,7 @@ class Recording:
         return tuple(name for name in (*CHANNELS, "wrench") if getattr(self, name) is not None)
 
     def rows(self, which: slice | Mask, note: str = "") -> Recording:
-        """Some of the rows; their clock starts at 0 again, `epoch_s` remembers.
-
-        Args:
-            which: a slice or a mask of the rows, (N,)
-            note: a sentence to add to the notes
-        """
+        """Some of the rows, a slice or a mask (N,); their clock starts at 0 again, `epoch_s` remembers."""
         cut = {name: getattr(self, name)[which] for name in self.channels}
         notes = (*self.notes, note) if note else self.notes
         t = self.t[which]
@@ -199,20 +186,14 @@ class Recording:
         return replace(self, t=t, notes=notes, **cut)
 
     def between(self, start_s: float, end_s: float) -> Recording:
-        """The rows from one time to another, both included.
-
-        Args:
-            start_s: [s] since the first row
-            end_s: [s] since the first row
-        """
+        """The rows from `start_s` to `end_s` [s] since the first row, both included."""
         return self.rows((self.t >= start_s) & (self.t <= end_s))
 
     def split_at_gaps(self, longest_s: float | None = None) -> tuple[Recording, ...]:
         """The parts between the gaps; parts shorter than 4 rows are left out.
 
         Args:
-            longest_s: a longer step of time is a gap, [s]; 5 median steps or 0.05 s, whichever is longer,
-                by default
+            longest_s: a longer step of time is a gap, [s]; by default 5 median steps or 0.05 s, if longer
         """
         if longest_s is None:
             longest_s = default_gap_s(1 / self.rate_hz) if self.rate_hz else np.inf
@@ -376,11 +357,7 @@ class Samples:
         return self.usable
 
     def rows(self, which: slice) -> Samples:
-        """A contiguous part.
-
-        Args:
-            which: a slice without a step
-        """
+        """A contiguous part: a slice without a step."""
         if which.step not in (None, 1):
             raise InvalidSamples("samples stay uniform: take a slice without a step, or decimate")
         start = which.indices(len(self))[0]

@@ -130,9 +130,7 @@ class FixedLag:
     def step(self, state: Array, x: ArrayLike) -> tuple[Array, Array | None]:
         """The next state; value, first and second derivative `lag` samples ago, (3, n), None at first.
 
-        Args:
-            state: as `init` or `step` gave it
-            x: next value, (n,)
+        The state is as `init` or `step` gave it, x the next value, (n,).
         """
         length = self._kernels.shape[1]
         new = np.concatenate([state[-length + 1 :], np.asarray(x, dtype=float)[None]])
@@ -197,11 +195,7 @@ class CausalPath:
 
     @classmethod
     def of(cls, recording: Recording, preparation: Preparation) -> CausalPath:
-        """The path of a recording's rows.
-
-        Args:
-            preparation: how samples were made that the model was fitted to
-        """
+        """The path of a recording's rows, for a model that was fitted to samples of such a preparation."""
         rate_hz = preparation.rate_hz or recording.rate_hz
         if not rate_hz > 0:
             raise InvalidRecording("the clock of the recording stands still: there is nothing to replay")

@@ -28,8 +28,7 @@ def uniform_clock(t: ArrayLike, *, rate_hz: float | None = None, longest_gap_s: 
     Args:
         t: times, strictly increasing, (N,) [s]
         rate_hz: samples per second, [Hz]; the mean rate of the clock by default
-        longest_gap_s: a longer hole is refused, not bridged, [s]; 5 median steps or 0.05 s, whichever is
-            longer, by default
+        longest_gap_s: a longer hole is refused, [s]; by default 5 median steps or 0.05 s, if longer
     """
     clock = np.asarray(t, dtype=float)
     steps = np.diff(clock)
@@ -125,11 +124,8 @@ def _filtered_once(x: Array, k: float, order: int) -> Array:
     """A Butterworth low-pass forwards, as if the first row had been there always, (N, n).
 
     Sections y_i + a y_i-1 + b y_i-2 = g (x_i + 2 x_i-1 + x_i-2) of the bilinear transform, each solved as a
-    banded triangular system; a last one of first order where the order is odd.
-
-    Args:
-        x: signal, (N, n)
-        k: tangent of half the cut-off's angle
+    banded triangular system; a last one of first order where the order is odd. k is the tangent of half the
+    cut-off's angle.
     """
     damping = 2 * np.sin(np.pi * (2 * np.arange(order // 2) + 1) / (2 * order))
     whole = 1 + damping * k + k * k
@@ -148,12 +144,7 @@ def _filtered_once(x: Array, k: float, order: int) -> Array:
 
 
 def central_differences(x: ArrayLike, rate_hz: float) -> tuple[Array, Array]:
-    """First and second derivative by central differences (one-sided at the two ends), each (N, n).
-
-    Args:
-        x: signal, (N, n)
-        rate_hz: samples per second, [Hz]
-    """
+    """First and second derivative of x, (N, n), sampled at rate_hz [Hz]: central, one-sided at the ends."""
     rows = np.asarray(x, dtype=float)
     if len(rows) < 4:
         raise InvalidSamples(f"two derivatives need at least 4 samples, got {len(rows)}")
@@ -191,13 +182,10 @@ def moving_mean(x: ArrayLike, length: int, *, causal: bool = False) -> Array:
 
 
 def noise_of_differences(x: Array) -> Array:
-    """The standard deviation of white noise on a smooth signal, from its fourth differences, (n,).
+    """The standard deviation of white noise on a smooth signal x, (N, n), from its fourth differences, (n,).
 
     The largest 4 % are left out, because a motion may jump (friction where a joint turns round); of normal
     noise the others have 0.793 of its variance.
-
-    Args:
-        x: signal, (N, n)
     """
     squares = np.sort(np.diff(x, 4, axis=0) ** 2, axis=0)
     kept = squares[: max(1, int(np.ceil(_KEPT_SHARE * len(squares))))]

@@ -97,12 +97,7 @@ def prepare(
 
 
 def with_chosen_cutoff(preparation: Preparation, recordings: Iterable[Recording]) -> Preparation:
-    """The preparation with its cut-off as a number: the one that recordings ask for where it is 'auto'.
-
-    Args:
-        preparation: how samples shall be made
-        recordings: of one arm, as measured
-    """
+    """The preparation with its cut-off as a number: what recordings of one arm ask for where it is 'auto'."""
     if preparation.cutoff_hz != "auto":
         return preparation
     parts = [_uniform(_select(each, preparation, each.q, ""), preparation) for each in recordings]
@@ -112,11 +107,7 @@ def with_chosen_cutoff(preparation: Preparation, recordings: Iterable[Recording]
 
 
 def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array:
-    """The torques of a recording, (N, n) [Nm or N]: of motor currents where drives are given, else measured.
-
-    Args:
-        drive: with gains and, where motors turn several joints, their coupling
-    """
+    """The torques of a recording, (N, n) [Nm or N]: of motor currents where drives are given."""
     if drive is None:
         if recording.tau is not None:
             return recording.tau

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -59,15 +59,8 @@ class Push:
             object.__setattr__(self, name, read_only(vector))
 
 
-@dataclass(frozen=True, eq=False)
-class BodyPush:
-    """A push on a MuJoCo body.
-
-    Attributes:
-        body: number of the body
-        force: (3,) [N], in the base frame
-        point: where it acts, (3,) [m], in the body's frame
-    """
+class BodyPush(NamedTuple):
+    """A force, (3,) [N], in the base frame, at a point, (3,) [m], of a MuJoCo body, in its frame."""
 
     body: int
     force: Array
@@ -77,9 +70,7 @@ class BodyPush:
 class Arm:
     """An arm in MuJoCo that answers: which acceleration follows from these torques?
 
-    Args:
-        robot: the empty arm; its links must be physical
-        payload: at the flange, in the flange frame; None for none
+    Its links must be physical; the payload is in the flange frame.
     """
 
     def __init__(self, robot: RobotModel, payload: InertialParameters | None = None) -> None:
@@ -95,11 +86,7 @@ class Arm:
         return -np.asarray(self.data.sensordata)
 
     def place(self, push: Push) -> BodyPush:
-        """The push with its frame found.
-
-        Args:
-            push: on a link or the flange
-        """
+        """The push on a link or the flange, with its frame found."""
         if push.frame == self._robot.flange:
             return BodyPush(self._robot.n + 1, push.force_world, push.point)
         if push.frame not in self._robot.link_names:
@@ -115,7 +102,6 @@ class Arm:
         Args:
             q: joint positions, (n,) [rad or m]
             v: joint velocities, (n,) [rad/s or m/s]
-            pushes: those that act now
         """
         self.data.qpos[:] = q
         self.data.qvel[:] = v
@@ -128,21 +114,13 @@ class Arm:
         return external
 
     def acceleration(self, tau: Array) -> Array:
-        """The acceleration in the present state, (n,) [rad/s^2 or m/s^2].
-
-        Args:
-            tau: joint torques of drives and friction together, (n,) [Nm or N]
-        """
+        """The acceleration, (n,) [rad/s^2 or m/s^2], with torques tau of drives and friction, (n,) [Nm or N]."""
         self.data.qfrc_applied[:] = tau
         self._mujoco.mj_forwardSkip(self.model, self.data, self._mujoco.mjtStage.mjSTAGE_VEL, 0)
         return np.array(self.data.qacc)
 
     def mobility(self, directions: Array) -> Array:
-        """U M^-1 U' in the present state, (k, k) [1/(kg m^2)].
-
-        Args:
-            directions: U, (k, n)
-        """
+        """U M^-1 U' in the present state, (k, k) [1/(kg m^2)], of directions U, (k, n)."""
         solved = np.empty_like(directions)
         self._mujoco.mj_solveM(self.model, self.data, solved, directions)
         return np.asarray(directions @ solved.T)

@@ -49,11 +49,7 @@ class _HandPath(Protocol):
         """How long it takes, [s]."""
 
     def at(self, t: Array) -> tuple[Array, Array]:
-        """Position and velocity of the point that the hand follows, (N, 3) each [m, m/s], in the base frame.
-
-        Args:
-            t: times, (N,) [s]
-        """
+        """Position and velocity of the point that the hand follows, (N, 3) [m, m/s], in the base frame."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +162,8 @@ def drag(
     Args:
         robot: the empty arm with its true drives
         postures: that the arm will come near to, the first one to start from, (G, n) [rad or m]
-        path: of the hand
         controller: the torque of the drives, (n,), for time, position and velocity; asked in their order
         payload: fixed to the flange, in the flange frame; none by default
-        hand: that drags; `Hand()` by default
-        options: steps, taking hold, noise, progress; `GuidedOptions()` by default
     """
     hand, options = hand or Hand(), options or GuidedOptions()
     h = options.step_s
@@ -280,12 +273,10 @@ def _unit_noise(steps: int, hand: Hand, options: GuidedOptions) -> Array:
 
 
 def _go_on(plant: Plant, k: int, steps: int, options: GuidedOptions) -> None:
-    if not np.abs(plant.w).max() < _ABSURD_SPEED:
-        j = int(np.argmax(np.nan_to_num(np.abs(plant.w), nan=np.inf)))
+    if words := plant.runaway(_ABSURD_SPEED):
         raise SimulationFailed(
-            f"{plant.robot.name} slips out of the hand {k * options.step_s:.2f} s after it was taken: joint"
-            f" '{plant.robot.joint_names[j]}' has the speed {plant.w[j]:.3g}; the controller compensates too"
-            " much, or the hand is too stiff for step_s"
+            f"{plant.robot.name} slips out of the hand {k * options.step_s:.2f} s after it was taken:"
+            f" {words}; the controller compensates too much, or the hand is too stiff for step_s"
         )
     every = max(1, steps // _PROGRESS_CALLS)
     if options.progress is not None and (k % every == every - 1 or k == steps - 1):

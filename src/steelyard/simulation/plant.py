@@ -96,13 +96,15 @@ class Plant:
         """Velocity at the present instant, (n,) [rad/s or m/s]."""
         return np.asarray(self.w + self._h / 2 * self._a)
 
-    def step(self, tau: Array, pushes: Sequence[BodyPush]) -> _Instant:
-        """Goes one step on; the instant at its beginning.
+    def runaway(self, limit: float) -> str:
+        """Which joint is faster than a limit [rad/s or m/s], in words; empty while none is."""
+        if np.abs(self.w).max() < limit:
+            return ""
+        j = int(np.argmax(np.nan_to_num(np.abs(self.w), nan=np.inf)))
+        return f"joint '{self.robot.joint_names[j]}' has the speed {self.w[j]:.3g}"
 
-        Args:
-            tau: torque that the drives apply, (n,) [Nm or N]
-            pushes: those that act now
-        """
+    def step(self, tau: Array, pushes: Sequence[BodyPush]) -> _Instant:
+        """Goes one step on with torques tau of the drives, (n,) [Nm or N]; the instant at its beginning."""
         q, v, drives = self.q, self.v, self.robot.drive.transmission
         external = self.arm.move_to(q, v, pushes)
         load = 2 * self._load - self._load_before
@@ -127,10 +129,7 @@ class Plant:
 class _Friction:
     """The friction of an arm's drives over steps of constant length.
 
-    Args:
-        drive: of n joints
-        step_s: length of a step, [s]
-        mobility: largest 1/inertia that each drive sees, (n,) [1/(kg m^2)]
+    Each drive sees at most the `mobility`, 1 / inertia, (n,) [1/(kg m^2)].
     """
 
     def __init__(self, drive: DriveModel, *, step_s: float, mobility: Array) -> None:
@@ -146,11 +145,7 @@ class _Friction:
     def while_turning(self, u: Array, load: Array) -> tuple[Array, Sequence[int]]:
         """Friction with offset at the present speed, (n,) [Nm], and the numbers of the stiff drives.
 
-        The stiff drives have only their offset in it.
-
-        Args:
-            u: speeds of the drives, (n,) [rad/s]
-            load: torque that each gear carries, (n,) [Nm]
+        The stiff drives have only their offset in it. Speeds u [rad/s] and load [Nm] are those of the drives.
         """
         offset = self._drive.offset
         if self.absent:

@@ -24,6 +24,7 @@ from steelyard.errors import InvalidRecording, InvalidRobot, InvalidTrajectory, 
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
+from steelyard.robot.chain import checked_gravity
 from steelyard.simulation.arm import Push
 from steelyard.simulation.plant import Plant
 from steelyard.simulation.sensors import SensorModel
@@ -57,10 +58,7 @@ class SimulationOptions:
             if not 0 < getattr(self, name) < np.inf:
                 raise InvalidRobot(f"{name} must be positive, got {getattr(self, name)}")
         if self.gravity_base is not None:
-            gravity = np.array(self.gravity_base, dtype=float)
-            if gravity.shape != (3,) or not np.isfinite(gravity).all():
-                raise InvalidRobot(f"gravity_base must be three finite numbers, got {gravity}")
-            object.__setattr__(self, "gravity_base", read_only(gravity))
+            object.__setattr__(self, "gravity_base", read_only(checked_gravity(self.gravity_base)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +131,9 @@ def simulate(
         robot: the empty arm; the controller knows it, but not its friction
         trajectory: to follow; the arm starts on it
         payload: fixed to the flange and unknown to the controller, in the flange frame; none by default
-        sensors: errors of the sensors; `SensorModel()` by default
         rate_hz: rows of the recording per second, [Hz]; each must fall on a step
         seed: of the noise; the same seed gives the same bytes
         pushes: forces from outside
-        options: step, controller bandwidth, tilted world, progress; `SimulationOptions()` by default
     """
     options = options or SimulationOptions()
     sensors = sensors or SensorModel()
@@ -248,19 +244,14 @@ def _run(
         row = plant.step(servo.torque(k, plant.q, plant.v), acting)
         if k % every == 0:
             rows.append(row)
-        if not np.abs(plant.w).max() < _ABSURD_SPEED:
-            raise _failure(plant, float(t[k]))
+        if words := plant.runaway(_ABSURD_SPEED):
+            raise SimulationFailed(
+                f"{plant.robot.name} ran away at t = {t[k]:.3f} s: {words}; take a shorter step_s, a lower"
+                " bandwidth_hz, or a weaker push"
+            )
         if options.progress is not None and (k % report_every == report_every - 1 or k == len(t) - 1):
             options.progress((k + 1) / len(t))
     return positions, {name: np.array([getattr(row, name) for row in rows]) for name in rows[0]._fields}
-
-
-def _failure(plant: Plant, time_s: float) -> SimulationFailed:
-    j = int(np.argmax(np.nan_to_num(np.abs(plant.w), nan=np.inf)))
-    return SimulationFailed(
-        f"{plant.robot.name} ran away at t = {time_s:.3f} s: joint '{plant.robot.joint_names[j]}' has the"
-        f" speed {plant.w[j]:.3g}; take a shorter step_s, a lower bandwidth_hz, or a weaker push"
-    )
 
 
 def _recording(
@@ -268,16 +259,15 @@ def _recording(
 ) -> Recording:
     """What the sensors say of the rows."""
     torque_noise, wrench_noise = np.random.default_rng(seed).spawn(2)
-    tau_there = truth.tau if sensors.torque_side == "motor" else truth.tau_link
-    tau = sensors.noisy_torque(tau_there, float(truth.t[1]), torque_noise)
-    wrist = sensors.wrist_sensor
+    at_motor, gain, wrist = sensors.torque_side == "motor", robot.drive.gain, sensors.wrist_sensor
+    tau = sensors.noisy_torque(truth.tau if at_motor else truth.tau_link, float(truth.t[1]), torque_noise)
     return Recording(
         truth.t,
         sensors.encoder(truth.q),
         robot.joint_names,
         v=v,
         tau=tau,
-        current=_current(robot, tau) if sensors.torque_side == "motor" else None,
+        current=robot.drive.transmission.load(tau) / gain if at_motor and gain is not None else None,
         q_commanded=command.q,
         v_commanded=command.v,
         a_commanded=command.a,
@@ -287,10 +277,3 @@ def _recording(
         source=f"MuJoCo simulation of {robot.name}",
         notes=(f"payload of {truth.payload.mass:g} kg; torque at the {sensors.torque_side}; seed {seed}",),
     )
-
-
-def _current(robot: RobotModel, tau: Array) -> Array | None:
-    """Motor currents where the gains are known, (N, n) [A]."""
-    if robot.drive.gain is None:
-        return None
-    return np.asarray(robot.drive.transmission.load(tau) / robot.drive.gain)

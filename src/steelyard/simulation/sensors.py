@@ -70,11 +70,7 @@ class SensorModel:
         return cls(0.0, 0.0, 0.0, torque_side=torque_side, wrench_std=(0.0,) * 6)
 
     def require_fit(self, n: int) -> None:
-        """Refuses a sensor model for another number of joints.
-
-        Args:
-            n: number of joints of the robot
-        """
+        """Refuses a sensor model for another number of joints than n."""
         for name in ("encoder_step", "torque_std"):
             size = np.size(getattr(self, name))
             if np.ndim(getattr(self, name)) == 1 and size != n:
@@ -83,11 +79,7 @@ class SensorModel:
                 )
 
     def encoder(self, q: Array) -> Array:
-        """Positions as encoders read them, like q.
-
-        Args:
-            q: true positions, (..., n) [rad or m]
-        """
+        """Positions as encoders read them, of true ones q, (..., n) [rad or m]."""
         step = np.asarray(self.encoder_step)
         whole = np.round(q / np.where(step > 0, step, 1.0)) * step
         return np.where(step > 0, whole, q)
@@ -108,23 +100,12 @@ class SensorModel:
         return np.asarray((reading[back:] - reading[:-back]) / (back * step_s))
 
     def noisy_torque(self, tau: Array, period_s: float, generator: np.random.Generator) -> Array:
-        """Torques as they are measured, (N, n) [Nm or N].
-
-        Args:
-            tau: true torques, (N, n) [Nm or N]
-            period_s: time between two rows, [s]
-            generator: of the noise
-        """
+        """Torques as they are measured every `period_s` [s], of true ones tau, (N, n) [Nm or N]."""
         unit = ar1_noise(tau.shape, period_s, correlation_s=self.torque_correlation_s, generator=generator)
         return np.asarray(tau + self.torque_std * unit)
 
     def noisy_wrench(self, wrench: Array, generator: np.random.Generator) -> Array:
-        """Wrenches as they are measured, (N, 6) [N, Nm].
-
-        Args:
-            wrench: true wrenches, (N, 6) [N, Nm]
-            generator: of the noise
-        """
+        """Wrenches as they are measured, of a true wrench, (N, 6) [N, Nm]."""
         noise = np.asarray(self.wrench_std) * generator.standard_normal(wrench.shape)
         return np.asarray(wrench + noise + self.wrench_drift)
 
@@ -138,7 +119,6 @@ def ar1_noise(
         shape: (N, n)
         period_s: time between two rows, [s]
         correlation_s: correlation time, [s]; 0 is white
-        generator: of the noise
     """
     white = generator.standard_normal(shape)
     if correlation_s == 0:

@@ -94,11 +94,7 @@ class ApproachedTrajectory:
         return self.entry_s + self.periods * self.core.period_s + self.exit_s
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration, each (N, n); at rest before and after.
-
-        Args:
-            t: times, (N,) [s]
-        """
+        """Position, velocity and acceleration at times t, (N,) [s], each (N, n); at rest before and after."""
         time = np.clip(np.asarray(t, dtype=float), 0.0, self.duration_s)
         end = self.entry_s + self.periods * self.core.period_s
         moving = self.core.at(time - self.entry_s)

@@ -14,7 +14,9 @@ of periodic motion without differentiating noise (ding2019 section III.C).
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,7 +25,12 @@ from numpy.typing import ArrayLike
 
 from steelyard import saved
 from steelyard.arrays import Array, freeze
-from steelyard.errors import InvalidTrajectory
+from steelyard.errors import InvalidTrajectory, UnknownName
+
+_PUBLISHED = resources.files("steelyard.trajectory") / "published"
+
+TRAJECTORIES = tuple(sorted(p.name.removesuffix(".toml") for p in _PUBLISHED.iterdir()))
+"""Names of the published trajectories."""
 
 
 class Trajectory(Protocol):
@@ -34,11 +41,7 @@ class Trajectory(Protocol):
         """Its length, [s]."""
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration of the joints, each (N, n) [rad or m, per s, per s^2].
-
-        Args:
-            t: times, (N,) [s]
-        """
+        """Position, velocity and acceleration at times t, (N,) [s], each (N, n) [rad or m, per s, per s^2]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class FourierTrajectory:
             t: times, (N,) [s]
             q: positions, (N, n) [rad or m]
             period_s: of the base frequency, [s]
-            harmonics: how many, L
+            harmonics: L
         """
         time, positions = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
         if harmonics < 1 or len(time) < 2 * harmonics + 1:
@@ -127,7 +130,7 @@ class FourierTrajectory:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> FourierTrajectory:
-        """The trajectory from plain values."""
+        """The trajectory that `to_dict` has written."""
         missing = {"sine", "cosine", "offset", "period_s"} - set(content)
         if missing:
             raise InvalidTrajectory(f"a Fourier trajectory needs '{sorted(missing)[0]}'")
@@ -169,18 +172,8 @@ class FourierTrajectory:
         w = self.frequencies
         return (size / w).sum(axis=1), size.sum(axis=1), (size * w).sum(axis=1)
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether velocity and acceleration are zero at both ends, to three decimals."""
-        _, v, a = self.at(np.zeros(1))
-        return bool(max(np.abs(v).max(), np.abs(a).max()) < 1e-3)
-
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration, each (N, n) [rad, rad/s, rad/s^2 or m, ...].
-
-        Args:
-            t: times, (N,) [s]
-        """
+        """Position, velocity and acceleration at times t, (N,) [s], each (N, n) [rad or m, per s, per s^2]."""
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
         s, c = np.sin(phase), np.cos(phase)
@@ -190,11 +183,30 @@ class FourierTrajectory:
         return q, v, a
 
     def jerk(self, t: ArrayLike) -> Array:
-        """Change of acceleration, (N, n) [rad/s^3 or m/s^3].
-
-        Args:
-            t: times, (N,) [s]
-        """
+        """Change of acceleration at times t, (N,) [s], (N, n) [rad/s^3 or m/s^3]."""
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
         return np.asarray(-np.cos(phase) @ (self.sine * w**2).T - np.sin(phase) @ (self.cosine * w**2).T)
+
+
+def load_trajectory(name: str | Path) -> FourierTrajectory:
+    """A published trajectory (one of `TRAJECTORIES`), or that of a saved trajectory or design (.json)."""
+    if Path(name).suffix == ".json":
+        return _from_json(Path(name))
+    if str(name) not in TRAJECTORIES:
+        raise UnknownName(
+            f"no trajectory '{name}': bundled are {', '.join(TRAJECTORIES)}; or give a .json file"
+        )
+    return FourierTrajectory.from_dict(tomllib.loads((_PUBLISHED / f"{name}.toml").read_text("utf-8")))
+
+
+def _from_json(path: Path) -> FourierTrajectory:
+    """The trajectory in a saved trajectory or design; a file without a header may hold one, too."""
+    content = saved.read(path)
+    kind = content.get("steelyard") if isinstance(content, dict) else None
+    if kind is not None:
+        content = saved.load(path, "design" if kind == "design" else "trajectory")
+    try:
+        return FourierTrajectory.from_dict(content.get("trajectory", content))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidTrajectory(f"{path} holds no trajectory: {error}") from error
