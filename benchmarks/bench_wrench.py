@@ -23,7 +23,7 @@ from scipy.signal import detrend
 
 from steelyard.control.contact_force import contact_force
 from steelyard.inertia import InertialParameters
-from steelyard.io.wrench import SensorDescription, read_wrench_recording
+from steelyard.io.wrench import SensorDescription
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
@@ -323,13 +323,13 @@ def real() -> Iterator[Figure]:
     wrench = ["Fx_N", "Fy_N", "Fz_N", "Tx_Nm", "Ty_Nm", "Tz_Nm"]
     columns = {"wrench": wrench, "quaternion": ["qx", "qy", "qz", "qw"]}
     seven = SensorDescription(WristSensor(frame="base"), None, columns, postures=True)
-    static = weigh_static(find_postures(read_wrench_recording(DATA / "ft_static/static_7_poses.csv", seven)))
+    static = weigh_static(find_postures(seven.recording(DATA / "ft_static/static_7_poses.csv")))
     off = 100 * abs(static.mass * 9.81 / 10.804 - 1)
     yield Figure("seven_weight", "real, 7 postures: weight, off the published 10.804 N by", off, "%", 0.5)
     off = 1e3 * abs(static.com[2] - 0.05197)
     yield Figure("seven_com", "real, 7 postures: CoM z, off the published 51.97 mm by", off, "mm", 1.0)
     series = SensorDescription(WristSensor(), None, {"t": ["t_s"], **columns})
-    found = find_postures(read_wrench_recording(DATA / "ft_static/timeseries_10hz.csv", series))
+    found = find_postures(series.recording(DATA / "ft_static/timeseries_10hz.csv"))
     static = weigh_static(found, tilt=False)
     words = f"real, 10 Hz series: {len(found)} rests found, {len(static.postures)} different; weight"
     yield Figure("series_weight", words, static.mass * 9.81, "N")
@@ -366,7 +366,7 @@ def panda(name: str) -> WrenchSamples:
         quaternion_order="wxyz",
         quaternion_of="sensor_from_base",
     )
-    return samples_from_imu(read_wrench_recording(DATA / f"ft_panda/{name}.npz", description), cutoff_hz=5.0)
+    return samples_from_imu(description.recording(DATA / f"ft_panda/{name}.npz"), cutoff_hz=5.0)
 
 
 def step_time() -> Iterator[Figure]:

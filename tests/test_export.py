@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from steelyard.errors import InvalidInertia, UnknownName
-from steelyard.export import TARGETS, ErrorLimits, export_load
+from steelyard.export import TARGETS, ErrorLimits, Export
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -124,7 +124,7 @@ def test_doubtful_payloads_need_force_and_the_text_says_so(words):
 
 def test_doubts_have_kinds():
     def kinds(weighed, to="ur"):
-        verdict = export_load(weighed.as_load(), to).verdict
+        verdict = Export.of(weighed.as_load(), to).verdict
         assert verdict.ok == (not verdict.blocking)
         return [(doubt.kind, doubt.blocks) for doubt in verdict.doubts]
 

@@ -4,9 +4,9 @@ import pytest
 from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import (
     FRICTION_MODELS,
+    FrictionLaw,
     choose_friction,
     essential,
-    friction_law,
     identify,
 )
 from steelyard.identification.problem import RowMaker, kinds
@@ -32,7 +32,7 @@ def motion(seed, seconds=20.0, rate_hz=100.0):
 
 
 def true_law(name):
-    law = friction_law(name, 2)
+    law = FrictionLaw.named(name, 2)
     shapes = {**SHAPES, "width": WIDTHS[law.direction]}
     return law.with_log_shapes(np.log([shapes[s] for s in law.free_shapes]).reshape(-1, 2))
 
@@ -63,7 +63,7 @@ def test_every_law_is_recovered_from_its_own_torques(name):
 
 
 def test_the_direction_of_presliding_is_a_memory_of_the_way_travelled():
-    law = friction_law("presliding", 1, width=np.array([0.01]))
+    law = FrictionLaw.named("presliding", 1, width=np.array([0.01]))
     u = np.concatenate([np.linspace(0, 0.1, 50), np.full(30, 0.1), np.linspace(0.1, 0.05, 50)])[:, None]
     s = law.columns(u, np.zeros_like(u))[0]
     assert s[49, 0] == pytest.approx(1, abs=1e-4)
@@ -207,7 +207,7 @@ def test_unknown_laws_and_shapes_are_refused():
     with pytest.raises(UnknownName, match="no friction law 'sticky'; there are linear, band"):
         identify(ROBOT, motion(0), friction="sticky")
     with pytest.raises(InvalidRobot, match="must be 2 positive numbers"):
-        friction_law("power", 2, exponent=np.array([1.0, -1.0]))
+        FrictionLaw.named("power", 2, exponent=np.array([1.0, -1.0]))
 
 
 def test_stopping_the_comparison_of_laws_answers_with_the_best_so_far():

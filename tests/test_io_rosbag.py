@@ -13,7 +13,7 @@ from rosbags.typesys import Stores, get_typestore
 from steelyard.errors import MissingExtra, UnknownName, UnreadableFile
 from steelyard.io import read_recording, recording_blocks, write_recording
 from steelyard.io.columns import Requested
-from steelyard.io.wrench import SensorDescription, read_wrench_recording
+from steelyard.io.wrench import SensorDescription
 from steelyard.robot import load_robot
 from steelyard.wrist import WrenchRecording
 
@@ -423,7 +423,7 @@ def test_a_bag_with_joints_becomes_a_wrench_recording(tmp_path, ur, rng):
     np.testing.assert_array_equal(made.wrench, -recording.wrench)
     assert any("actual_TCP_force" in note for note in recording.notes)
     with pytest.raises(UnreadableFile, match="a bag's wrench has no orientation of its own; give a robot"):
-        read_wrench_recording(path, SensorDescription(columns={"wrench": ["/ft"]}))
+        SensorDescription(columns={"wrench": ["/ft"]}).recording(path)
 
 
 # Files that are no whole bag

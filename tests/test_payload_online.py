@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from steelyard.errors import InvalidSamples
-from steelyard.identification import friction_law, identify
+from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
@@ -568,7 +568,7 @@ def test_friction_that_grows_with_the_load_is_followed(friction):
     robot = load_robot("ur10")
     drive = replace(robot.drive, sign_width=0.05, load_coulomb=np.full(6, 0.05), exponent=np.ones(6))
     robot = robot.with_drive(drive)
-    law = friction_law(friction, 6)
+    law = FrictionLaw.named(friction, 6)
     arm = identify(robot, [samples(robot, seed, seed + 1, 0.2) for seed in (0, 1)], friction=law)
     loaded = samples(robot.with_payload(LOAD), 5, 3, 0.2)
     batch = weigh(arm, loaded)

@@ -14,10 +14,10 @@ INF = np.full(2, np.inf)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"coulomb": [1.0, 2.0]}, r"drive value 'coulomb' must be \(3,\) finite numbers"),
-        ({"viscous": [1.0, np.nan, 2.0]}, r"drive value 'viscous' must be \(3,\) finite numbers"),
-        ({"rotor_inertia": np.ones((3, 1))}, r"drive value 'rotor_inertia' must be \(3,\)"),
-        ({"gain": [1.0, 2.0]}, r"drive value 'gain' must be \(3,\)"),
+        ({"coulomb": [1.0, 2.0]}, r"drive value 'coulomb' must be three finite numbers"),
+        ({"viscous": [1.0, np.nan, 2.0]}, r"drive value 'viscous' must be three finite numbers"),
+        ({"rotor_inertia": np.ones((3, 1))}, r"drive value 'rotor_inertia' must be three"),
+        ({"gain": [1.0, 2.0]}, r"drive value 'gain' must be three"),
         ({"coupling": np.eye(2)}, r"drive value 'coupling' must be \(3, 3\)"),
         ({"coupling": np.ones((3, 3))}, r"coupling must be invertible with a non-zero diagonal"),
         ({"coupling": np.eye(3)[[1, 2, 0]]}, r"coupling must be invertible with a non-zero diagonal"),

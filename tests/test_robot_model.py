@@ -26,8 +26,8 @@ def table(**changes):
     [
         (lambda: table(convention="craig"), r"convention must be 'modified' or 'classic', got 'craig'"),
         (lambda: table(alpha=[]), r"a DH table needs at least one row"),
-        (lambda: table(a=[1.0, 2.0]), r"DH column 'a' must hold 3 finite numbers"),
-        (lambda: table(d=[1.0, 2.0, np.nan]), r"DH column 'd' must hold 3 finite numbers"),
+        (lambda: table(a=[1.0, 2.0]), r"DH column 'a' must be three finite numbers"),
+        (lambda: table(d=[1.0, 2.0, np.nan]), r"DH column 'd' must be three finite numbers"),
         (lambda: table(joint_types=("revolute",)), r"joint_types must name 3 of"),
         (
             lambda: table(joint_types=("revolute", "ball", "revolute")),

@@ -122,7 +122,7 @@ def test_form_on_the_axes_spans_the_same_space(name):
 
 def test_forms_are_one_for_a_modified_table():
     robot = ARMS["elbow, tilted"]
-    assert SymbolicBasis.of(robot, on_axes=True).text() == SymbolicBasis.of(robot).text()
+    assert SymbolicBasis.of(robot, on_axes=True).names == SymbolicBasis.of(robot).names
 
 
 @pytest.mark.parametrize("convention", ["modified", "classic"])
@@ -130,7 +130,7 @@ def test_what_only_shifts_the_joint_position_does_not_show(convention):
     shift = np.array([[0, 0, 0, 0.3], [0, 0, 0.7, 0], [0, 0, 0, -0.2], [0, 0, 0, 1.0]])
     shifted = np.array(SLIDING) + shift
     plain, moved = (SymbolicBasis.of(arm(rows, convention, types="RPRR")) for rows in (SLIDING, shifted))
-    assert moved.text() == plain.text()
+    assert moved.names == plain.names
     K = ParameterBasis.of(arm(shifted, convention, types="RPRR")).K
     np.testing.assert_allclose(moved.numeric_matrix(), K, atol=1e-9)
 
@@ -139,7 +139,7 @@ def test_rounded_quarter_turns_are_exact():
     rounded = np.round(np.array(ELBOW[1:]), 5)
     assert rounded[0, 0] != -QUARTER
     robot = arm(rounded, gravity=(0.0, 9.81e-6, -9.81))
-    assert SymbolicBasis.of(robot).text() == SymbolicBasis.of(arm(ELBOW[1:])).text()
+    assert SymbolicBasis.of(robot).names == SymbolicBasis.of(arm(ELBOW[1:])).names
 
 
 def test_numbers_that_cancel_by_accident_are_seen():
@@ -190,7 +190,7 @@ def test_words_group_equal_factors():
         "pi_1 = Ia1 + Izz1 + Iyy2 + Iyy3 + Iyy4 + 2 d4 mz4 + a3^2 m3 + (a3^2 + a4^2 + d4^2)(m4 + m5 + m6)"
     )
     assert basis.lines()[3] == "pi_4 = Ixz2 - a3 (mz3 + mz4) - a3 d4 (m4 + m5 + m6)"
-    assert basis.text().splitlines() == list(basis.lines())
+    assert basis.lines()[0] == f"pi_1 = {basis.names[0]}"
     assert tuple(line.split(" = ")[1] for line in basis.lines()) == basis.names
 
 

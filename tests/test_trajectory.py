@@ -54,7 +54,7 @@ def test_refusals(series):
         FourierTrajectory(np.ones((3, 0)), np.ones((3, 0)), np.ones(3), 1.0)
     with pytest.raises(InvalidTrajectory, match="period_s must be positive, got 0"):
         FourierTrajectory(series.sine, series.cosine, series.offset, 0.0)
-    with pytest.raises(InvalidTrajectory, match=r"offset must be \(3,\) finite numbers, got shape \(2,\)"):
+    with pytest.raises(InvalidTrajectory, match=r"offset must be three finite numbers, got"):
         FourierTrajectory(series.sine, series.cosine, np.ones(2), 1.0)
     with pytest.raises(InvalidTrajectory, match=r"5 harmonics need .* 11 samples, got 10"):
         FourierTrajectory.fitted(np.arange(10), np.ones((10, 1)), period_s=1.0, harmonics=5)
@@ -146,7 +146,7 @@ def test_approach_is_smooth_and_keeps_its_limits(series):
 
 
 def test_approach_refusals(series):
-    with pytest.raises(InvalidTrajectory, match="posture must be 3 finite numbers"):
+    with pytest.raises(InvalidTrajectory, match="posture must be three finite numbers"):
         ApproachedTrajectory(series, np.zeros(2), 1.0, 1.0)
     with pytest.raises(InvalidTrajectory, match="entry_s, exit_s and periods must be positive, got 0"):
         ApproachedTrajectory(series, np.zeros(3), 0.0, 1.0)

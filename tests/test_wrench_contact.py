@@ -11,8 +11,7 @@ from steelyard.drawing import save_picture
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.io.wrench import (
-    read_sensor,
-    read_wrench_recording,
+    SensorDescription,
     write_contact_force,
 )
 from steelyard.payload import Payload
@@ -257,7 +256,7 @@ wrench = 2.0
 
 def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
     (tmp_path / "sensor.toml").write_text(SENSOR)
-    description = read_sensor(tmp_path / "sensor.toml")
+    description = SensorDescription.load(tmp_path / "sensor.toml")
     assert description.sensor.name == "wrist"
     np.testing.assert_allclose(description.sensor.T_flange_sensor[:3, 0], [0, 1, 0], atol=1e-12)
     R = Rotation.random(5, random_state=2)
@@ -274,7 +273,7 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
             import pyarrow.parquet as pq
 
             pq.write_table(pa.table(dict(zip("abcdefwxyz", rows.T, strict=True))), path)
-        recording = read_wrench_recording(path, description)
+        recording = description.recording(path)
         np.testing.assert_allclose(recording.wrench, -2 * w)
         np.testing.assert_allclose(recording.R_base_sensor, R.as_matrix(), atol=1e-9)
         np.testing.assert_allclose(recording.t, np.arange(5) / 100)
@@ -297,22 +296,22 @@ def test_descriptions_that_are_none(change, message, tmp_path):
     path = tmp_path / "sensor.toml"
     path.write_text(SENSOR.replace(*change))
     with pytest.raises(UnreadableFile, match=message):
-        read_sensor(path)
+        SensorDescription.load(path)
 
 
 def test_tables_that_do_not_fit(tmp_path):
     with pytest.raises(UnreadableFile, match="a sensor is described in TOML"):
-        read_sensor(tmp_path / "sensor.yaml")
+        SensorDescription.load(tmp_path / "sensor.yaml")
     with pytest.raises(UnreadableFile, match="no such file"):
-        read_sensor(tmp_path / "sensor.toml")
+        SensorDescription.load(tmp_path / "sensor.toml")
     (tmp_path / "sensor.toml").write_text(SENSOR)
-    description = read_sensor(tmp_path / "sensor.toml")
+    description = SensorDescription.load(tmp_path / "sensor.toml")
     log = tmp_path / "log.csv"
 
     def refused(text, message, about=description):
         log.write_text(text)
         with pytest.raises((UnreadableFile, ValueError), match=message):
-            read_wrench_recording(log, about)
+            about.recording(log)
 
     refused("a,b\n1,2\n", "no column c, d, e, f; it has a, b")
     refused("a,b\n1,x\n", "it is not a table of numbers with commas")

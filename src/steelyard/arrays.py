@@ -21,6 +21,16 @@ def read_only(values: ArrayLike) -> Array:
     return array
 
 
+def finite(values: ArrayLike, shape: tuple[int, ...], name: str, error: type[Exception]) -> Array:
+    """A read-only copy of finite numbers of a shape; anything else is an error that names it."""
+    array = read_only(values)
+    if array.shape != shape or not np.isfinite(array).all():
+        wanted = shape[0] if len(shape) == 1 else shape
+        got = array if array.size < 20 else f"shape {array.shape}"
+        raise error(f"{name} must be {'three' if wanted == 3 else wanted} finite numbers, got {got}")
+    return array
+
+
 def freeze(value: object, *names: str) -> None:
     """Makes attributes of a frozen dataclass read-only copies; those that are None stay None.
 

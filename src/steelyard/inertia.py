@@ -100,7 +100,7 @@ class InertialParameters:
 
     @classmethod
     def from_log_cholesky(cls, log_cholesky: ArrayLike, frame: str = "flange") -> InertialParameters:
-        """The physical body with ten free numbers, `log_cholesky`, in the order of `LOG_CHOLESKY_NAMES`, (10,)."""
+        """The physical body with ten free numbers `log_cholesky`, (10,), ordered as `LOG_CHOLESKY_NAMES`."""
         alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = _checked(log_cholesky, (10,), "log_cholesky")
         e1, e2, e3 = np.exp([d1, d2, d3])
         U = np.exp(alpha) * np.array([[e1, s12, s13, t1], [0, e2, s23, t2], [0, 0, e3, t3], [0, 0, 0, 1.0]])

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, Mask, freeze, read_only
+from steelyard.arrays import Array, Mask, finite, read_only
 from steelyard.errors import InvalidRecording, InvalidSamples
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
@@ -176,6 +176,11 @@ class Recording:
         """Names of the signals that it holds."""
         return tuple(name for name in (*CHANNELS, "wrench") if getattr(self, name) is not None)
 
+    @property
+    def signals(self) -> dict[str, Array]:
+        """Time (N,) and every signal that it holds (N, k), by name."""
+        return {name: getattr(self, name) for name in ("t", *self.channels)}
+
     def rows(self, which: slice | Mask, note: str = "") -> Recording:
         """Some of the rows, a slice or a mask (N,); their clock starts at 0 again, `epoch_s` remembers."""
         cut = {name: getattr(self, name)[which] for name in self.channels}
@@ -320,14 +325,9 @@ class Samples:
         if self.kinematics not in ("measured", "commanded"):
             raise InvalidSamples(f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'")
         for name in ("q", "v", "a", "tau"):
-            array = np.array(getattr(self, name), dtype=float)
-            if array.shape != shape or not np.isfinite(array).all():
-                raise InvalidSamples(f"{name} must be {shape} finite numbers, got shape {array.shape}")
-            object.__setattr__(self, name, read_only(array))
+            object.__setattr__(self, name, finite(getattr(self, name), shape, name, InvalidSamples))
         if self.gain is not None:
-            freeze(self, "gain")
-            if self.gain.shape != shape[1:] or not np.isfinite(self.gain).all():
-                raise InvalidSamples(f"gain must be {shape[1]} finite numbers, got {self.gain}")
+            object.__setattr__(self, "gain", finite(self.gain, shape[1:], "gain", InvalidSamples))
         usable = np.ones(shape, bool) if self.usable is None else np.array(self.usable, dtype=bool)
         if usable.shape != shape:
             raise InvalidSamples(f"usable must be {shape}, got {usable.shape}")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from conftest import lively_motion
-from steelyard.identification import friction_law, identify
+from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot
@@ -48,7 +48,7 @@ def fed(estimator, part):
 )
 def test_online_equals_batch(name, friction):
     robot = load_robot(name)
-    law = None if friction is None else friction_law(friction, robot.n)
+    law = None if friction is None else FrictionLaw.named(friction, robot.n)
     model = identify(robot, samples(robot, 0, 1), friction=law)
     loaded = samples(robot.with_payload(LOAD), 1, 2)
     batch = weigh(model, loaded)

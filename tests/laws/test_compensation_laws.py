@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.control.compensation import Compensator, flange_body
-from steelyard.identification import friction_law, identify
+from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
@@ -38,7 +38,7 @@ def motion(robot, seed=1, seconds=4.0):
 
 def identified(robot, law_name):
     """A model with a friction law of given shapes, fitted to torques of drives that rub so, with noise."""
-    parts, law = [], replace(friction_law(law_name, robot.n), fixed=True)
+    parts, law = [], replace(FrictionLaw.named(law_name, robot.n), fixed=True)
     for seed in (1, 2):
         q, v, a = motion(robot, seed)
         tau = robot.inverse_dynamics(q, v, a)

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from steelyard.export import TARGETS, export_load
+from steelyard.export import TARGETS, Export
 from steelyard.inertia import InertialParameters
 from steelyard.io.mjcf import mjcf_text
 from steelyard.io.urdf import urdf_text
@@ -221,7 +221,7 @@ def test_uncertainty_of_the_inertia_is_that_of_random_draws(rng):
     payload = Payload(body, body, A @ A.T, np.ones(6), GOOD)
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = turn("x", 0.7) @ turn("z", 1.9), [0.1, -0.2, 0.05]
-    load = export_load(payload.as_load(), "ur", T_target_load=T).load
+    load = Export.of(payload.as_load(), "ur", T_target_load=T).load
     draws = [
         InertialParameters.from_vector(body.vector + A @ e).in_frame("x", T)
         for e in rng.normal(size=(4000, 10))

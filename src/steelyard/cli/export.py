@@ -163,12 +163,12 @@ class _Result:
 def _payload(
     file: Path, to: str, place: _Place, limits: ErrorLimits, *, name: str, number: int, force: bool
 ) -> _Result:
-    from steelyard.export import TARGETS, export_load
+    from steelyard.export import TARGETS, Export
 
     weighed = _read_payload(file)
     T = place.of(weighed, file, in_sensor_frame=to in TARGETS and TARGETS[to].in_sensor_frame)
     load = weighed.as_load(name=name, number=number)
-    export = export_load(load, to, T_target_load=T, limits=limits)
+    export = Export.of(load, to, T_target_load=T, limits=limits)
 
     def write(output: Path) -> None:
         export.write(output, force=force)
@@ -213,11 +213,11 @@ def _carried(
     """What an arm carries, in its flange frame, and whether it may be exported."""
     from dataclasses import replace
 
-    from steelyard.export import export_load
+    from steelyard.export import Export
 
     weighed = _read_payload(file)
     T = place.of(weighed, file, in_sensor_frame=False)
-    export = export_load(weighed.as_load(), to, T_target_load=T, limits=limits)
+    export = Export.of(weighed.as_load(), to, T_target_load=T, limits=limits)
     doubts = tuple(replace(d, words=f"the payload: {d.words}") for d in export.verdict.doubts)
     body = export.load.body if T is None else export.load.body.renamed(flange)
     return body, replace(export.verdict, doubts=doubts)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard import saved
-from steelyard.arrays import Array, Indices
+from steelyard.arrays import Array, Indices, finite
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.limits import Certificate, DesignLimits
 from steelyard.excitation.objective import ConditionNumber, Objective
@@ -127,7 +127,8 @@ def design(
     limits = limits or DesignLimits.of(robot)
     moving = _moving(robot, limits, harmonics, period_s, joints)
     _require_room(robot, limits, moving, period_s)
-    centre = _centre_posture(robot, limits, moving, _posture(robot, start), settings.seed)
+    posture = None if start is None else finite(start, (robot.n,), "start", InvalidTrajectory)
+    centre = _centre_posture(robot, limits, moving, posture, settings.seed)
     w = 2 * np.pi / period_s
     scale = np.minimum(limits.joints.v_max, limits.joints.a_max / w)[moving] / 2
     if settings.at_rest and harmonics < 2:
@@ -170,15 +171,6 @@ def _moving(
             f"joints that move must be some of 1 to {robot.n}, got {[int(j) + 1 for j in moving]}"
         )
     return moving
-
-
-def _posture(robot: RobotModel, start: ArrayLike | None) -> Array | None:
-    if start is None:
-        return None
-    posture = np.array(start, dtype=float)
-    if posture.shape != (robot.n,) or not np.isfinite(posture).all():
-        raise InvalidTrajectory(f"start must be {robot.n} finite numbers, got {posture}")
-    return posture
 
 
 def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float) -> None:

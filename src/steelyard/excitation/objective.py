@@ -32,7 +32,6 @@ from steelyard.excitation.gradients import RegressorRows
 from steelyard.excitation.limits import DesignLimits
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot.basis import independent_columns
 from steelyard.trajectory import FourierTrajectory
 
 _SMALLEST_EIGENVALUE = 1e-15  # of the largest; below it, rounding rules
@@ -324,7 +323,7 @@ def _independent(A: Array) -> Indices:
     length = np.linalg.norm(A, axis=0)
     R = np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r"))
     R[:, length <= _DEPENDENT * length.max()] = 0.0
-    return independent_columns(R, _DEPENDENT)[0]
+    return ParameterBasis.independent_columns(R, _DEPENDENT)[0]
 
 
 def _per_joint(values: Sequence[float] | Array, n: int, name: str) -> Array:

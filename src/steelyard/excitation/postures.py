@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from steelyard.arrays import Array, Indices, Mask
+from steelyard.arrays import Array, Indices, Mask, finite
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.workspace import OrientationWorkspace
@@ -140,9 +140,7 @@ class PostureSet:
             limits: to keep; those of the robot by default
         """
         bounds = limits or DesignLimits.of(robot)
-        centre = np.array(pick, dtype=float)
-        if centre.shape != (robot.n,) or not np.isfinite(centre).all():
-            raise InvalidTrajectory(f"pick must be {robot.n} finite numbers, got {centre}")
+        centre = finite(pick, (robot.n,), "pick", InvalidTrajectory)
         if count < 1:
             raise InvalidTrajectory(f"there must be at least 1 posture, got {count}")
         signs = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], (20 * count, robot.n))

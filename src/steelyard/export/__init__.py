@@ -1,6 +1,6 @@
 """What was weighed, in the forms of controllers and simulators."""
 
 from steelyard.export.load import ErrorLimits, Load
-from steelyard.export.targets import TARGETS, Export, export_load
+from steelyard.export.targets import TARGETS, Export
 
-__all__ = ["TARGETS", "ErrorLimits", "Export", "Load", "export_load"]
+__all__ = ["TARGETS", "ErrorLimits", "Export", "Load"]

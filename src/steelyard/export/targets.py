@@ -1,6 +1,6 @@
 """The one door to all formats: a load is brought into the target's frame, judged, and written.
 
-export = export_load(load, "ur", T_target_load=T)
+export = Export.of(load, "ur", T_target_load=T)
 text = export.text()            # refuses where there are doubts
 export.write("payload.script", force=True)
 """
@@ -38,6 +38,35 @@ class Export:
     target: Target
     verdict: Verdict
 
+    @classmethod
+    def of(
+        cls,
+        load: Load,
+        target: str,
+        *,
+        T_target_load: ArrayLike | None = None,
+        limits: ErrorLimits | None = None,
+    ) -> Export:
+        """A load for a controller or a simulator, one of `TARGETS`.
+
+        Args:
+            T_target_load: the frame that the load was weighed in (flange or sensor), in the frame that the
+                target wants, (4, 4); by default they are the same, which for a wrist sensor must be said
+            limits: how uncertain it may be; 10 % of the mass and 20 mm by default
+        """
+        if target not in TARGETS:
+            raise UnknownName(f"payloads are not exported to '{target}'; there are {', '.join(TARGETS)}")
+        form = TARGETS[target]
+        if load.bias is not None and T_target_load is None and not form.in_sensor_frame:
+            raise InvalidInertia(
+                "this payload was weighed in the frame of a wrist sensor: say where the sensor sits in the"
+                " flange frame of the target"
+            )
+        T = None if T_target_load is None else checked_transform(T_target_load)
+        there = load.in_target_frame("sensor" if form.in_sensor_frame else "flange", T)
+        doubts = _doubts(there, form, limits or ErrorLimits())
+        return cls(there, form, Verdict(load.verdict.summary, doubts))
+
     def text(self, *, force: bool = False) -> str:
         """The text, with frame, units and doubts as comments; doubts refuse it, or are repeated by force."""
         against = self.verdict.blocking
@@ -53,30 +82,6 @@ class Export:
         text = self.text(force=force)
         write_text(path, text)
         return text
-
-
-def export_load(
-    load: Load, target: str, *, T_target_load: ArrayLike | None = None, limits: ErrorLimits | None = None
-) -> Export:
-    """A load for a controller or a simulator, one of `TARGETS`.
-
-    Args:
-        T_target_load: the frame that the load was weighed in (flange or sensor), in the frame that the target
-            wants, (4, 4); by default they are the same, which for a wrist sensor must be said
-        limits: how uncertain it may be; 10 % of the mass and 20 mm by default
-    """
-    if target not in TARGETS:
-        raise UnknownName(f"payloads are not exported to '{target}'; there are {', '.join(TARGETS)}")
-    form = TARGETS[target]
-    if load.bias is not None and T_target_load is None and not form.in_sensor_frame:
-        raise InvalidInertia(
-            "this payload was weighed in the frame of a wrist sensor: say where the sensor sits in the flange"
-            " frame of the target"
-        )
-    T = None if T_target_load is None else checked_transform(T_target_load)
-    there = load.in_target_frame("sensor" if form.in_sensor_frame else "flange", T)
-    doubts = _doubts(there, form, limits or ErrorLimits())
-    return Export(there, form, Verdict(load.verdict.summary, doubts))
 
 
 def _doubts(load: Load, target: Target, limits: ErrorLimits) -> tuple[Doubt, ...]:

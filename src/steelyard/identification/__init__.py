@@ -5,7 +5,7 @@ from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.model import DynamicModel, essential
 from steelyard.identification.validation import Validation, choose_friction
-from steelyard.robot.friction import FRICTION_MODELS, FrictionLaw, friction_law
+from steelyard.robot.friction import FRICTION_MODELS, FrictionLaw
 
 __all__ = [
     "FRICTION_MODELS",
@@ -16,6 +16,5 @@ __all__ = [
     "Validation",
     "choose_friction",
     "essential",
-    "friction_law",
     "identify",
 ]

@@ -16,7 +16,7 @@ from steelyard.identification.problem import RowMaker, require_same_joints, samp
 from steelyard.identification.validation import FrictionChoice, choose_friction
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot.friction import FrictionLaw, friction_law
+from steelyard.robot.friction import FrictionLaw
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _CHOOSING = 0.9  # of the time, where the law is chosen
@@ -55,7 +55,7 @@ def identify(
         choice = choose_friction(robot, parts, progress=_part(progress, 0.0, _CHOOSING))
         progress = _part(progress, _CHOOSING, 1.0)
     name = friction if choice is None else choice.law
-    law = friction_law(name, robot.n) if isinstance(name, str) else name or _law_of(robot)
+    law = FrictionLaw.named(name, robot.n) if isinstance(name, str) else name or _law_of(robot)
     maker = RowMaker(robot, ParameterBasis.of(robot))
     found = fit(maker, parts, law, estimator=estimator, progress=progress)
     return _model(robot, maker, parts, found, choice)

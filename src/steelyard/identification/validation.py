@@ -23,7 +23,7 @@ from steelyard.identification.fit import settle
 from steelyard.identification.problem import RowMaker
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot.friction import FrictionLaw, friction_law
+from steelyard.robot.friction import FrictionLaw
 
 _STRETCHES = 4
 _MOST_FOLDS = 4
@@ -102,7 +102,7 @@ def choose_friction(
         for i, name in enumerate(laws):
             if progress is not None:
                 progress(i / len(laws), f"law {i + 1} of {len(laws)}: {name}{_best_so_far(squares)}")
-            squares[name] = _unseen_squares(maker, folds, friction_law(name, robot.n))
+            squares[name] = _unseen_squares(maker, folds, FrictionLaw.named(name, robot.n))
     except KeyboardInterrupt:
         if not squares:
             raise

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from steelyard.arrays import Array
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.io.columns import Requested, find_layout
-from steelyard.io.layout import Layout, Piece, piece_of
+from steelyard.io.layout import Layout, Piece
 from steelyard.quality import DAMAGED_END
 from steelyard.recording import Recording
 from steelyard.saved import replacing
@@ -56,7 +56,7 @@ def _write_parquet(recording: Recording, path: Path) -> None:
     pq = pyarrow("parquet")
     import pyarrow as pa
 
-    piece = piece_of(recording)
+    piece = recording.signals
     names = {channel: _column_names(channel, recording) for channel in piece}
     flat = {
         name: pa.array(np.ascontiguousarray(column))
@@ -98,7 +98,7 @@ def _read_npz(path: Path, requested: Requested) -> Recording:
 
 def _write_npz(recording: Recording, path: Path) -> None:
     """Writes an archive that holds every field of the recording, whole or not at all."""
-    piece = piece_of(recording)
+    piece = recording.signals
     names = {
         channel: ("t",) if channel == "t" else tuple(f"{channel}[{k}]" for k in range(values.shape[1]))
         for channel, values in piece.items()

@@ -139,8 +139,3 @@ class Layout:
             return Recording(**arguments)
         except InvalidRecording as error:
             raise UnreadableFile(f"{place}: {error}") from error
-
-
-def piece_of(recording: Recording) -> Piece:
-    """Time and every signal of a recording."""
-    return {name: getattr(recording, name) for name in ("t", *recording.channels)}

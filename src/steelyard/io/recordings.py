@@ -26,7 +26,7 @@ import numpy as np
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.io.binary import READERS, WRITERS, parquet_pieces
 from steelyard.io.columns import Requested
-from steelyard.io.layout import Layout, Piece, piece_of
+from steelyard.io.layout import Layout, Piece
 from steelyard.recording import Recording, WrenchConvention
 
 FileKind = Literal["parquet", "arrows", "npz", "text", "bag"]
@@ -117,7 +117,7 @@ def recording_blocks(
         layout, pieces = parquet_pieces(path, requested)
     else:
         recording = _read(kind, path, requested)
-        layout, pieces = Layout.of(recording, {}), iter([piece_of(recording)])
+        layout, pieces = Layout.of(recording, {}), iter([recording.signals])
     return _cut(pieces, layout, _Cutter(block_s, overlap_s), place=str(path))
 
 

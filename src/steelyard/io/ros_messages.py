@@ -29,7 +29,7 @@ _KINDS = ("position", "velocity", "effort")
 
 
 @dataclass(frozen=True, eq=False)
-class Messages:
+class _Messages:
     """The messages of a topic; their times are whole numbers, in nanoseconds since an epoch.
 
     Attributes:
@@ -64,7 +64,7 @@ class _Ragged:
 
 
 @dataclass(frozen=True, eq=False)
-class JointStates(Messages):
+class JointStates(_Messages):
     """The messages of a JointState topic as they came.
 
     Attributes:
@@ -106,7 +106,7 @@ class JointStates(Messages):
 
 
 @dataclass(frozen=True, eq=False)
-class Wrenches(Messages):
+class Wrenches(_Messages):
     """The messages of a WrenchStamped topic.
 
     Attributes:

@@ -37,7 +37,6 @@ from steelyard.io.ros_messages import (
     Bag,
     Integers,
     JointStates,
-    Messages,
     Wrenches,
 )
 from steelyard.recording import Recording
@@ -163,7 +162,9 @@ class _Reader:
         self.notes += [] if wanted else [f"joints are in the order of the messages: {', '.join(joints)}"]
         return joints, rows
 
-    def clock(self, messages: Messages, rows: Integers, *, by_receipt: bool) -> tuple[Integers, Integers]:
+    def clock(
+        self, messages: JointStates | Wrenches, rows: Integers, *, by_receipt: bool
+    ) -> tuple[Integers, Integers]:
         """The messages in the order of time, and their times, (N,) [ns]."""
         if by_receipt:
             return rows, messages.received[rows]

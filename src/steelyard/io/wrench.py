@@ -1,7 +1,7 @@
 """Files of wrist sensors: what a sensor is (TOML), what it measured without a robot, what touched it.
 
-    description = read_sensor("sensor.toml")
-    recording = read_wrench_recording("log.csv", description)
+    sensor = SensorDescription.load("sensor.toml")
+    recording = sensor.recording("log.csv")
 
 A description names everything that a table leaves open: the columns, the sign, the frame, the order of a
 quaternion. Nothing is guessed. See docs/wrench.md for every key.
@@ -68,73 +68,100 @@ class SensorDescription:
     quaternion_order: str = "xyzw"
     quaternion_of: str = "base_from_sensor"
 
-
-def read_sensor(path: str | Path) -> SensorDescription:
-    """The description of a wrist sensor in a TOML file."""
-    path = Path(path)
-    content = _toml(path)
-    unknown = sorted(set(content) - _KEYS)
-    if unknown:
-        raise UnreadableFile(
-            f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}"
+    @classmethod
+    def load(cls, path: str | Path) -> SensorDescription:
+        """The description of a wrist sensor in a TOML file."""
+        path = Path(path)
+        content = _toml(path)
+        unknown = sorted(set(content) - _KEYS)
+        if unknown:
+            raise UnreadableFile(
+                f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}"
+            )
+        T = np.eye(4)
+        try:
+            T[:3, 3] = content.get("translation", [0.0, 0.0, 0.0])
+            angles = content.get("rotation_rpy_degrees", [0.0, 0.0, 0.0])
+            T[:3, :3] = Rotation.from_euler("xyz", angles, degrees=True).as_matrix()
+            sensor = WristSensor(
+                content.get("name", path.stem),
+                content.get("convention", "load_on_sensor"),
+                content.get("frame", "sensor"),
+                T,
+                content.get("yaw", "known") != "unknown",
+                np.array(content.get("range", [np.inf] * 6)),
+                np.array(content["noise"]) if "noise" in content else None,
+            )
+            gravity = np.array(content["gravity_base"], dtype=float) if "gravity_base" in content else None
+        except (SteelyardError, ValueError, TypeError) as error:
+            raise UnreadableFile(f"{path}: {error}") from error
+        return cls(
+            sensor,
+            gravity,
+            _checked_columns(content.get("columns", {}), path),
+            dict(content.get("scale", {})),
+            content.get("rate_hz"),
+            bool(content.get("postures", False)),
+            _one_of(content, "quaternion_order", ("xyzw", "wxyz"), path),
+            _one_of(content, "quaternion_of", ("base_from_sensor", "sensor_from_base"), path),
         )
-    T = np.eye(4)
-    try:
-        T[:3, 3] = content.get("translation", [0.0, 0.0, 0.0])
-        angles = content.get("rotation_rpy_degrees", [0.0, 0.0, 0.0])
-        T[:3, :3] = Rotation.from_euler("xyz", angles, degrees=True).as_matrix()
-        sensor = WristSensor(
-            content.get("name", path.stem),
-            content.get("convention", "load_on_sensor"),
-            content.get("frame", "sensor"),
-            T,
-            content.get("yaw", "known") != "unknown",
-            np.array(content.get("range", [np.inf] * 6)),
-            np.array(content["noise"]) if "noise" in content else None,
-        )
-        gravity = np.array(content["gravity_base"], dtype=float) if "gravity_base" in content else None
-    except (SteelyardError, ValueError, TypeError) as error:
-        raise UnreadableFile(f"{path}: {error}") from error
-    return SensorDescription(
-        sensor,
-        gravity,
-        _checked_columns(content.get("columns", {}), path),
-        dict(content.get("scale", {})),
-        content.get("rate_hz"),
-        bool(content.get("postures", False)),
-        _one_of(content, "quaternion_order", ("xyzw", "wxyz"), path),
-        _one_of(content, "quaternion_of", ("base_from_sensor", "sensor_from_base"), path),
-    )
 
-
-def read_wrench_recording(path: str | Path, description: SensorDescription) -> WrenchRecording:
-    """The recording of a wrist sensor in a table (.csv, .npz or .parquet) without joints."""
-    path = Path(path)
-    if "wrench" not in description.columns:
-        raise UnreadableFile(
-            f"{path}: the sensor's description does not say which columns are the wrench;"
-            " give [columns] wrench = [...] in its TOML file, or a robot for a recording with joints"
+    def recording(self, path: str | Path) -> WrenchRecording:
+        """The recording of a wrist sensor in a table (.csv, .npz or .parquet) without joints."""
+        path = Path(path)
+        if "wrench" not in self.columns:
+            raise UnreadableFile(
+                f"{path}: the sensor's description does not say which columns are the wrench;"
+                " give [columns] wrench = [...] in its TOML file, or a robot for a recording with joints"
+            )
+        arrays = {
+            name: _gathered(table, names, name, path) * self.scale.get(name, 1.0)
+            for table in [_table(path)]
+            for name, names in self.columns.items()
+        }
+        N = len(arrays["wrench"])
+        motion: dict[str, Array] = {
+            name: arrays[name] for name in ("position", "acceleration", "angular_velocity") if name in arrays
+        }
+        if "temperature" in arrays:
+            motion["temperature"] = arrays["temperature"][:, 0]
+        return WrenchRecording.of_measured(
+            self._clock(arrays, N, path),
+            arrays["wrench"],
+            self._orientation(arrays, path),
+            sensor=self.sensor,
+            motion=motion,
+            timed=not self.postures,
+            source=path.name,
         )
-    arrays = {
-        name: _gathered(table, names, name, path) * description.scale.get(name, 1.0)
-        for table in [_table(path)]
-        for name, names in description.columns.items()
-    }
-    N = len(arrays["wrench"])
-    motion: dict[str, Array] = {
-        name: arrays[name] for name in ("position", "acceleration", "angular_velocity") if name in arrays
-    }
-    if "temperature" in arrays:
-        motion["temperature"] = arrays["temperature"][:, 0]
-    return WrenchRecording.of_measured(
-        _clock(arrays, description, N, path),
-        arrays["wrench"],
-        _orientation(arrays, description, path),
-        sensor=description.sensor,
-        motion=motion,
-        timed=not description.postures,
-        source=path.name,
-    )
+
+    def _clock(self, arrays: Mapping[str, Array], N: int, path: Path) -> Array:
+        if "t" in arrays:
+            return arrays["t"][:, 0]
+        if self.postures:
+            return np.arange(N, dtype=float)
+        if self.rate_hz is None or not self.rate_hz > 0:
+            raise UnreadableFile(
+                f"{path}: it has no time; say rate_hz, or postures = true for a table of postures"
+            )
+        return np.arange(N) / self.rate_hz
+
+    def _orientation(self, arrays: Mapping[str, Array], path: Path) -> Array | None:
+        if "rotation" in arrays:
+            R = arrays["rotation"].reshape(-1, 3, 3)
+        elif "quaternion" in arrays:
+            q = arrays["quaternion"]
+            q = q if self.quaternion_order == "xyzw" else q[:, [1, 2, 3, 0]]
+            norm = np.linalg.norm(q, axis=1)
+            if (np.abs(norm - 1) > 0.05).any():
+                row = int(np.abs(norm - 1).argmax())
+                raise UnreadableFile(
+                    f"{path}: the quaternion in row {row + 1} has length {norm[row]:.3g}, not 1"
+                )
+            R = Rotation.from_quat(q).as_matrix()
+        else:
+            return None
+        return R if self.quaternion_of == "base_from_sensor" else np.asarray(R.transpose(0, 2, 1))
 
 
 def write_contact_force(contact: ContactForce, path: str | Path) -> None:
@@ -216,31 +243,3 @@ def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, pat
     if array.shape[1] != _COLUMNS[signal]:
         raise UnreadableFile(f"{path}: {signal} needs {_COLUMNS[signal]} columns, got {array.shape[1]}")
     return array
-
-
-def _clock(arrays: Mapping[str, Array], description: SensorDescription, N: int, path: Path) -> Array:
-    if "t" in arrays:
-        return arrays["t"][:, 0]
-    if description.postures:
-        return np.arange(N, dtype=float)
-    if description.rate_hz is None or not description.rate_hz > 0:
-        raise UnreadableFile(
-            f"{path}: it has no time; say rate_hz, or postures = true for a table of postures"
-        )
-    return np.arange(N) / description.rate_hz
-
-
-def _orientation(arrays: Mapping[str, Array], description: SensorDescription, path: Path) -> Array | None:
-    if "rotation" in arrays:
-        R = arrays["rotation"].reshape(-1, 3, 3)
-    elif "quaternion" in arrays:
-        q = arrays["quaternion"]
-        q = q if description.quaternion_order == "xyzw" else q[:, [1, 2, 3, 0]]
-        norm = np.linalg.norm(q, axis=1)
-        if (np.abs(norm - 1) > 0.05).any():
-            row = int(np.abs(norm - 1).argmax())
-            raise UnreadableFile(f"{path}: the quaternion in row {row + 1} has length {norm[row]:.3g}, not 1")
-        R = Rotation.from_quat(q).as_matrix()
-    else:
-        return None
-    return R if description.quaternion_of == "base_from_sensor" else np.asarray(R.transpose(0, 2, 1))

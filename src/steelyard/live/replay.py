@@ -11,7 +11,6 @@ import numpy as np
 
 from steelyard.errors import SourceFailed, SteelyardError
 from steelyard.io import read_recording
-from steelyard.io.layout import piece_of
 from steelyard.live.source import Connection, EndOfSource, Source, Values
 from steelyard.recording import Recording
 
@@ -50,7 +49,7 @@ class _Replayed(Connection):
     """The rows of a recording, each not before its time."""
 
     def __init__(self, recording: Recording, speed: float | None, place: str) -> None:
-        signals = {name: x for name, x in piece_of(recording).items() if name != "wrench"}
+        signals = {name: x for name, x in recording.signals.items() if name != "wrench"}
         piece = signals | {"t": recording.t[:, None] + recording.epoch_s}
         names = [["t"] if name == "t" else _names(name, x.shape[1]) for name, x in piece.items()]
         self.columns = tuple(name for group in names for name in group)

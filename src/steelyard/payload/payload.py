@@ -280,8 +280,8 @@ class Payload:
             name: what the payload is called where a format names it
             number: of the payload where a format counts them
         """
-        from steelyard.export import export_load
+        from steelyard.export import Export
 
         load = self.as_load(name=name, number=number)
-        export = export_load(load, target, T_target_load=T_target_payload, limits=limits)
+        export = Export.of(load, target, T_target_load=T_target_payload, limits=limits)
         return export.text(force=force) if path is None else export.write(path, force=force)

@@ -104,7 +104,7 @@ class ParameterBasis:
         length = np.linalg.norm(R, axis=0)
         length[length < tolerance * _longest_alike(length, order, robot.n)] = 0.0
         R = np.where(length > 0, R / np.where(length > 0, length, 1.0), 0.0)
-        kept, distance = independent_columns(R, tolerance)
+        kept, distance = cls.independent_columns(R, tolerance)
         beta = np.linalg.lstsq(R[:, kept], R, rcond=None)[0]
         beta[np.abs(beta) < _ROUNDING] = 0.0
         K = np.zeros((len(kept), k))
@@ -130,6 +130,21 @@ class ParameterBasis:
         drives = list(range(10 * n, (10 + len(DRIVE_NAMES)) * n)) if drive else []
         last = [10 * j + at[name] for j in range(n) for name in _GROUPED]
         return np.array([*first, *drives, *last], dtype=np.intp)
+
+    @staticmethod
+    def independent_columns(R: Array, tolerance: float) -> tuple[Indices, Array]:
+        """Columns of R farther than a relative tolerance from those kept before, and all distances."""
+        Q = np.zeros((len(R), 0))
+        kept: list[int] = []
+        distance = np.zeros(R.shape[1])
+        for j, column in enumerate(R.T):
+            rest = column - Q @ (Q.T @ column)
+            rest -= Q @ (Q.T @ rest)
+            distance[j] = np.linalg.norm(rest)
+            if distance[j] > tolerance:
+                Q = np.column_stack([Q, rest / distance[j]])
+                kept.append(j)
+        return np.array(kept, dtype=np.intp), distance
 
     def __len__(self) -> int:
         return len(self.independent)
@@ -184,21 +199,6 @@ def _longest_alike(length: Array, order: Indices, n: int) -> Array:
     """For each column the longest one of the same unit (m; mx..mz; Ixx..Izz; each drive term)."""
     kind = np.where(order < 10 * n, np.minimum((order % 10 + 2) // 3, 2), 3 + (order - 10 * n) // n)
     return np.array([length[kind == k].max() for k in kind])
-
-
-def independent_columns(R: Array, tolerance: float) -> tuple[Indices, Array]:
-    """Columns of R farther than a relative tolerance from those kept before, and all columns' distances."""
-    Q = np.zeros((len(R), 0))
-    kept: list[int] = []
-    distance = np.zeros(R.shape[1])
-    for j, column in enumerate(R.T):
-        rest = column - Q @ (Q.T @ column)
-        rest -= Q @ (Q.T @ rest)
-        distance[j] = np.linalg.norm(rest)
-        if distance[j] > tolerance:
-            Q = np.column_stack([Q, rest / distance[j]])
-            kept.append(j)
-    return np.array(kept, dtype=np.intp), distance
 
 
 def _sum_in_words(row: Array, kept: int, names: tuple[str, ...]) -> str:

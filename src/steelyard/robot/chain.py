@@ -262,14 +262,6 @@ def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> 
     return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q) if locked else model
 
 
-def checked_gravity(gravity_base: ArrayLike) -> Array:
-    """A copy of a vector `gravity_base`, (3,) [m/s^2], or a refusal when it is none."""
-    gravity = np.array(gravity_base, dtype=float)
-    if gravity.shape != (3,) or not np.isfinite(gravity).all():
-        raise InvalidRobot(f"gravity_base must be three finite numbers, got {gravity}")
-    return gravity
-
-
 def _axis(joint: pin.JointModel) -> Array:
     """The axis of a one-dimensional joint, (3,), in its joint frame."""
     return np.array(_subspace(joint)[0 if _slides(joint) else 1])

@@ -23,7 +23,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, freeze
+from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidRobot
 
 Convention = Literal["modified", "classic"]
@@ -57,10 +57,8 @@ class DHTable:
         if n == 0:
             raise InvalidRobot("a DH table needs at least one row")
         for name in ("alpha", "a", "d", "theta"):
-            freeze(self, name)
-            column = getattr(self, name)
-            if column.shape != (n,) or not np.isfinite(column).all():
-                raise InvalidRobot(f"DH column '{name}' must hold {n} finite numbers, got {column}")
+            column = finite(getattr(self, name), (n,), f"DH column '{name}'", InvalidRobot)
+            object.__setattr__(self, name, column)
         types = tuple(self.joint_types) or ("revolute",) * n
         if len(types) != n or not set(types) <= {"revolute", "prismatic", "continuous"}:
             raise InvalidRobot(

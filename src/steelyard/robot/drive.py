@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, Mask, read_only
+from steelyard.arrays import Array, Mask, finite
 from steelyard.errors import InvalidRobot
 from steelyard.robot.friction import FrictionLaw
 from steelyard.robot.transmission import JointFriction, Transmission
@@ -115,7 +115,7 @@ class DriveModel:
         if self.gain_drift is not None and not 0 <= self.gain_drift < np.inf:
             raise InvalidRobot(f"gain_drift must not be negative, got {self.gain_drift}")
         if self.coupling is not None:
-            C = _checked(self.coupling, (n, n), "coupling")
+            C = finite(self.coupling, (n, n), "drive value 'coupling'", InvalidRobot)
             if not np.diag(C).all() or np.linalg.matrix_rank(C) < n:
                 raise InvalidRobot(f"coupling must be invertible with a non-zero diagonal, got\n{C}")
             object.__setattr__(self, "coupling", C)
@@ -270,7 +270,8 @@ class DriveModel:
 
 
 def _per_joint(values: ArrayLike, n: int, name: str) -> Array:
-    return _checked(np.full(n, values) if np.ndim(values) == 0 else values, (n,), name)
+    given = np.full(n, values) if np.ndim(values) == 0 else values
+    return finite(given, (n,), f"drive value '{name}'", InvalidRobot)
 
 
 def _shared(values: ArrayLike, n: int) -> Array:
@@ -279,11 +280,4 @@ def _shared(values: ArrayLike, n: int) -> Array:
         array = np.full((n, 1), array)
     if array.ndim != 2:
         raise InvalidRobot(f"gain_common is a number, or {n} numbers for each cause, got {array}")
-    return _checked(array, (n, array.shape[1]), "gain_common")
-
-
-def _checked(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
-    array = read_only(values)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise InvalidRobot(f"drive value '{name}' must be {shape} finite numbers, got {array}")
-    return array
+    return finite(array, (n, array.shape[1]), "drive value 'gain_common'", InvalidRobot)

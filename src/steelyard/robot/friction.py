@@ -34,6 +34,20 @@ from steelyard.errors import InvalidRobot, UnknownName
 
 Direction = Literal["exact", "band", "smooth", "presliding"]
 
+FRICTION_MODELS: dict[str, tuple[Direction, bool, bool, bool]] = {
+    "linear": ("exact", False, False, False),
+    "band": ("band", False, False, False),
+    "power": ("exact", True, False, False),
+    "smooth": ("smooth", False, False, False),
+    "smooth-power": ("smooth", True, False, False),
+    "stribeck": ("smooth", False, True, False),
+    "load": ("smooth", True, False, True),
+    "presliding": ("presliding", False, False, False),
+    "presliding-power": ("presliding", True, False, False),
+    "presliding-load": ("presliding", True, False, True),
+}
+"""The laws by name: direction, curved, stribeck, load."""
+
 _BOUNDS = {
     "exponent": (0.05, 2.0),
     "smooth": (1e-3, 0.3),
@@ -75,6 +89,25 @@ class FrictionLaw:
     fixed: bool = False
     smooth_speed: bool = False
     carrying: Array | None = None
+
+    @classmethod
+    def named(
+        cls, name: str, n: int, *, exponent: Array | None = None, width: Array | None = None
+    ) -> FrictionLaw:
+        """A law by name, one of `FRICTION_MODELS`, for n drives.
+
+        Args:
+            exponent: to start from, (n,); 0.7 by default where the law is curved
+            width: to start from, (n,) [rad/s, or rad for presliding]
+        """
+        if name not in FRICTION_MODELS:
+            raise UnknownName(f"no friction law '{name}'; there are {', '.join(FRICTION_MODELS)}")
+        direction, curved, stribeck, load = FRICTION_MODELS[name]
+        first = np.full(n, 0.7 if curved else 1.0) if exponent is None else np.array(exponent, dtype=float)
+        widths = np.full(n, _FIRST_WIDTH[direction]) if width is None else np.array(width, dtype=float)
+        if first.shape != (n,) or widths.shape != (n,) or not (first > 0).all() or not (widths > 0).all():
+            raise InvalidRobot(f"exponent and width of a friction law must be {n} positive numbers")
+        return cls(name, direction, curved, stribeck, load, first, widths, np.full(n, 0.1))
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -236,6 +269,18 @@ class FrictionLaw:
             share = 1.0 if self.carrying is None else self.carrying
             yield xp.zeros_like(s) if load is None else xp.abs(load) * s * share
 
+    @staticmethod
+    def carried_torque(rest: Array, share: Array, s: Array) -> tuple[Array, Array]:
+        """The torque L that gears carry, like rest, and Fl s sign(L): how much of it friction adds.
+
+        Args:
+            rest: torque of the drives less all friction that does not grow with L, (..., n) [Nm or N]
+            share: Fl, (n,)
+            s: direction of friction, like rest
+        """
+        slope = share * s * np.sign(rest)
+        return rest / (1.0 + slope), slope
+
     def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
         """The columns of drives that come out of rest forwards, (terms, n): all of Fs, and a low speed.
 
@@ -276,49 +321,3 @@ class FrictionLaw:
             moving = np.where(way == 0, 0, np.arange(len(s))[:, None])
             s = np.take_along_axis(s, np.maximum.accumulate(moving, axis=0), axis=0)
         return np.asarray(s)
-
-
-FRICTION_MODELS: dict[str, tuple[Direction, bool, bool, bool]] = {
-    "linear": ("exact", False, False, False),
-    "band": ("band", False, False, False),
-    "power": ("exact", True, False, False),
-    "smooth": ("smooth", False, False, False),
-    "smooth-power": ("smooth", True, False, False),
-    "stribeck": ("smooth", False, True, False),
-    "load": ("smooth", True, False, True),
-    "presliding": ("presliding", False, False, False),
-    "presliding-power": ("presliding", True, False, False),
-    "presliding-load": ("presliding", True, False, True),
-}
-"""The laws by name: direction, curved, stribeck, load."""
-
-
-def friction_law(
-    name: str, n: int, *, exponent: Array | None = None, width: Array | None = None
-) -> FrictionLaw:
-    """A law by name, one of `FRICTION_MODELS`, for n drives.
-
-    Args:
-        exponent: to start from, (n,); 0.7 by default where the law is curved
-        width: to start from, (n,) [rad/s, or rad for presliding]
-    """
-    if name not in FRICTION_MODELS:
-        raise UnknownName(f"no friction law '{name}'; there are {', '.join(FRICTION_MODELS)}")
-    direction, curved, stribeck, load = FRICTION_MODELS[name]
-    first = np.full(n, 0.7 if curved else 1.0) if exponent is None else np.array(exponent, dtype=float)
-    widths = np.full(n, _FIRST_WIDTH[direction]) if width is None else np.array(width, dtype=float)
-    if first.shape != (n,) or widths.shape != (n,) or not (first > 0).all() or not (widths > 0).all():
-        raise InvalidRobot(f"exponent and width of a friction law must be {n} positive numbers")
-    return FrictionLaw(name, direction, curved, stribeck, load, first, widths, np.full(n, 0.1))
-
-
-def carried_torque(rest: Array, share: Array, s: Array) -> tuple[Array, Array]:
-    """The torque L that gears carry, like rest, and Fl s sign(L): how much of it friction adds.
-
-    Args:
-        rest: torque of the drives less all friction that does not grow with L, (..., n) [Nm or N]
-        share: Fl, (n,)
-        s: direction of friction, like rest
-    """
-    slope = share * s * np.sign(rest)
-    return rest / (1.0 + slope), slope

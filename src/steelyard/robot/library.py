@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, read_only
+from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.robot.chain import JointLimits
@@ -85,7 +84,9 @@ def _robot(content: dict[str, Any], name: str) -> RobotModel:
     columns: dict[str, Any] = {key: _column(joints, key, 0.0) for key in _DH}
     types = tuple(j.get("type", "revolute") for j in joints)
     T_link_flange = np.eye(4)
-    T_link_flange[:3, 3] = _numbers(content.get("flange_translation", (0, 0, 0)), 3, "flange_translation")
+    T_link_flange[:3, 3] = finite(
+        content.get("flange_translation", (0, 0, 0)), (3,), "flange_translation", InvalidRobot
+    )
     robot = RobotModel.from_dh(
         DHTable(**columns, convention=content.get("convention", "modified"), joint_types=types),
         name=name,
@@ -96,7 +97,7 @@ def _robot(content: dict[str, Any], name: str) -> RobotModel:
         T_link_flange=T_link_flange,
     )
     robot = robot.with_gravity(content.get("gravity_base", robot.gravity_base))
-    home = _numbers(content.get("home", robot.home), robot.n, "home")
+    home = finite(content.get("home", robot.home), (robot.n,), "home", InvalidRobot)
     given = [content[key].rstrip(".") for key in _ABOUT if key in content]
     source = "".join(f"{sentence}. " for sentence in given).strip()
     return replace(robot, home=home, source=source or f"robot file '{name}'")
@@ -120,13 +121,6 @@ def _drive(drive: dict[str, Any], n: int) -> DriveModel:
 
 def _column(joints: list[dict[str, Any]], key: str, default: float) -> Array:
     return np.array([float(j.get(key, default)) for j in joints])
-
-
-def _numbers(values: ArrayLike, count: int, name: str) -> Array:
-    array = np.array(values, dtype=float)
-    if array.shape != (count,) or not np.isfinite(array).all():
-        raise InvalidRobot(f"{name} must hold {count} finite numbers, got {array}")
-    return read_only(array)
 
 
 def _require_keys(table: dict[str, Any], known: set[str], place: str) -> None:

@@ -22,14 +22,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, read_only
+from steelyard.arrays import Array, finite, read_only
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters, checked_transform, frame_change_matrix
 from steelyard.robot.chain import (
     STANDARD_GRAVITY,
     JointLimits,
     KinematicChain,
-    checked_gravity,
     joints_in_a_row,
     locked_chain,
 )
@@ -98,7 +97,7 @@ class RobotModel(KinematicChain):
         """The arm that a URDF text describes; `locked`, `gravity_base` and the flange as in `from_urdf`."""
         parsed = ParsedURDF.of(text, source, locked=locked or {}, flange=flange)
         model = parsed.model
-        model.gravity.linear = checked_gravity(gravity_base)
+        model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
         n = model.nv
         return cls(
             name=model.name,
@@ -179,7 +178,7 @@ class RobotModel(KinematicChain):
         every = (joints[name] for name in _JOINT_ROWS)
         T_joint_flange = np.array(content["T_joint_flange"])
         model = joints_in_a_row(content["name"], zip(*every, strict=True), content["flange"], T_joint_flange)
-        model.gravity.linear = checked_gravity(content["gravity_base"])
+        model.gravity.linear = finite(content["gravity_base"], (3,), "gravity_base", InvalidRobot)
         made = cls(
             name=content["name"],
             flange=content["flange"],
@@ -236,7 +235,7 @@ class RobotModel(KinematicChain):
     def with_gravity(self, gravity_base: ArrayLike) -> RobotModel:
         """The same arm mounted another way: things fall along gravity_base, (3,) [m/s^2]."""
         model = self._pin.copy()
-        model.gravity.linear = checked_gravity(gravity_base)
+        model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
         return replace(self, _pin=model)
 
     def with_locked(self, locked: Mapping[str, float]) -> RobotModel:

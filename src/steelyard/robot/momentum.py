@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pinocchio as pin
 
-from steelyard.arrays import Array, read_only
+from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidRobot
 from steelyard.robot.model import RobotModel
 
@@ -35,10 +35,8 @@ class MomentumDynamics:
     _zero: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        rotor = np.array(self.rotor, dtype=float)
-        if rotor.shape != (self.robot.n, self.robot.n) or not np.isfinite(rotor).all():
-            raise InvalidRobot(f"rotor must be {self.robot.n} x {self.robot.n} finite numbers, got {rotor}")
-        object.__setattr__(self, "rotor", read_only(rotor))
+        n = self.robot.n
+        object.__setattr__(self, "rotor", finite(self.rotor, (n, n), "rotor", InvalidRobot))
         object.__setattr__(self, "_zero", np.zeros(self.robot.n))
 
     def momentum(self, q: Array, v: Array) -> tuple[Array, Array]:

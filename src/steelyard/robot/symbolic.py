@@ -127,10 +127,6 @@ class SymbolicBasis:
         """The base parameters one by one, as 'pi_7 = mx2 + a3 (m3 + m4 + m5 + m6)'."""
         return tuple(f"pi_{i} = {name}" for i, name in enumerate(self.names, start=1))
 
-    def text(self) -> str:
-        """All base parameters, one in each line."""
-        return "\n".join(self.lines())
-
     def matrix(self) -> sp.Matrix:
         """The matrix K of pi = K phi in symbols, (p, k)."""
         return sp.Matrix(len(self), len(self.symbols), lambda i, j: self._rows[i].get(j, 0))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard.arrays import Array, Indices, freeze
-from steelyard.robot.friction import FrictionLaw, carried_torque
+from steelyard.robot.friction import FrictionLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +126,6 @@ class JointFriction:
         f = np.einsum("tj,tj->j", self.coefficients, columns) + self.offset
         load = drives.load(tau) - f
         if self._share is not None:
-            load, slope = carried_torque(load, self._share, memory[0])
+            load, slope = self.law.carried_torque(load, self._share, memory[0])
             f += slope * load
         return memory, drives.to_joints(f), load

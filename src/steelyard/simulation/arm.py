@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from steelyard.arrays import Array, read_only
+from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidInertia, InvalidRobot, MissingExtra, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
@@ -53,10 +53,8 @@ class Push:
                 f" got start_s = {self.start_s}, duration_s = {self.duration_s}"
             )
         for name in ("force_world", "point"):
-            vector = np.array(getattr(self, name), dtype=float)
-            if vector.shape != (3,) or not np.isfinite(vector).all():
-                raise InvalidRobot(f"{name} of a push must be three finite numbers, got {vector}")
-            object.__setattr__(self, name, read_only(vector))
+            vector = finite(getattr(self, name), (3,), f"{name} of a push", InvalidRobot)
+            object.__setattr__(self, name, vector)
 
 
 class BodyPush(NamedTuple):
@@ -114,7 +112,7 @@ class Arm:
         return external
 
     def acceleration(self, tau: Array) -> Array:
-        """The acceleration, (n,) [rad/s^2 or m/s^2], with torques tau of drives and friction, (n,) [Nm or N]."""
+        """The acceleration, (n,) [rad/s^2 or m/s^2], by torques tau of drives and friction, (n,) [Nm]."""
         self.data.qfrc_applied[:] = tau
         self._mujoco.mj_forwardSkip(self.model, self.data, self._mujoco.mjtStage.mjSTAGE_VEL, 0)
         return np.array(self.data.qacc)

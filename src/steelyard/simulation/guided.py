@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from steelyard.arrays import Array, freeze
+from steelyard.arrays import Array, finite, freeze
 from steelyard.errors import InvalidRobot, SimulationFailed
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
@@ -80,10 +80,7 @@ class Hand:
                 raise InvalidRobot(f"{name} of a hand must be positive, got {getattr(self, name)}")
         if not 0 <= self.unsteadiness < 1:
             raise InvalidRobot(f"unsteadiness of a hand lies in 0 ... 1, got {self.unsteadiness}")
-        grip = np.array(self.grip, dtype=float)
-        if grip.shape != (3,) or not np.isfinite(grip).all():
-            raise InvalidRobot(f"grip of a hand must be three finite numbers, got {grip}")
-        freeze(self, "grip")
+        object.__setattr__(self, "grip", finite(self.grip, (3,), "grip of a hand", InvalidRobot))
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.arrays import Array, freeze, read_only
+from steelyard.arrays import Array, finite, freeze
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidTrajectory, SimulationFailed
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.robot.chain import checked_gravity
 from steelyard.simulation.arm import Push
 from steelyard.simulation.plant import Plant
 from steelyard.simulation.sensors import SensorModel
@@ -58,7 +57,9 @@ class SimulationOptions:
             if not 0 < getattr(self, name) < np.inf:
                 raise InvalidRobot(f"{name} must be positive, got {getattr(self, name)}")
         if self.gravity_base is not None:
-            object.__setattr__(self, "gravity_base", read_only(checked_gravity(self.gravity_base)))
+            object.__setattr__(
+                self, "gravity_base", finite(self.gravity_base, (3,), "gravity_base", InvalidRobot)
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from math import factorial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, freeze
+from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidTrajectory
 from steelyard.trajectory.fourier import FourierTrajectory
 
@@ -44,10 +44,8 @@ class ApproachedTrajectory:
     _exit: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        freeze(self, "posture")
-        posture = self.posture
-        if posture.shape != (self.core.n,) or not np.isfinite(posture).all():
-            raise InvalidTrajectory(f"posture must be {self.core.n} finite numbers, got {posture}")
+        posture = finite(self.posture, (self.core.n,), "posture", InvalidTrajectory)
+        object.__setattr__(self, "posture", posture)
         if not (self.entry_s > 0 and self.exit_s > 0 and self.periods >= 1):
             raise InvalidTrajectory(
                 "entry_s, exit_s and periods must be positive,"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard import saved
-from steelyard.arrays import Array, freeze
+from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidTrajectory, UnknownName
 
 _PUBLISHED = resources.files("steelyard.trajectory") / "published"
@@ -41,7 +41,7 @@ class Trajectory(Protocol):
         """Its length, [s]."""
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration at times t, (N,) [s], each (N, n) [rad or m, per s, per s^2]."""
+        """Position, velocity and acceleration at times t, (N,) [s]: each (N, n) [rad or m, /s, /s^2]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,8 @@ class FourierTrajectory:
             raise InvalidTrajectory(f"a Fourier trajectory needs (n, L) coefficients, L >= 1, got {shape}")
         if not (np.isfinite(self.period_s) and self.period_s > 0):
             raise InvalidTrajectory(f"period_s must be positive, got {self.period_s}")
-        freeze(self, "sine", "cosine", "offset")
         for name, wanted in (("sine", shape), ("cosine", shape), ("offset", shape[:1])):
-            array = getattr(self, name)
-            if array.shape != wanted or not np.isfinite(array).all():
-                raise InvalidTrajectory(f"{name} must be {wanted} finite numbers, got shape {array.shape}")
+            object.__setattr__(self, name, finite(getattr(self, name), wanted, name, InvalidTrajectory))
 
     @classmethod
     def fitted(cls, t: ArrayLike, q: ArrayLike, *, period_s: float, harmonics: int) -> FourierTrajectory:
@@ -173,7 +170,7 @@ class FourierTrajectory:
         return (size / w).sum(axis=1), size.sum(axis=1), (size * w).sum(axis=1)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration at times t, (N,) [s], each (N, n) [rad or m, per s, per s^2]."""
+        """Position, velocity and acceleration at times t, (N,) [s]: each (N, n) [rad or m, /s, /s^2]."""
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
         s, c = np.sin(phase), np.cos(phase)

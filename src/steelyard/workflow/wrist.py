@@ -17,7 +17,7 @@ from steelyard.arrays import Array
 from steelyard.computing import one_blas_thread
 from steelyard.control.contact_force import ContactForce, Rezero, ZeroKeeper, contact_force
 from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
-from steelyard.io.wrench import SensorDescription, read_sensor, read_wrench_recording
+from steelyard.io.wrench import SensorDescription
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.verdict import Doubt, DoubtKind
@@ -55,7 +55,7 @@ class _WristRig:
     def of(cls, robot: RobotModel | str | None, sensor: SensorDescription | str | Path | None) -> _WristRig:
         """The rig of an arm and a sensor, each as a value, by its name or file, or none."""
         arm = load_robot(robot) if isinstance(robot, str) else robot
-        about = read_sensor(sensor) if isinstance(sensor, str | Path) else sensor
+        about = SensorDescription.load(sensor) if isinstance(sensor, str | Path) else sensor
         return cls(arm, about or SensorDescription())
 
     @property
@@ -72,7 +72,7 @@ class _WristRig:
         if self.robot is None:
             if isinstance(source, Recording):
                 raise InvalidSamples("a recording of joints needs the arm: give robot")
-            return read_wrench_recording(source, self.about)
+            return self.about.recording(source)
         return WrenchRecording.of_joints(self._recording(source), self.robot, self.about.sensor)
 
     def samples(self, source: WristSource, *, yaw: float, cutoff_hz: float, decimate: bool) -> WrenchSamples:

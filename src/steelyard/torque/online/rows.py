@@ -21,7 +21,6 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, FrictionLaw
 from steelyard.identification.problem import kinds
 from steelyard.robot import RobotModel
-from steelyard.robot.friction import carried_torque
 from steelyard.robot.transmission import Transmission
 from steelyard.signals import OnlineSample
 from steelyard.torque.prior import FRICTION
@@ -182,7 +181,7 @@ class OnlineRows:
         other = np.setdiff1d(np.arange(Y.shape[2] - len(joints)), self.links)
         load = tau - Y[:, :, other] @ theta[other]
         s = Y[:, joints, self.terms[0]]
-        load, slope = carried_torque(load, self.shares, s)
+        load, slope = self.law.carried_torque(load, self.shares, s)
         Y = Y.copy()
         Y[:, :, self.links] *= 1.0 + slope[:, :, None]
         Y[:, joints, self.terms[-1]] = np.abs(load) * s
