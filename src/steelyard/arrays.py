@@ -22,7 +22,7 @@ def read_only(values: ArrayLike) -> Array:
 
 
 def finite(values: ArrayLike, shape: tuple[int, ...], name: str, error: type[Exception]) -> Array:
-    """A read-only copy of finite numbers of a shape; anything else is an error that names it."""
+    """A read-only copy of finite values of a shape; anything else is an error that names it."""
     array = read_only(values)
     if array.shape != shape or not np.isfinite(array).all():
         wanted = shape[0] if len(shape) == 1 else shape

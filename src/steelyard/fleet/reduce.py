@@ -34,7 +34,7 @@ from steelyard.io import recording_blocks
 from steelyard.io.columns import Requested
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation, Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
-from steelyard.robot.friction import FrictionLaw, friction_law
+from steelyard.robot.friction import FrictionLaw
 from steelyard.workflow.data import Run
 
 _VERSION = 1
@@ -81,7 +81,7 @@ class Reduction:
             robot = load_robot(model)
             law = replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
         if friction is not None:
-            law = friction_law(friction, robot.n)
+            law = FrictionLaw.named(friction, robot.n)
         if law.load and carried is None:
             raise InvalidRecording(
                 f"friction law '{law.name}' needs the torque that gears carry: give a model of the arm that"
