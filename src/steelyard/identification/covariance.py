@@ -175,11 +175,12 @@ def widening(residuals: Sequence[Array]) -> float:
     """
     N = sum(len(part) for part in residuals)
     gamma = np.sum([_autocovariance(part) for part in residuals], axis=0) / max(N, 1)
-    apart = np.abs(np.subtract.outer(np.arange(_HIGHEST_ORDER), np.arange(_HIGHEST_ORDER)))
     best, lowest = 1.0, np.inf
+    a, variance = np.zeros(0), float(gamma[0])
     for order in range(min(_HIGHEST_ORDER, N // 10) + 1):
-        a = np.linalg.solve(gamma[apart[:order, :order]], gamma[1 : order + 1])
-        variance = float(gamma[0] - a @ gamma[1 : order + 1])
+        if order:  # Levinson, Durbin
+            last = float(gamma[order] - a @ gamma[order - 1 : 0 : -1]) / variance
+            a, variance = np.append(a - last * a[::-1], last), variance * (1 - last**2)
         if not variance > 0:
             break
         score = N * np.log(variance) + order * np.log(N)

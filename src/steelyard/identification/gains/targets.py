@@ -127,8 +127,11 @@ class _Targets:
         pick = slice(None, None, -(-len(self.t) // rows))
         return replace(self, t=self.t[pick], current=self.current[pick], moment=self.moment[pick])
 
-    def in_motion(self, j: int, lag_s: float, rotor: _Rotor) -> _Slope | None:
-        """The slope of joint j where it moves; None where the rows do not determine it."""
+    def in_motion(self, j: int, lag_s: float, rotor: _Rotor, *, sure: bool = True) -> _Slope | None:
+        """The slope of joint j where it moves; None where the rows do not determine it.
+
+        Where nobody asks how sure it is, its standard deviation is not computed (NaN).
+        """
         motion = (self.v[:, j], self.a[:, j], self.smooth_a[:, j])
         v, a, smooth_a = (np.interp(self.t + lag_s, self.grid, x) for x in motion)
         moving = np.abs(v) >= _SLOW
@@ -137,7 +140,7 @@ class _Targets:
         i, m, v, a, smooth_a = (x[moving] for x in (self.current[:, j], self.moment[:, j], v, a, smooth_a))
         pair = {"absent": ([m], [m]), "plain": ([m, a], [m, a]), "smoothed": ([m, a], [m, smooth_a])}[rotor]
         X, Z = (np.column_stack(columns) for columns in pair)
-        return _slope(i, X, Z, _speed_law(v))
+        return _slope(i, X, Z, _speed_law(v), sure=sure)
 
     def at_rest(self, j: int) -> _Slope | None:
         """The slope of joint j where it is held at rest; None where the rows do not determine it."""
@@ -215,7 +218,8 @@ def _slopes_of(piece: _Targets) -> list[list[_Slope]]:
     for j in range(piece.n):
         moving, resting = piece.in_motion(j, lag_s, rotor), piece.at_rest(j)
         if moving is not None and lag_std > 0:
-            sides = [piece.in_motion(j, lag_s + side * _LAG_STEP_S, rotor) for side in (-1, 1)]
+            times_s = (lag_s - _LAG_STEP_S, lag_s + _LAG_STEP_S)
+            sides = [piece.in_motion(j, time_s, rotor, sure=False) for time_s in times_s]
             values = [side.value for side in sides if side is not None]
             change = np.ptp(values) / (2 * _LAG_STEP_S) if len(values) == 2 else np.inf
             moving = moving._replace(std=float(np.hypot(moving.std, change * lag_std)))
@@ -227,7 +231,7 @@ def _rotor(piece: _Targets, lag_s: float) -> _Rotor:
     """Whether all joints together say that the current has a term with the acceleration."""
     gain = 0.0
     for j in range(piece.n):
-        without, plain = (piece.in_motion(j, lag_s, rotor) for rotor in ("absent", "plain"))
+        without, plain = (piece.in_motion(j, lag_s, rotor, sure=False) for rotor in ("absent", "plain"))
         if without is not None and plain is not None:
             worth = 1 / widening([plain.residuals])
             gain += without.misfit(worth) - plain.misfit(worth) - np.log(worth * len(plain.residuals))
@@ -237,18 +241,18 @@ def _rotor(piece: _Targets, lag_s: float) -> _Rotor:
 def _lag(piece: _Targets) -> tuple[float, float]:
     """By how much measured motion must be read later to fit the targets, and its standard deviation, [s]."""
     few = piece.thinned(_LAG_ROWS)
-    worth = {j: 1.0 for j in range(few.n) if few.in_motion(j, 0.0, "plain") is not None}
+    worth = {j: 1.0 for j in range(few.n) if few.in_motion(j, 0.0, "plain", sure=False) is not None}
     if not worth:
         return 0.0, 0.0
 
     def misfit(lag_s: float) -> float:
-        slopes = {j: few.in_motion(j, lag_s, "plain") for j in worth}
+        slopes = {j: few.in_motion(j, lag_s, "plain", sure=False) for j in worth}
         return sum(slope.misfit(worth[j]) for j, slope in slopes.items() if slope is not None)
 
     bounds = (-_LONGEST_LAG_S, _LONGEST_LAG_S)
     best = float(minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x)
     for j in worth:
-        if (slope := few.in_motion(j, best, "plain")) is not None:
+        if (slope := few.in_motion(j, best, "plain", sure=False)) is not None:
             worth[j] = 1 / widening([slope.residuals])
     left, middle, right = (misfit(best + step) for step in (-_LAG_STEP_S, 0.0, _LAG_STEP_S))
     curvature = (left - 2 * middle + right) / _LAG_STEP_S**2
@@ -264,12 +268,13 @@ def _speed_law(v: Array) -> Array:
         if ahead.any():
             cells = int(np.clip(ahead.sum() // _ROWS_PER_CELL, 1, _CELLS))
             knots = np.linspace(_SLOW, max(speed.max(), 2 * _SLOW), cells + 1)
-            hats = [np.where(ahead, np.interp(speed, knots, hat), 0.0) for hat in np.eye(cells + 1)]
-            columns += [hat for hat in hats if hat.any()]
-    return np.column_stack(columns)
+            apart = np.abs(speed[:, None] - knots) / (knots[1] - knots[0])
+            hats = np.where(ahead[:, None], np.maximum(1.0 - apart, 0.0), 0.0)
+            columns.append(hats[:, hats.any(axis=0)])
+    return np.hstack(columns)
 
 
-def _slope(current: Array, X: Array, Z: Array, law: Array) -> _Slope | None:
+def _slope(current: Array, X: Array, Z: Array, law: Array, *, sure: bool = True) -> _Slope | None:
     """The coefficient of the first column of X, the moment, with instruments Z; None where it is unknown."""
     step_i, step_m = (np.diff(np.unique(x)).min(initial=np.inf) for x in (current, X[:, 0]))
     keep = np.ones(len(current), dtype=bool)
@@ -287,6 +292,8 @@ def _slope(current: Array, X: Array, Z: Array, law: Array) -> _Slope | None:
         if near.all():
             break
         keep[np.flatnonzero(keep)[~near]] = False
+    if not sure:
+        return _Slope(float(value[0, 0]), np.nan, residuals)
     kappa = widening([residuals])
     count = len(residuals)
     freedom = max(count - kappa * (law.shape[1] + X.shape[1]), _LEAST_FREEDOM * count)
