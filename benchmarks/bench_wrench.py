@@ -30,19 +30,16 @@ from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.simulation.run import Truth
 from steelyard.trajectory import FourierTrajectory
 from steelyard.wrist import (
+    Postures,
     WrenchPayload,
     WrenchRecording,
     WrenchSamples,
     WristSensor,
-    find_postures,
-    samples_from_imu,
-    samples_from_joints,
-    samples_from_pose,
     weigh_dynamic,
     weigh_static,
 )
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
-from steelyard.wrist.regressor import tilted_gravity
+from steelyard.wrist.regressor import BaseGravity
 from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures, regression_of_ten
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -53,7 +50,7 @@ LOAD = InertialParameters.from_com(
 )
 TILT = np.radians([1.824, 2.326])
 UPRIGHT = np.array([0.0, 0.0, -9.81])
-GRAVITY = tilted_gravity(UPRIGHT, TILT)
+GRAVITY = BaseGravity(UPRIGHT).tilted(TILT)
 NOISE = np.array([0.5, 0.5, 0.5, 0.05, 0.05, 0.05])
 STEP, COARSE_STEP = 2 * np.pi / 2**20, 2 * np.pi / 2**18
 SENSOR = WristSensor("ATI Omega160", reach=np.array([2500.0, 2500, 6250, 400, 400, 400]), noise=NOISE)
@@ -182,11 +179,11 @@ def answers(seed: int) -> Seed:
     m, rng = motion(seed % MOTIONS), np.random.default_rng(1000 + seed)
     drift = rng.normal(size=6) * [10, 10, 20, 1, 1, 1]
     at_rest = WrenchRecording.of_joints(measured(m.postures, drift, rng), arm(), SENSOR)
-    postures = find_postures(at_rest)
+    postures = Postures.of(at_rest)
     static = weigh_static(postures)
     moving = measured(excitation(seed), drift, rng)
-    offline = samples_from_joints(arm(), moving, SENSOR)
-    causal = samples_from_pose(WrenchRecording.of_joints(moving, arm(), SENSOR))
+    offline = WrenchSamples.from_joints(arm(), moving, SENSOR)
+    causal = WrenchSamples.from_pose(WrenchRecording.of_joints(moving, arm(), SENSOR))
     truth = np.concatenate([LOAD.vector[:4], drift, TILT])
     low, high = static.interval().T
     return Seed(
@@ -241,9 +238,9 @@ def noisy_samples(seed: int, *, clean: bool) -> tuple[WrenchSamples, np.ndarray]
     drift = rng.normal(size=6) * [10, 10, 20, 1, 1, 1]
     if clean:
         recording = measured(excitation(seed), drift, rng, step=1e-12)
-        return samples_from_joints(arm(), recording, SENSOR), drift
+        return WrenchSamples.from_joints(arm(), recording, SENSOR), drift
     recording = measured(excitation(seed), drift, rng, step=COARSE_STEP)
-    return samples_from_joints(arm(), recording, SENSOR, cutoff_hz=None), drift
+    return WrenchSamples.from_joints(arm(), recording, SENSOR, cutoff_hz=None), drift
 
 
 def strong_noise() -> Iterator[Figure]:
@@ -253,7 +250,7 @@ def strong_noise() -> Iterator[Figure]:
     for seed in range(SEEDS):
         samples, drift = noisy_samples(seed, clean=False)
         rest = measured(motion(seed % MOTIONS).postures, drift, np.random.default_rng(seed))
-        static = weigh_static(find_postures(WrenchRecording.of_joints(rest, arm(), SENSOR)))
+        static = weigh_static(Postures.of(WrenchRecording.of_joints(rest, arm(), SENSOR)))
         regression = regression_of_ten(samples, static)
         for name in names:
             if name == "ml":
@@ -292,7 +289,9 @@ def contact() -> Iterator[Figure]:
     for seed in range(0, SEEDS, 5):
         s = answers(seed)
         for speed, recording in enumerate(s.recordings):
-            samples = samples_from_pose(WrenchRecording.of_joints(recording, arm(), SENSOR), settle_s=0.3)
+            samples = WrenchSamples.from_pose(
+                WrenchRecording.of_joints(recording, arm(), SENSOR), settle_s=0.3
+            )
             for kind in kinds:
                 force = contact_force(getattr(s, kind), samples)
                 row = [force.force.mean(), force.force.std(), force.torque.mean(), force.torque.std()]
@@ -323,13 +322,13 @@ def real() -> Iterator[Figure]:
     wrench = ["Fx_N", "Fy_N", "Fz_N", "Tx_Nm", "Ty_Nm", "Tz_Nm"]
     columns = {"wrench": wrench, "quaternion": ["qx", "qy", "qz", "qw"]}
     seven = SensorDescription(WristSensor(frame="base"), None, columns, postures=True)
-    static = weigh_static(find_postures(seven.recording(DATA / "ft_static/static_7_poses.csv")))
+    static = weigh_static(Postures.of(seven.recording(DATA / "ft_static/static_7_poses.csv")))
     off = 100 * abs(static.mass * 9.81 / 10.804 - 1)
     yield Figure("seven_weight", "real, 7 postures: weight, off the published 10.804 N by", off, "%", 0.5)
     off = 1e3 * abs(static.com[2] - 0.05197)
     yield Figure("seven_com", "real, 7 postures: CoM z, off the published 51.97 mm by", off, "mm", 1.0)
     series = SensorDescription(WristSensor(), None, {"t": ["t_s"], **columns})
-    found = find_postures(series.recording(DATA / "ft_static/timeseries_10hz.csv"))
+    found = Postures.of(series.recording(DATA / "ft_static/timeseries_10hz.csv"))
     static = weigh_static(found, tilt=False)
     words = f"real, 10 Hz series: {len(found)} rests found, {len(static.postures)} different; weight"
     yield Figure("series_weight", words, static.mass * 9.81, "N")
@@ -366,7 +365,7 @@ def panda(name: str) -> WrenchSamples:
         quaternion_order="wxyz",
         quaternion_of="sensor_from_base",
     )
-    return samples_from_imu(description.recording(DATA / f"ft_panda/{name}.npz"), cutoff_hz=5.0)
+    return WrenchSamples.from_imu(description.recording(DATA / f"ft_panda/{name}.npz"), cutoff_hz=5.0)
 
 
 def step_time() -> Iterator[Figure]:

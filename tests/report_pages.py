@@ -24,14 +24,7 @@ from steelyard.torque import weigh
 from steelyard.torque.online.curve import CurvePoint
 from steelyard.trajectory import load_trajectory
 from steelyard.verdict import Verdict
-from steelyard.wrist import (
-    WrenchRecording,
-    WristSensor,
-    find_postures,
-    samples_from_joints,
-    weigh_dynamic,
-    weigh_static,
-)
+from steelyard.wrist import Postures, WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
 from steelyard.wrist.regressor import features, wrench_regressor
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -118,9 +111,11 @@ def wrench_parts():
     rests = rng.uniform(-1.5, 1.5, size=(8, 6)).repeat(150, axis=0)
     zero = np.zeros_like(rests)
     still = wrench_recording(rests, zero, zero, np.arange(1200) / 100, rng)
-    static = weigh_static(find_postures(WrenchRecording.of_joints(still, robot, sensor)))
+    static = weigh_static(Postures.of(WrenchRecording.of_joints(still, robot, sensor)))
     t = np.arange(0, 10, 0.01)
-    moving = samples_from_joints(robot, wrench_recording(*load_trajectory("xu2024").at(t), t, rng), sensor)
+    moving = WrenchSamples.from_joints(
+        robot, wrench_recording(*load_trajectory("xu2024").at(t), t, rng), sensor
+    )
     return static, moving, weigh_dynamic(moving, static)
 
 

@@ -18,7 +18,7 @@ from steelyard.payload import Payload
 from steelyard.report.control import contact_page
 from steelyard.verdict import Verdict
 from steelyard.wrist import WrenchPayload, WrenchSamples, WristSensor
-from steelyard.wrist.regressor import features, tilted_gravity, wrench_regressor
+from steelyard.wrist.regressor import BaseGravity, features, wrench_regressor
 
 BODY = InertialParameters.from_com(4.0, [0.01, 0.02, 0.1], np.diag([0.05, 0.06, 0.03]), "sensor")
 DRIFT = np.array([2.0, -1.0, 3.0, 0.1, 0.2, -0.1])
@@ -52,7 +52,7 @@ def moving(payload, *, N=600, still=150, force=None, noise=0.0, seed=0):
     w = speed[:, None] * np.array([0.5, -0.3, 0.8])
     R = Rotation.from_rotvec(np.cumsum(w, axis=0) / 100).as_matrix()
     a, alpha = speed[:, None] * rng.normal(size=(N, 3)), speed[:, None] * rng.normal(size=(N, 3))
-    g = np.einsum("nji,j->ni", R, tilted_gravity(payload.nominal_gravity, TILT))
+    g = np.einsum("nji,j->ni", R, BaseGravity(payload.nominal_gravity).tilted(TILT))
     wrench = wrench_regressor(features(g, a, w, alpha)) @ BODY.vector + DRIFT
     if force is not None:
         wrench[:, :3] += np.einsum("nji,nj->ni", R, force)

@@ -11,15 +11,8 @@ from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.verdict import DoubtKind
-from steelyard.wrist import (
-    WrenchRecording,
-    WristSensor,
-    samples_from_imu,
-    samples_from_joints,
-    samples_from_pose,
-    weigh_dynamic,
-)
-from steelyard.wrist.regressor import features, tilted_gravity, wrench_regressor
+from steelyard.wrist import WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic
+from steelyard.wrist.regressor import BaseGravity, features, wrench_regressor
 
 BODY = InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.04, 0.05, 0.03]), "sensor")
 
@@ -52,7 +45,7 @@ def turning(rng, *, N=3000, rate=500.0, noise=0.02, trend=0.0):
 
 
 def test_an_inertial_unit_gives_all_ten(rng):
-    payload = weigh_dynamic(samples_from_imu(turning(rng)), tilt=False)
+    payload = weigh_dynamic(WrenchSamples.from_imu(turning(rng)), tilt=False)
     np.testing.assert_allclose(payload.body.vector, BODY.vector, atol=6 * payload.std.max())
     assert payload.body.mass == pytest.approx(3.0, abs=0.01)
     assert "all ten parameters were excited, and a real body can have them" in payload.status
@@ -63,7 +56,7 @@ def test_an_inertial_unit_gives_all_ten(rng):
 
 
 def test_a_pose_gives_all_ten_causally(rng):
-    payload = weigh_dynamic(samples_from_pose(turning(rng)))
+    payload = weigh_dynamic(WrenchSamples.from_pose(turning(rng)))
     assert payload.body.mass == pytest.approx(3.0, abs=0.02)
     np.testing.assert_allclose(payload.body.com, BODY.com, atol=0.002)
     np.testing.assert_allclose(payload.body.inertia, BODY.inertia, atol=0.01)
@@ -71,25 +64,25 @@ def test_a_pose_gives_all_ten_causally(rng):
 
 def test_a_base_that_came_out_far_from_level_is_a_doubt_in_motion_too(rng):
     recording = turning(rng)
-    steep = tilted_gravity(np.array([0.0, 0.0, -9.81]), np.radians([12.0, 5.0]))
+    steep = BaseGravity(np.array([0.0, 0.0, -9.81])).tilted(np.radians([12.0, 5.0]))
     seen = Rotation.align_vectors([steep / 9.81], [[0.0, 0.0, -1.0]])[0].as_matrix()
     tilted = replace(recording, R_base_sensor=seen @ recording.R_base_sensor)
-    found = weigh_dynamic(samples_from_imu(tilted))
+    found = weigh_dynamic(WrenchSamples.from_imu(tilted))
     assert found.verdict.has(DoubtKind.TILTED_BASE)
     assert "tilted by 13 degrees" in found.status
-    assert weigh_dynamic(samples_from_imu(tilted), gravity_base=steep).verdict.ok
+    assert weigh_dynamic(WrenchSamples.from_imu(tilted), gravity_base=steep).verdict.ok
 
 
 def test_rows_that_a_mean_repeats_are_not_missed(rng):
     recording = turning(rng, noise=0.3)
-    every, some = (samples_from_pose(recording, decimate=decimate) for decimate in (False, True))
+    every, some = (WrenchSamples.from_pose(recording, decimate=decimate) for decimate in (False, True))
     assert (len(some), some.made_by[-1]) == (len(every) // 5, "every 5. row kept")
     one, other = weigh_dynamic(every), weigh_dynamic(some)
     assert (np.abs(one.body.vector - other.body.vector) < 0.05 * one.std).all()
 
 
 def test_a_drift_that_moves_in_motion_is_told(rng):
-    payload = weigh_dynamic(samples_from_imu(turning(rng, trend=0.2)), tilt=False)
+    payload = weigh_dynamic(WrenchSamples.from_imu(turning(rng, trend=0.2)), tilt=False)
     assert payload.status.startswith("do not use this: the zero drift moves during the run, fy by 12")
     assert [doubt.kind for doubt in payload.verdict.blocking] == [DoubtKind.DRIFT_MOVES]
     assert payload.trend[1] == pytest.approx(0.2, rel=0.05)
@@ -100,7 +93,7 @@ def test_a_sensor_that_carries_nothing_is_doubted(rng):
     recording = turning(rng)
     drift = np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.1])
     empty = replace(recording, wrench=drift + 0.02 * rng.normal(size=recording.wrench.shape))
-    payload = weigh_dynamic(samples_from_imu(empty), tilt=False)
+    payload = weigh_dynamic(WrenchSamples.from_imu(empty), tilt=False)
     assert [doubt.kind for doubt in payload.verdict.blocking] == [DoubtKind.NOTHING_CARRIED]
     assert "the sensor carries nothing, or too little to weigh" in payload.status
     np.testing.assert_allclose(payload.drift, drift, atol=0.05)
@@ -109,7 +102,7 @@ def test_a_sensor_that_carries_nothing_is_doubted(rng):
 def test_a_wrong_sign_in_motion_is_a_negative_mass(rng):
     recording = turning(rng)
     with pytest.raises(InvalidRecording, match=r"weighs -3.0\d+ kg: the wrench has the other sign"):
-        weigh_dynamic(samples_from_imu(replace(recording, wrench=-recording.wrench)), tilt=False)
+        weigh_dynamic(WrenchSamples.from_imu(replace(recording, wrench=-recording.wrench)), tilt=False)
 
 
 def test_recordings_are_copies_and_start_at_zero(rng):
@@ -186,12 +179,14 @@ def test_joints_need_a_wrench_and_the_right_robot(rng):
         WrenchRecording.of_joints(full, robot)
     whole = replace(full, q=q, joint_names=())
     with pytest.raises(InvalidSamples, match="too few for a low-pass at 20 Hz"):
-        samples_from_joints(robot, replace(whole, t=np.arange(50) / 500))
+        WrenchSamples.from_joints(robot, replace(whole, t=np.arange(50) / 500))
     with pytest.raises(InvalidSamples, match="position_std must be one or 6 numbers, not negative"):
-        samples_from_joints(robot, whole, cutoff_hz=None, position_std=[-1.0] * 6)
+        WrenchSamples.from_joints(robot, whole, cutoff_hz=None, position_std=[-1.0] * 6)
     with pytest.raises(InvalidRecording, match="not fit for use: q jumps by more than half a turn"):
-        samples_from_joints(robot, replace(whole, q=10 * q), cutoff_hz=None)
-    assert any("too short" in words for words in samples_from_joints(robot, whole, cutoff_hz=None).warnings)
+        WrenchSamples.from_joints(robot, replace(whole, q=10 * q), cutoff_hz=None)
+    assert any(
+        "too short" in words for words in WrenchSamples.from_joints(robot, whole, cutoff_hz=None).warnings
+    )
     nothing = replace(whole, wrench=np.where(np.arange(50)[:, None] % 2, whole.wrench, np.nan))
     assert "left out 25 rows with NaN" in WrenchRecording.of_joints(nothing, robot).notes
 
@@ -200,18 +195,18 @@ def test_what_samples_refuse(rng):
     recording = turning(rng, N=200)
     bare = replace(recording, acceleration=None, position=None)
     with pytest.raises(InvalidRecording, match="no acceleration and angular velocity of the sensor"):
-        samples_from_imu(bare)
+        WrenchSamples.from_imu(bare)
     with pytest.raises(InvalidRecording, match="the recording has no position of the sensor"):
-        samples_from_pose(bare)
+        WrenchSamples.from_pose(bare)
     with pytest.raises(InvalidSamples, match=r"200 rows are too few: the filter needs 0\.5 s to settle"):
-        samples_from_pose(recording, settle_s=0.5)
+        WrenchSamples.from_pose(recording, settle_s=0.5)
     t = recording.t.copy()
     t[100:] += 1.0
     with pytest.raises(InvalidRecording, match=r"1.002 s are missing after t = 0.198 s"):
-        samples_from_imu(replace(recording, t=t))
+        WrenchSamples.from_imu(replace(recording, t=t))
     with pytest.raises(InvalidSamples, match="only 4 rows with different times"):
-        samples_from_imu(recording.rows(slice(0, 4)))
-    samples = samples_from_imu(turning(rng))
+        WrenchSamples.from_imu(recording.rows(slice(0, 4)))
+    samples = WrenchSamples.from_imu(turning(rng))
     with pytest.raises(InvalidSamples, match=r"wrench must be \(.*, 6\) finite numbers"):
         replace(samples, wrench=samples.wrench[:, :5])
     few = replace(
@@ -231,7 +226,7 @@ def test_what_samples_refuse(rng):
 def test_jitter_is_resampled(rng):
     recording = turning(rng)
     t = recording.t + 2e-4 * rng.uniform(-1, 1, len(recording))
-    samples = samples_from_imu(replace(recording, t=np.sort(t)))
+    samples = WrenchSamples.from_imu(replace(recording, t=np.sort(t)))
     assert any("resampled at" in step for step in samples.made_by)
     assert samples.warnings == ()
     assert weigh_dynamic(samples, tilt=False).body.mass == pytest.approx(3.0, abs=0.02)

@@ -9,15 +9,8 @@ from scipy.spatial.transform import Rotation
 from steelyard.errors import InvalidRecording, InvalidRobot
 from steelyard.inertia import InertialParameters
 from steelyard.verdict import DoubtKind
-from steelyard.wrist import (
-    Postures,
-    RestRule,
-    WrenchRecording,
-    WristSensor,
-    find_postures,
-    weigh_static,
-)
-from steelyard.wrist.regressor import tilted_gravity, wrench_regressor
+from steelyard.wrist import Postures, RestRule, WrenchRecording, WristSensor, weigh_static
+from steelyard.wrist.regressor import BaseGravity, wrench_regressor
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 TILT = np.array([0.03, -0.05])
@@ -34,7 +27,7 @@ def wrenches(R, gravity_base):
 def table(rng, N=12, noise=1e-9, gravity_base=None, sensor=None, R=None):
     """A table of postures as a sensor would give it."""
     R = Rotation.random(N, random_state=1).as_matrix() if R is None else R
-    g = tilted_gravity(UPRIGHT, TILT) if gravity_base is None else gravity_base
+    g = BaseGravity(UPRIGHT).tilted(TILT) if gravity_base is None else gravity_base
     w = wrenches(R, g) + DRIFT + noise * rng.normal(size=(len(R), 6)) * [1, 1, 1, 0.1, 0.1, 0.1]
     return WrenchRecording.of_measured(
         np.arange(len(R), dtype=float), w, R, sensor=sensor or WristSensor(), timed=False
@@ -51,35 +44,35 @@ def continuous(rng, *, rest_s=1.5, move_s=0.7, N=8, noise=0.05, trend=0.0, rate=
         x = np.clip(x, 0, 1)
         R.append((ends[k] * Rotation.from_rotvec(way * (3 * x**2 - 2 * x**3))).as_matrix())
     R = np.array(R)
-    w = wrenches(R, tilted_gravity(UPRIGHT, TILT)) + DRIFT + noise * rng.normal(size=(len(R), 6))
+    w = wrenches(R, BaseGravity(UPRIGHT).tilted(TILT)) + DRIFT + noise * rng.normal(size=(len(R), 6))
     w[:, 2] += trend * times
     return WrenchRecording(times, w, R, WristSensor())
 
 
 def test_exact_postures_are_recovered(rng):
-    found = weigh_static(find_postures(table(rng)))
+    found = weigh_static(Postures.of(table(rng)))
     np.testing.assert_allclose(found.value, TRUTH, atol=1e-6)
     assert found.mass == pytest.approx(5.0)
     np.testing.assert_allclose(found.com, BODY.com, atol=1e-7)
     np.testing.assert_allclose(found.drift, DRIFT, atol=1e-6)
-    np.testing.assert_allclose(found.gravity_base, tilted_gravity(UPRIGHT, TILT), atol=1e-6)
+    np.testing.assert_allclose(found.gravity_base, BaseGravity(UPRIGHT).tilted(TILT), atol=1e-6)
 
 
 def test_a_base_that_came_out_far_from_level_is_a_doubt(rng):
-    steep = tilted_gravity(UPRIGHT, np.radians([15.0, -8.0]))
-    found = weigh_static(find_postures(table(rng, gravity_base=steep)))
+    steep = BaseGravity(UPRIGHT).tilted(np.radians([15.0, -8.0]))
+    found = weigh_static(Postures.of(table(rng, gravity_base=steep)))
     assert found.verdict.has(DoubtKind.TILTED_BASE)
     assert not found.verdict.ok
     assert not found.payload().verdict.ok
     assert "the base came out tilted by 17 degrees: if it is, give gravity_base" in found.verdict.sentence
-    known = weigh_static(find_postures(table(rng, gravity_base=steep)), gravity_base=steep)
+    known = weigh_static(Postures.of(table(rng, gravity_base=steep)), gravity_base=steep)
     assert known.verdict.ok
 
 
 def test_the_static_stage_knows_its_uncertainty():
     inside = []
     for seed in range(30):
-        found = weigh_static(find_postures(table(np.random.default_rng(seed), noise=0.2)))
+        found = weigh_static(Postures.of(table(np.random.default_rng(seed), noise=0.2)))
         low, high = found.interval().T
         inside.append((low < TRUTH) & (high > TRUTH))
     assert 0.91 < np.mean(inside) < 0.985
@@ -87,13 +80,13 @@ def test_the_static_stage_knows_its_uncertainty():
 
 def test_a_wall_mounted_arm_gives_its_gravity(rng):
     nominal = np.array([0.0, 9.81, 0.0])
-    postures = find_postures(table(rng, gravity_base=tilted_gravity(nominal, TILT)))
+    postures = Postures.of(table(rng, gravity_base=BaseGravity(nominal).tilted(TILT)))
     found = weigh_static(postures, gravity_base=nominal)
     np.testing.assert_allclose(found.value, TRUTH, atol=1e-5)
 
 
 def test_a_level_base_may_be_said(rng):
-    postures = find_postures(table(rng, gravity_base=UPRIGHT, noise=0.02))
+    postures = Postures.of(table(rng, gravity_base=UPRIGHT, noise=0.02))
     level, free = weigh_static(postures, tilt=False), weigh_static(postures)
     np.testing.assert_allclose(level.inclination, 0)
     np.testing.assert_allclose(level.std[10:], 0)
@@ -102,7 +95,7 @@ def test_a_level_base_may_be_said(rng):
 
 
 def test_rest_is_found_in_a_continuous_recording(rng):
-    postures = find_postures(continuous(rng))
+    postures = Postures.of(continuous(rng))
     assert len(postures) == 8
     np.testing.assert_allclose(np.diff(postures.t), 2.2, atol=0.6)
     found = weigh_static(postures)
@@ -114,7 +107,7 @@ def test_rest_is_found_in_a_continuous_recording(rng):
 
 
 def test_a_drift_that_moves_is_told_and_not_averaged(rng):
-    found = weigh_static(find_postures(continuous(rng, trend=0.05, noise=0.02)))
+    found = weigh_static(Postures.of(continuous(rng, trend=0.05, noise=0.02)))
     assert "the zero drift moves during the run, fz by 2.99 N per minute" in found.verdict.sentence
     assert [doubt.kind for doubt in found.verdict.blocking] == [DoubtKind.DRIFT_MOVES]
     assert not found.payload().verdict.ok
@@ -126,30 +119,30 @@ def test_a_rest_that_is_none_is_left_out(rng):
     recording = continuous(rng)
     w = recording.wrench.copy()
     w[:60, 0] += 20 * rng.normal(size=60)  # somebody leans on the load
-    postures = find_postures(replace(recording, wrench=w))
+    postures = Postures.of(replace(recording, wrench=w))
     assert len(postures) == 7
     assert postures.notes == ("left out 1 of 8 rests: the sensor creeps in 0, the wrench is not steady in 1",)
     R = recording.R_base_sensor.copy()
     creep = Rotation.from_rotvec(np.outer(0.008 * recording.t, [1, 0, 0])).as_matrix()
     with pytest.raises(InvalidRecording, match="none of the 8 rests is one: the sensor creeps in all"):
-        find_postures(replace(recording, R_base_sensor=creep @ R))
+        Postures.of(replace(recording, R_base_sensor=creep @ R))
 
 
 def test_without_rest_there_is_no_static_stage(rng):
     turning = Rotation.from_rotvec(np.outer(np.arange(0, 5, 0.02), [0.5, 0.2, 0])).as_matrix()
     recording = WrenchRecording(np.arange(250) * 0.02, rng.normal(size=(250, 6)), turning, WristSensor())
     with pytest.raises(InvalidRecording, match=r"nowhere at rest: it turns at 0.539 rad/s at least"):
-        find_postures(recording)
+        Postures.of(recording)
     moving = replace(continuous(rng), position=np.outer(np.arange(880) * 0.02, [0.1, 0, 0]))
     with pytest.raises(InvalidRecording, match="nowhere at rest"):
-        find_postures(moving, RestRule())
+        Postures.of(moving, RestRule())
 
 
 def test_postures_with_the_same_gravity_direction_count_once(rng):
     R = Rotation.random(6, random_state=5).as_matrix()
     yaw = Rotation.from_rotvec([0, 0, 0.7]).as_matrix()
     recording = table(rng, R=np.concatenate([R, yaw @ R[:3]]))
-    postures = find_postures(recording)
+    postures = Postures.of(recording)
     postures = replace(postures, rows=np.array([1, 1, 1, 1, 1, 1, 9, 1, 1]))
     kept = postures.distinct(UPRIGHT)
     assert len(kept) == 6
@@ -160,16 +153,16 @@ def test_postures_with_the_same_gravity_direction_count_once(rng):
 def test_postures_that_are_alike_are_told_and_one_to_add(rng):
     angles = np.linspace(0, 5, 6)  # gravity stays in the x-z plane of the sensor
     flat = Rotation.from_rotvec(np.outer(angles, [0, 1, 0])).as_matrix()
-    found = weigh_static(find_postures(table(rng, R=flat, gravity_base=UPRIGHT, noise=0.02)))
+    found = weigh_static(Postures.of(table(rng, R=flat, gravity_base=UPRIGHT, noise=0.02)))
     assert found.verdict.has(DoubtKind.POSTURES_TOO_ALIKE)
     assert not found.verdict.ok
     assert "too alike" in found.verdict.sentence
     assert "(0.0, -1.0, 0.0) of the sensor frame" in found.verdict.sentence
     assert not np.isfinite(found.std[5]) or found.std[5] > 1.0
-    good = find_postures(table(rng))
+    good = Postures.of(table(rng))
     assert good.advice(UPRIGHT) == ""
     assert good.variety(UPRIGHT) > 0.3
-    two = find_postures(table(rng, N=2))
+    two = Postures.of(table(rng, N=2))
     with pytest.raises(InvalidRecording, match=r"only 2 different postures at rest; .* add one in which"):
         weigh_static(two)
     with pytest.raises(
@@ -184,7 +177,7 @@ def test_a_wrong_sign_is_a_negative_mass(rng):
         recording.t, -recording.wrench, recording.R_base_sensor, sensor=WristSensor(), timed=False
     )
     with pytest.raises(InvalidRecording, match=r"weighs -4.9\d+ kg: .* 'sensor_on_load' instead of"):
-        weigh_static(find_postures(other))
+        weigh_static(Postures.of(other))
     right = WrenchRecording.of_measured(
         recording.t,
         -recording.wrench,
@@ -193,7 +186,7 @@ def test_a_wrong_sign_is_a_negative_mass(rng):
         timed=False,
     )
     assert right.notes == ("the wrench was what the sensor does to the load; its sign was turned",)
-    assert weigh_static(find_postures(right)).mass == pytest.approx(5.0)
+    assert weigh_static(Postures.of(right)).mass == pytest.approx(5.0)
 
 
 def test_a_wrong_frame_is_named(rng):
@@ -204,7 +197,7 @@ def test_a_wrong_frame_is_named(rng):
     def said(wrench, rotation, frame):
         sensor = WristSensor(frame=frame)
         made = WrenchRecording.of_measured(recording.t, wrench, rotation, sensor=sensor, timed=False)
-        return weigh_static(find_postures(made))
+        return weigh_static(Postures.of(made))
 
     assert said(rotated, R, "base").mass == pytest.approx(5.0)
     with pytest.raises(InvalidRecording, match="already rotated into the base frame: say frame = 'base'"):
@@ -216,13 +209,13 @@ def test_a_wrong_frame_is_named(rng):
 
 
 def test_refusals_of_the_static_stage(rng):
-    postures = find_postures(table(rng))
+    postures = Postures.of(table(rng))
     with pytest.raises(InvalidRobot, match="gravity_base must be three finite numbers"):
         weigh_static(postures, gravity_base=[0, 0, 0])
 
 
 def test_a_payload_at_rest_says_that_it_knows_no_inertia(rng):
-    payload = weigh_static(find_postures(table(rng, noise=0.01))).payload()
+    payload = weigh_static(Postures.of(table(rng, noise=0.01))).payload()
     assert not payload.knows_inertia
     assert np.isinf(payload.std[4:]).all()
     assert payload.body.mass == pytest.approx(5.0, abs=0.01)
@@ -230,4 +223,4 @@ def test_a_payload_at_rest_says_that_it_knows_no_inertia(rng):
     assert payload.status.endswith("Izz: postures at rest say nothing about the inertia")
     assert payload.verdict.ok
     assert payload.verdict.has(DoubtKind.NOT_EXCITED)
-    assert isinstance(find_postures(table(rng)), Postures)
+    assert isinstance(Postures.of(table(rng)), Postures)

@@ -8,15 +8,8 @@ from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
-from steelyard.wrist import (
-    WrenchRecording,
-    WristSensor,
-    find_postures,
-    samples_from_joints,
-    weigh_dynamic,
-    weigh_static,
-)
-from steelyard.wrist.regressor import tilted_gravity
+from steelyard.wrist import Postures, WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
+from steelyard.wrist.regressor import BaseGravity
 from steelyard_papers.liu2025.comparison_methods import method_1, method_2
 from steelyard_papers.liu2025.motions import Visits
 
@@ -26,7 +19,7 @@ NOISE = np.array([0.3, 0.3, 0.3, 0.03, 0.03, 0.03])
 SENSORS = SensorModel(
     encoder_step=6e-6, wrench_std=NOISE, wrench_drift=np.array([6.0, -4.0, 12.0, 0.8, -0.5, 0.3])
 )
-OPTIONS = SimulationOptions(gravity_base=tilted_gravity(UPRIGHT, np.radians([1.8, -2.3])), step_s=0.004)
+OPTIONS = SimulationOptions(gravity_base=BaseGravity(UPRIGHT).tilted(np.radians([1.8, -2.3])), step_s=0.004)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +33,7 @@ def at_rest(robot):
     postures = robot.home + np.array([0, 0, 0, 0, 0.7, 0]) + np.column_stack([np.zeros((9, 3)), turns])
     visits = Visits(postures, np.full(6, 4.0))
     found = simulate(robot, visits, payload=LOAD, sensors=SENSORS, rate_hz=125, options=OPTIONS)
-    return find_postures(WrenchRecording.of_joints(found.recording, robot))
+    return Postures.of(WrenchRecording.of_joints(found.recording, robot))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +47,7 @@ def in_motion(robot):
         seed=8,
     )
     found = simulate(robot, path, payload=LOAD, sensors=SENSORS, rate_hz=250, options=OPTIONS, seed=3)
-    return samples_from_joints(robot, found.recording, WristSensor(noise=NOISE), decimate=False)
+    return WrenchSamples.from_joints(robot, found.recording, WristSensor(noise=NOISE), decimate=False)
 
 
 def test_the_methods_that_liu2025_compares_with_are_worse(at_rest, in_motion):

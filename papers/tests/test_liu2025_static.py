@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from steelyard.inertia import InertialParameters
-from steelyard.wrist import WrenchRecording, WristSensor, find_postures, weigh_static
-from steelyard.wrist.regressor import tilted_gravity, wrench_regressor
+from steelyard.wrist import Postures, WrenchRecording, WristSensor, weigh_static
+from steelyard.wrist.regressor import BaseGravity, wrench_regressor
 from steelyard_papers.liu2025.static import weigh_linear
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
@@ -19,11 +19,11 @@ TRUTH = np.concatenate([BODY.vector[:4], DRIFT, TILT])
 def postures(rng, noise):
     """Twelve postures as a sensor would give them."""
     R = Rotation.random(12, random_state=1).as_matrix()
-    u = np.einsum("nji,j->ni", R, tilted_gravity(UPRIGHT, TILT))
+    u = np.einsum("nji,j->ni", R, BaseGravity(UPRIGHT).tilted(TILT))
     w = wrench_regressor(np.column_stack([u, np.zeros((12, 9))])) @ BODY.vector + DRIFT
     w = w + noise * rng.normal(size=(12, 6)) * [1, 1, 1, 0.1, 0.1, 0.1]
     recording = WrenchRecording(np.arange(12.0), w, R, WristSensor(), timed=False)
-    return find_postures(recording)
+    return Postures.of(recording)
 
 
 @pytest.mark.parametrize("method", ["ls", "tls"])
@@ -33,7 +33,7 @@ def test_every_method_recovers_exact_postures(method, rng):
     assert found.mass == pytest.approx(5.0)
     np.testing.assert_allclose(found.com, BODY.com, atol=1e-7)
     np.testing.assert_allclose(found.drift, DRIFT, atol=1e-6)
-    np.testing.assert_allclose(found.gravity_base, tilted_gravity(UPRIGHT, TILT), atol=1e-6)
+    np.testing.assert_allclose(found.gravity_base, BaseGravity(UPRIGHT).tilted(TILT), atol=1e-6)
 
 
 def test_the_restricted_method_is_the_best():

@@ -13,11 +13,9 @@ from steelyard.wrist import PoseKalmanFilter
 from steelyard.wrist.regression import WrenchRegression
 from steelyard.wrist.regressor import (
     FEATURES,
+    BaseGravity,
     feature_covariance,
     features,
-    inclination,
-    tilt_columns,
-    tilted_gravity,
     wrench_regressor,
     wrench_slope,
     wrench_tensor,
@@ -42,7 +40,7 @@ def test_the_regressor_is_what_mujoco_does_on_a_tilted_base():
     path = FourierTrajectory.random(
         robot.home, reach=[0.6] * 6, speed=[1.5] * 6, period_s=1.0, harmonics=3, seed=4
     )
-    gravity = tilted_gravity(np.array([0, 0, -9.81]), [0.05, -0.08])
+    gravity = BaseGravity(np.array([0, 0, -9.81])).tilted([0.05, -0.08])
     options = SimulationOptions(gravity_base=gravity)
     truth = simulate(robot, path, payload=load, sensors=SensorModel.ideal(), options=options).truth
     motion = robot.frame_motion(truth.q, truth.v, truth.a)
@@ -119,17 +117,17 @@ def test_the_noise_that_rows_carry_is_the_expectation(rng):
 @pytest.mark.parametrize("nominal", [[0, 0, -9.81], [0, 9.81, 0], [0, 0, 9.81], [3.0, -4.0, 8.0]])
 def test_tilt_there_and_back_with_its_slope(nominal, rng):
     nominal, angles, h = np.array(nominal, dtype=float), np.array([0.07, -0.11]), 1e-6
-    g = tilted_gravity(nominal, angles)
+    g = BaseGravity(nominal).tilted(angles)
     np.testing.assert_allclose(np.linalg.norm(g), np.linalg.norm(nominal))
-    np.testing.assert_allclose(inclination(nominal, 3.0 * g), angles, atol=1e-12)
-    np.testing.assert_allclose(tilted_gravity(nominal, [0, 0]), nominal, atol=1e-12)
+    np.testing.assert_allclose(BaseGravity(nominal).inclination(3.0 * g), angles, atol=1e-12)
+    np.testing.assert_allclose(BaseGravity(nominal).tilted([0, 0]), nominal, atol=1e-12)
     phi, R = rng.normal(size=10), Rotation.random(4, random_state=1).as_matrix()
 
     def at_rest(both):
-        u = np.einsum("nji,j->ni", R, tilted_gravity(nominal, both))
+        u = np.einsum("nji,j->ni", R, BaseGravity(nominal).tilted(both))
         return wrench_regressor(np.column_stack([u, np.zeros((4, 9))])) @ phi
 
-    slope = tilt_columns(phi, R, nominal, angles)
+    slope = BaseGravity(nominal).tilt_columns(phi, R, angles)
     for k in range(2):
         step = h * np.eye(2)[k]
         numeric = (at_rest(angles + step) - at_rest(angles - step)) / (2 * h)
@@ -140,7 +138,7 @@ def test_gravity_of_a_tilted_base_is_that_of_the_paper():
     U, V = np.radians([1.824, 2.326])
     R_world_base = Rotation.from_euler("x", U).as_matrix() @ Rotation.from_euler("y", V).as_matrix()
     expected = R_world_base.T @ [0, 0, -9.81]  # liu2025 eq. (6), (9)
-    np.testing.assert_allclose(tilted_gravity(np.array([0, 0, -9.81]), [U, V]), expected, atol=1e-12)
+    np.testing.assert_allclose(BaseGravity(np.array([0, 0, -9.81])).tilted([U, V]), expected, atol=1e-12)
 
 
 def test_the_noise_gain_of_filter_and_differences_is_that_of_noise(rng):

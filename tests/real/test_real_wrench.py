@@ -8,13 +8,7 @@ import pytest
 from steelyard.control.contact_force import contact_force
 from steelyard.errors import InvalidRecording
 from steelyard.io.wrench import SensorDescription
-from steelyard.wrist import (
-    WristSensor,
-    find_postures,
-    samples_from_imu,
-    weigh_dynamic,
-    weigh_static,
-)
+from steelyard.wrist import Postures, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
 from steelyard.wrist.estimators import ESTIMATORS
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -42,7 +36,7 @@ PANDA = SensorDescription(
 
 def seven(frame="base"):
     description = SensorDescription(WristSensor(frame=frame), None, COLUMNS, postures=True)
-    return find_postures(description.recording(DATA / "ft_static/static_7_poses.csv"))
+    return Postures.of(description.recording(DATA / "ft_static/static_7_poses.csv"))
 
 
 @pytest.mark.parametrize("tilt", [True, False])
@@ -62,7 +56,7 @@ def test_a_frame_said_wrongly_is_found_out():
 def test_rest_is_found_in_the_series():
     description = SensorDescription(WristSensor(), None, {"t": ["t_s"], **COLUMNS})
     recording = description.recording(DATA / "ft_static/timeseries_10hz.csv")
-    postures = find_postures(recording)
+    postures = Postures.of(recording)
     assert 8 <= len(postures) <= 14
     assert 0.4 < postures.rows.sum() / len(recording) < 0.7  # about half of it
     found = weigh_static(postures, tilt=False)
@@ -76,7 +70,7 @@ def test_two_runs_of_one_rig_agree(name):
     bodies = []
     for run in ("run1", "run3"):
         recording = PANDA.recording(DATA / f"ft_panda/{run}.npz")
-        samples = samples_from_imu(recording, cutoff_hz=5.0)
+        samples = WrenchSamples.from_imu(recording, cutoff_hz=5.0)
         payload = weigh_dynamic(samples, estimator=ESTIMATORS[name])
         bodies.append(payload.body)
         assert 1.05 < payload.body.mass < 1.25
@@ -91,6 +85,6 @@ def test_the_sign_of_the_panda_is_found_out():
     from dataclasses import replace
 
     other = replace(PANDA, sensor=WristSensor())
-    samples = samples_from_imu(other.recording(DATA / "ft_panda/run1.npz"), cutoff_hz=5.0)
+    samples = WrenchSamples.from_imu(other.recording(DATA / "ft_panda/run1.npz"), cutoff_hz=5.0)
     with pytest.raises(InvalidRecording, match=r"the load weighs -1.1\d+ kg"):
         weigh_dynamic(samples, tilt=False)

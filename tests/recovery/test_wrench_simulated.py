@@ -11,24 +11,16 @@ from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
-from steelyard.wrist import (
-    WrenchRecording,
-    WristSensor,
-    find_postures,
-    samples_from_joints,
-    samples_from_pose,
-    weigh_dynamic,
-    weigh_static,
-)
+from steelyard.wrist import Postures, WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.regressor import tilted_gravity
+from steelyard.wrist.regressor import BaseGravity
 
 TILT = np.radians([1.8, -2.3])
 LOAD = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))
 DRIFT = np.array([6.0, -4.0, 12.0, 0.8, -0.5, 0.3])
 NOISE = np.array([0.3, 0.3, 0.3, 0.03, 0.03, 0.03])
 SENSORS = SensorModel(encoder_step=6e-6, wrench_std=NOISE, wrench_drift=DRIFT)
-OPTIONS = SimulationOptions(gravity_base=tilted_gravity(np.array([0, 0, -9.81]), TILT), step_s=0.004)
+OPTIONS = SimulationOptions(gravity_base=BaseGravity(np.array([0, 0, -9.81])).tilted(TILT), step_s=0.004)
 
 
 @dataclass(frozen=True)
@@ -85,7 +77,7 @@ def in_motion(robot):
 
 @pytest.fixture(scope="module")
 def static(robot, at_rest):
-    return weigh_static(find_postures(WrenchRecording.of_joints(at_rest.recording, robot)))
+    return weigh_static(Postures.of(WrenchRecording.of_joints(at_rest.recording, robot)))
 
 
 def test_the_static_stage_recovers_mass_com_drift_and_tilt(static):
@@ -103,9 +95,11 @@ def test_the_static_stage_recovers_mass_com_drift_and_tilt(static):
 @pytest.mark.parametrize("source", ["joints", "pose"])
 def test_two_stages_recover_all_ten(name, source, robot, static, in_motion):
     if source == "joints":
-        samples = samples_from_joints(robot, in_motion, WristSensor(noise=NOISE))
+        samples = WrenchSamples.from_joints(robot, in_motion, WristSensor(noise=NOISE))
     else:
-        samples = samples_from_pose(WrenchRecording.of_joints(in_motion, robot, WristSensor(noise=NOISE)))
+        samples = WrenchSamples.from_pose(
+            WrenchRecording.of_joints(in_motion, robot, WristSensor(noise=NOISE))
+        )
     payload = weigh_dynamic(samples, static, estimator=ESTIMATORS[name])
     assert payload.body.is_physical
     assert payload.body.mass == pytest.approx(12.0, abs=0.01)
@@ -118,7 +112,7 @@ def test_two_stages_recover_all_ten(name, source, robot, static, in_motion):
 
 
 def test_without_a_static_stage_drift_and_tilt_are_found_too(robot, in_motion):
-    payload = weigh_dynamic(samples_from_joints(robot, in_motion))
+    payload = weigh_dynamic(WrenchSamples.from_joints(robot, in_motion))
     np.testing.assert_allclose(payload.drift, DRIFT, atol=0.3)
     np.testing.assert_allclose(np.degrees(payload.inclination - TILT), 0, atol=0.1)
     assert payload.body.mass == pytest.approx(12.0, abs=0.02)
@@ -133,7 +127,7 @@ def test_a_sensor_turned_about_the_flange_axis_is_found(robot, at_rest):
     said = WrenchRecording.of_measured(
         recording.t, turned.reshape(-1, 6), recording.R_base_sensor, sensor=WristSensor(yaw_known=False)
     )
-    found = weigh_static(find_postures(said), yaw_axis=[0, 0, 1])
+    found = weigh_static(Postures.of(said), yaw_axis=[0, 0, 1])
     assert found.yaw == pytest.approx(yaw, abs=5 * found.yaw_std)
     assert found.yaw_std < 0.005
     assert found.mass == pytest.approx(12.0, abs=0.05)
@@ -143,10 +137,10 @@ def test_a_sensor_turned_about_the_flange_axis_is_found(robot, at_rest):
 
 
 def test_a_push_is_seen_as_what_it_is(robot, static, in_motion):
-    samples = samples_from_joints(robot, in_motion)
+    samples = WrenchSamples.from_joints(robot, in_motion)
     payload = weigh_dynamic(samples, static)
     push = Push(3.0, 2.0, robot.flange, np.array([15.0, -10.0, 20.0]), np.array([0.0, 0.1, 0.2]))
-    pushed = samples_from_joints(robot, moving(robot, pushes=[push]), decimate=False)
+    pushed = WrenchSamples.from_joints(robot, moving(robot, pushes=[push]), decimate=False)
     contact = contact_force(payload, pushed, frame="base")
     inside = (contact.t > 3.3) & (contact.t < 4.7)
     outside = (contact.t < 2.7) | (contact.t > 5.3)
@@ -166,9 +160,9 @@ def test_a_sensor_that_sits_elsewhere_than_the_flange(source, robot, in_motion):
     sensor = WristSensor(T_flange_sensor=T)
     moved = replace(in_motion, wrench=there + DRIFT)
     if source == "joints":
-        samples = samples_from_joints(robot, moved, sensor)
+        samples = WrenchSamples.from_joints(robot, moved, sensor)
     else:
-        samples = samples_from_pose(WrenchRecording.of_joints(moved, robot, sensor))
+        samples = WrenchSamples.from_pose(WrenchRecording.of_joints(moved, robot, sensor))
     payload = weigh_dynamic(samples)
     found = payload.in_flange(robot.flange)
     body, covariance = found.body, found.covariance

@@ -118,21 +118,13 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Result:
-    """What can be written, or why not.
+    """What can be written, or why not."""
 
-    Attributes:
-        verdict: on writing it
-        facts: about it, for programs
-        text: makes it
-        write: makes it, into a file, and says where the drives went
-        drives: what the file of an arm cannot hold
-    """
-
-    verdict: Verdict
-    facts: dict[str, Any]
-    text: Callable[[], str]
-    write: Callable[[Path], Path | None]
-    drives: dict[str, Any] | None = None
+    verdict: Verdict  # on writing it
+    facts: dict[str, Any]  # about it, for programs
+    text: Callable[[], str]  # makes it
+    write: Callable[[Path], Path | None]  # makes it, into a file, and says where the drives went
+    drives: dict[str, Any] | None = None  # what the file of an arm cannot hold
 
     def emit(self, output: Path | None, *, force: bool, as_json: bool) -> None:
         """Writes or prints it; ends with exit code 1 when doubts were not overruled."""

@@ -90,19 +90,12 @@ class ContactForce:
 
 
 class _ZeroState(NamedTuple):
-    """Where the second zero stands.
+    """Where the second zero stands."""
 
-    Attributes:
-        offset: what is taken off, (6,) [N, Nm]
-        total: sum of the wrenches of the present rest, (6,)
-        rows: of the present rest
-        found: how often the zero was found
-    """
-
-    offset: Array
-    total: Array
-    rows: int
-    found: int
+    offset: Array  # what is taken off, (6,) [N, Nm]
+    total: Array  # sum of the wrenches of the present rest, (6,)
+    rows: int  # of the present rest
+    found: int  # how often the zero was found
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,11 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import runs_of
 from steelyard.wrist import (
+    Postures,
     StaticWeight,
     WrenchPayload,
     WrenchRecording,
     WrenchSamples,
-    find_postures,
-    samples_from_imu,
-    samples_from_joints,
-    samples_from_pose,
     weigh_dynamic,
     weigh_static,
 )
@@ -79,11 +76,13 @@ class _WristRig:
         """Samples in motion, from joints, an inertial unit or the pose; the sensor turned by a yaw, [rad]."""
         if self.robot is not None and not isinstance(source, WrenchRecording):
             sensor, recording = self.about.sensor.turned(yaw), self._recording(source)
-            return samples_from_joints(self.robot, recording, sensor, cutoff_hz=cutoff_hz, decimate=decimate)
+            return WrenchSamples.from_joints(
+                self.robot, recording, sensor, cutoff_hz=cutoff_hz, decimate=decimate
+            )
         table = self.table(source).turned(yaw) if yaw else self.table(source)
         if table.acceleration is not None and table.angular_velocity is not None:
-            return samples_from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
-        return samples_from_pose(table, decimate=decimate)
+            return WrenchSamples.from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
+        return WrenchSamples.from_pose(table, decimate=decimate)
 
     def _recording(self, source: str | Path | Recording) -> Recording:
         (run,) = runs_of(source, self.robot)
@@ -124,7 +123,7 @@ class WristWeighing:
             return None
         sensor = self._rig.about.sensor
         axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]
-        gravity, postures = self._rig.gravity_base, find_postures(self._table)
+        gravity, postures = self._rig.gravity_base, Postures.of(self._table)
         return weigh_static(postures, gravity_base=gravity, tilt=not self.level, yaw_axis=axis)
 
     @cached_property

@@ -1,11 +1,11 @@
 """Payloads from a wrist force/torque sensor: a static stage at rest, a dynamic stage in motion."""
 
 from steelyard.wrist.dynamic import weigh_dynamic
-from steelyard.wrist.kalman import PoseKalmanFilter, samples_from_pose
+from steelyard.wrist.kalman import PoseKalmanFilter
 from steelyard.wrist.payload import StaticWeight, WrenchPayload
 from steelyard.wrist.recording import WrenchRecording, WristSensor
-from steelyard.wrist.rest import Postures, RestRule, find_postures
-from steelyard.wrist.samples import WrenchSamples, samples_from_imu, samples_from_joints
+from steelyard.wrist.rest import Postures, RestRule
+from steelyard.wrist.samples import WrenchSamples
 from steelyard.wrist.static import weigh_static
 
 __all__ = [
@@ -17,10 +17,6 @@ __all__ = [
     "WrenchRecording",
     "WrenchSamples",
     "WristSensor",
-    "find_postures",
-    "samples_from_imu",
-    "samples_from_joints",
-    "samples_from_pose",
     "weigh_dynamic",
     "weigh_static",
 ]

@@ -23,7 +23,7 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.estimators import ESTIMATORS
 from steelyard.wrist.payload import StaticWeight, WrenchPayload, drift_doubt, tilt_doubt
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
-from steelyard.wrist.regressor import checked_gravity, tilt_columns, tilted_gravity
+from steelyard.wrist.regressor import BaseGravity
 from steelyard.wrist.samples import WrenchSamples
 
 _WEAK = 0.2  # of a typical moment of inertia: a larger standard deviation is worth knowing
@@ -36,7 +36,7 @@ class _Setting:
     """What is unknown, and where the search stands."""
 
     samples: WrenchSamples
-    nominal: Array
+    gravity: BaseGravity
     value: Array  # of the eighteen numbers
     information: Array  # prior, (18, 18)
     prior: Array  # (18,)
@@ -47,7 +47,7 @@ class _Setting:
         """The regression at the present tilt; the unknown tilt is what is to be added to it."""
         samples, angles = self.samples, self.value[16:]
         N = len(samples)
-        tilt = tilt_columns(self.value[:10], samples.R_base_sensor, self.nominal, angles)
+        tilt = self.gravity.tilt_columns(self.value[:10], samples.R_base_sensor, angles)
         columns = np.concatenate([np.tile(np.eye(6), (N, 1, 1)), tilt], axis=2)
         chosen = self.free[self.free >= 10] - 10
         exact = [columns[:, :, chosen]]
@@ -63,7 +63,7 @@ class _Setting:
         value[: p - more] = prior[self.free]
         information[: p - more, : p - more] = L[np.ix_(self.free, self.free)]
         return WrenchRegression(
-            samples.features(tilted_gravity(self.nominal, angles)),
+            samples.features(self.gravity.tilted(angles)),
             samples.feature_covariance,
             np.concatenate(exact, axis=2),
             wrench,
@@ -131,7 +131,7 @@ def weigh_dynamic(
         full_covariance=full,
         drift=setting.value[10:16],
         inclination=setting.value[16:],
-        nominal_gravity=setting.nominal,
+        nominal_gravity=setting.gravity.nominal,
         trend=trend,
         trend_std=trend_std,
         T_flange_sensor=samples.sensor.T_flange_sensor,
@@ -150,25 +150,24 @@ def _setting(
 ) -> _Setting:
     value, L = np.zeros(18), np.zeros((18, 18))
     everything = np.arange(18)
+    given = gravity_base
+    if given is None:
+        given = (0.0, 0.0, -9.81) if static is None else static.nominal_gravity
+    gravity = BaseGravity(np.array(given, dtype=float))
     if static is None:
-        nominal = checked_gravity((0.0, 0.0, -9.81) if gravity_base is None else gravity_base)
         free = everything if tilt else everything[:16]
-        start = _Setting(samples, nominal, value, L, value, everything[:16])
+        start = _Setting(samples, gravity, value, L, value, everything[:16])
         first, _ = start.moved(ESTIMATORS["ls"].estimate(start.regression()))
-        return _Setting(samples, nominal, first.value, L, first.value, free)
-    nominal = static.nominal_gravity if gravity_base is None else checked_gravity(gravity_base)
+        return _Setting(samples, gravity, first.value, L, first.value, free)
     value[_STATIC] = static.value
-    finite = np.isfinite(np.diag(static.covariance)) & (np.diag(static.covariance) > 0)
-    if not estimator.uses_prior and not anew:
-        return _Setting(samples, nominal, value, L, value, everything[:10])
+    if not estimator.uses_prior:
+        return _Setting(samples, gravity, value, L, value, everything[: 16 if anew else 10])
+    finite = np.isfinite(static.std) & (static.std > 0)
     where = np.array(_STATIC)[finite]
     L[np.ix_(where, where)] = np.linalg.inv(static.covariance[np.ix_(finite, finite)])
     if anew:
         L = _without_drift(L)
-    tilts = np.isfinite(static.std[10:]).all() and (static.std[10:] > 0).all()
-    if not estimator.uses_prior:
-        return _Setting(samples, nominal, value, np.zeros((18, 18)), value, everything[:16])
-    return _Setting(samples, nominal, value, L, value, everything if tilts else everything[:16])
+    return _Setting(samples, gravity, value, L, value, everything if finite[10:].all() else everything[:16])
 
 
 def _without_drift(L: Array) -> Array:

@@ -31,44 +31,28 @@ from scipy.linalg import solve_discrete_are
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
-from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.signals import moving_mean, noise_of_differences
-from steelyard.wrist.recording import WrenchRecording
-from steelyard.wrist.samples import WrenchSamples
+from steelyard.signals import noise_of_differences
 
 _JERKS = 10.0 ** np.arange(-3, 7.01, 0.5)
 _LEAST_NOISE = 1e-9
 
 
 class _PoseState(NamedTuple):
-    """The state of the filter.
+    """The state of the filter."""
 
-    Attributes:
-        linear: position, velocity, acceleration, (3, 3) [m, m/s, m/s^2], rows in the base frame
-        quaternion: R_base_sensor as (x, y, z, w), (4,)
-        angular: angular velocity and acceleration, (2, 3) [rad/s, rad/s^2], in the sensor frame
-        k: samples so far
-    """
-
-    linear: Array
-    quaternion: Array
-    angular: Array
-    k: int
+    linear: Array  # position, velocity, acceleration, (3, 3) [m, m/s, m/s^2], rows in the base frame
+    quaternion: Array  # R_base_sensor as (x, y, z, w), (4,)
+    angular: Array  # angular velocity and acceleration, (2, 3) [rad/s, rad/s^2], in the sensor frame
+    k: int  # samples so far
 
 
 @dataclass(frozen=True, eq=False)
 class _IntegratorFilter:
-    """The Kalman filter of one axis: three integrators driven by white jerk, the first one measured.
+    """The Kalman filter of one axis: three integrators driven by white jerk, the first one measured."""
 
-    Attributes:
-        step_s: time between two samples, [s]
-        noise: standard deviation of a measurement, [m or rad]
-        jerk: intensity of the jerk, [unit^2/s^5]
-    """
-
-    step_s: float
-    noise: float
-    jerk: float
+    step_s: float  # time between two samples, [s]
+    noise: float  # standard deviation of a measurement, [m or rad]
+    jerk: float  # intensity of the jerk, [unit^2/s^5]
 
     @property
     def transition(self) -> Array:
@@ -238,80 +222,23 @@ class PoseKalmanFilter:
         angular = np.array([w + T * alpha + G[1] * y, alpha + G[2] * y])
         return _PoseState(linear, turned / np.sqrt(turned @ turned), angular, state.k + 1)
 
+    def along(self, position: Array, quaternion: Array) -> tuple[Array, Array]:
+        """Orientation as a quaternion, (N, 4), and the motion, (N, 9), of a measured pose.
 
-def samples_from_pose(
-    recording: WrenchRecording,
-    *,
-    mean_length: int = 10,
-    position_std: float | None = None,
-    rotation_std: float | None = None,
-    settle_s: float = 0.5,
-    decimate: bool = False,
-) -> WrenchSamples:
-    """The motion of the sensor from its pose by the causal Kalman filter, and its wrench, ready to fit.
+        The motion is acceleration, angular velocity and angular acceleration, in the sensor frame.
 
-    Args:
-        recording: with the position of the sensor
-        mean_length: of the causal moving mean on wrench and motion, in samples
-        position_std: noise of the position, [m]; from its differences by default
-        rotation_std: noise of the orientation, [rad]; from its differences by default
-        settle_s: left out at the start, while the filter learns the motion, [s]
-        decimate: keep two rows for each length of the mean, which the others repeat
-    """
-    if recording.position is None:
-        raise InvalidRecording(
-            "the recording has no position of the sensor: its acceleration cannot be found from orientation"
-            " alone; name the columns, or take the motion from joints or from an inertial unit"
-        )
-    flat = recording.R_base_sensor.reshape(-1, 9)
-    t, (position, R, wrench), words = recording.on_uniform_clock([recording.position, flat, recording.wrench])
-    step_s = float((t[-1] - t[0]) / (len(t) - 1))
-    quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
-    kalman = PoseKalmanFilter.tuned(
-        step_s, position, quaternion, position_std=position_std, rotation_std=rotation_std
-    )
-    kinematics = _filtered(kalman, position, quaternion)
-    smoothed, orientation = _mean(np.hstack([kinematics[1], wrench]), kinematics[0], mean_length)
-    start = max(int(settle_s / step_s), mean_length)
-    if len(t) - start < 20:
-        raise InvalidSamples(f"{len(t)} rows are too few: the filter needs {settle_s:g} s to settle")
-    steps = [words, "motion from the pose by a causal Kalman filter", f"causal mean of {mean_length} samples"]
-    keep = slice(start, None, max(1, mean_length // 2) if decimate else 1)
-    if keep.step > 1:
-        steps.append(f"every {keep.step}. row kept")
-    return WrenchSamples(
-        t[keep],
-        smoothed[keep, 9:],
-        np.diag(recording.wrench_std(wrench) ** 2 / mean_length),
-        orientation[keep],
-        smoothed[keep, :3],
-        smoothed[keep, 3:6],
-        smoothed[keep, 6:9],
-        np.tile(kalman.noise(mean_length), (len(t[keep]), 1, 1)),
-        recording.sensor,
-        (*recording.notes, *steps),
-        recording.warnings,
-    )
-
-
-def _filtered(kalman: PoseKalmanFilter, position: Array, quaternion: Array) -> tuple[Array, Array]:
-    """Orientation (N, 4), and (acceleration, angular velocity, angular acceleration) in the sensor frame."""
-    state = kalman.init(position[0], quaternion[0])
-    orientation, moved = np.empty((len(position), 4)), np.empty((len(position), 9))
-    for k in range(len(position)):
-        state = kalman.step(state, position[k], quaternion[k])
-        orientation[k] = state.quaternion
-        moved[k, :3], moved[k, 3:6], moved[k, 6:] = state.linear[2], state.angular[0], state.angular[1]
-    moved[:, :3] = Rotation.from_quat(orientation).inv().apply(moved[:, :3])
-    return orientation, moved
-
-
-def _mean(signals: Array, quaternion: Array, length: int) -> tuple[Array, Array]:
-    """The causal mean of signals, (N, n), and of the orientation, (N, 3, 3)."""
-    same = np.sign((quaternion[1:] * quaternion[:-1]).sum(axis=1))
-    aligned = quaternion * np.concatenate([[1.0], np.cumprod(same)])[:, None]
-    out = moving_mean(np.hstack([signals, aligned]), length, causal=True)
-    return out[:, : signals.shape[1]], Rotation.from_quat(out[:, signals.shape[1] :]).as_matrix()
+        Args:
+            position: (N, 3) [m], in the base frame
+            quaternion: R_base_sensor as (x, y, z, w), (N, 4)
+        """
+        state = self.init(position[0], quaternion[0])
+        orientation, moved = np.empty((len(position), 4)), np.empty((len(position), 9))
+        for k in range(len(position)):
+            state = self.step(state, position[k], quaternion[k])
+            orientation[k] = state.quaternion
+            moved[k, :3], moved[k, 3:6], moved[k, 6:] = state.linear[2], state.angular[0], state.angular[1]
+        moved[:, :3] = Rotation.from_quat(orientation).inv().apply(moved[:, :3])
+        return orientation, moved
 
 
 def _times(a: Array, b: Array) -> Array:

@@ -13,7 +13,7 @@ from steelyard.export import Load
 from steelyard.inertia import InertialParameters, frame_change_matrix
 from steelyard.payload import Evidence, Payload, Quantity, judge
 from steelyard.verdict import Doubt, DoubtKind, Verdict
-from steelyard.wrist.regressor import tilt_columns, tilted_gravity, wrench_regressor
+from steelyard.wrist.regressor import BaseGravity, wrench_regressor
 from steelyard.wrist.rest import Postures
 
 STATIC_NAMES = ("m", "mx", "my", "mz", "fx0", "fy0", "fz0", "tx0", "ty0", "tz0", "U", "V")
@@ -77,7 +77,7 @@ class WrenchPayload(Payload):
     @property
     def gravity_base(self) -> Array:
         """Where things fall, tilt included, (3,) [m/s^2], in the base frame."""
-        return tilted_gravity(self.nominal_gravity, self.inclination)
+        return BaseGravity(self.nominal_gravity).tilted(self.inclination)
 
     @property
     def knows_inertia(self) -> bool:
@@ -94,7 +94,9 @@ class WrenchPayload(Payload):
         Args:
             R_base_sensor: orientation of the sensor, (N, 3, 3)
         """
-        tilt = tilt_columns(self.body.vector, R_base_sensor, self.nominal_gravity, self.inclination)
+        tilt = BaseGravity(self.nominal_gravity).tilt_columns(
+            self.body.vector, R_base_sensor, self.inclination
+        )
         return np.concatenate([wrench_regressor(x), np.tile(np.eye(6), (len(x), 1, 1)), tilt], axis=2)
 
     def in_flange(self, flange: str = "flange") -> Payload:
@@ -209,7 +211,7 @@ class StaticWeight:
     @property
     def gravity_base(self) -> Array:
         """Where things fall, tilt included, (3,) [m/s^2], in the base frame."""
-        return tilted_gravity(self.nominal_gravity, self.inclination)
+        return BaseGravity(self.nominal_gravity).tilted(self.inclination)
 
     @property
     def std(self) -> Array:

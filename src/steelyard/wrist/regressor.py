@@ -33,12 +33,13 @@ For an arm on a wall or a ceiling the same two angles are taken in the frame who
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import InertialParameters
 
@@ -104,46 +105,56 @@ def wrench_tensor() -> Array:
     return T
 
 
-def tilted_gravity(nominal: Array, angles: ArrayLike) -> Array:
-    """Where things fall when the base is tilted, (3,) [m/s^2], in the base frame.
+@dataclass(frozen=True, eq=False)
+class BaseGravity:
+    """Where things fall in the base frame, and how that changes when the base is tilted by U and V.
 
-    Args:
-        nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
-        angles: U and V, (2,) [rad]
-    """
-    U, V = np.asarray(angles, dtype=float)
-    direction = [np.cos(U) * np.sin(V), -np.sin(U), -np.cos(U) * np.cos(V)]
-    return np.asarray(_upright(nominal) @ direction * np.linalg.norm(nominal))
-
-
-def tilt_columns(phi: Array, R_base_sensor: Array, nominal: Array, angles: ArrayLike) -> Array:
-    """The derivative of the wrench of a load phi, (10,), by the angles U and V of the base, (N, 6, 2).
-
-    Args:
-        R_base_sensor: orientation of the sensor, (N, 3, 3)
-        nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
-        angles: U and V, (2,) [rad]
-    """
-    slope = R_base_sensor.transpose(0, 2, 1) @ _tilted_gravity_slope(nominal, angles)
-    return np.asarray(wrench_slope(phi)[:, :3] @ slope)
-
-
-def inclination(nominal: Array, gravity_base: Array) -> Array:
-    """The angles U and V of a vector gravity_base of any length, (2,) [rad].
-
-    Args:
+    Attributes:
         nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
     """
-    x, y, z = _upright(nominal).T @ gravity_base / np.linalg.norm(gravity_base)
-    return np.array([np.arcsin(np.clip(-y, -1.0, 1.0)), np.arctan2(x, -z)])
 
+    nominal: Array
 
-def checked_gravity(gravity_base: ArrayLike) -> Array:
-    """The vector gravity_base, (3,) [m/s^2], or a refusal."""
-    g = np.array(gravity_base, dtype=float)
-    if g.shape != (3,) or not np.isfinite(g).all() or not np.linalg.norm(g) > 0:
-        raise InvalidRobot(f"gravity_base must be three finite numbers, not all zero [m/s^2], got {g}")
-    return g
+    def __post_init__(self) -> None:
+        freeze(self, "nominal")
+        g = self.nominal
+        if g.shape != (3,) or not np.isfinite(g).all() or not np.linalg.norm(g) > 0:
+            raise InvalidRobot(f"gravity_base must be three finite numbers, not all zero [m/s^2], got {g}")
+
+    def tilted(self, angles: ArrayLike) -> Array:
+        """Where things fall when the base is tilted by angles U and V, (2,) [rad]; (3,) [m/s^2]."""
+        U, V = np.asarray(angles, dtype=float)
+        direction = [np.cos(U) * np.sin(V), -np.sin(U), -np.cos(U) * np.cos(V)]
+        return np.asarray(self._upright @ direction * np.linalg.norm(self.nominal))
+
+    def tilt_columns(self, phi: Array, R_base_sensor: Array, angles: ArrayLike) -> Array:
+        """The derivative of the wrench of a load by the angles U and V of the base, (N, 6, 2).
+
+        Args:
+            phi: ten inertial parameters, (10,)
+            R_base_sensor: orientation of the sensor, (N, 3, 3)
+            angles: U and V, (2,) [rad]
+        """
+        U, V = np.asarray(angles, dtype=float)
+        by_U = [-np.sin(U) * np.sin(V), -np.cos(U), np.sin(U) * np.cos(V)]
+        by_V = [np.cos(U) * np.cos(V), 0.0, np.cos(U) * np.sin(V)]
+        slope = self._upright @ np.column_stack([by_U, by_V]) * np.linalg.norm(self.nominal)
+        return np.asarray(wrench_slope(phi)[:, :3] @ (R_base_sensor.transpose(0, 2, 1) @ slope))
+
+    def inclination(self, gravity_base: Array) -> Array:
+        """The angles U and V, (2,) [rad], of a vector gravity_base of any length, (3,), in the base frame."""
+        x, y, z = self._upright.T @ gravity_base / np.linalg.norm(gravity_base)
+        return np.array([np.arcsin(np.clip(-y, -1.0, 1.0)), np.arctan2(x, -z)])
+
+    @property
+    def _upright(self) -> Array:
+        """The frame with -z along the nominal gravity, in the base, (3, 3); the identity if upright."""
+        up = -self.nominal / np.linalg.norm(self.nominal)
+        axis, cosine = np.cross([0.0, 0.0, 1.0], up), up[2]
+        if cosine < -1 + 1e-12:
+            return np.diag([1.0, -1.0, -1.0])
+        S = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+        return np.asarray(np.eye(3) + S + S @ S / (1 + cosine))
 
 
 def _feature_slope(angular_velocity: Array) -> Array:
@@ -164,22 +175,3 @@ def _wrench(body: InertialParameters, x: Array) -> Array:
     force = body.mass * u + np.cross(b, h) + (Q - np.trace(Q) * np.eye(3)) @ h
     gyroscopic = [QI[1, 2] - QI[2, 1], QI[2, 0] - QI[0, 2], QI[0, 1] - QI[1, 0]]
     return np.concatenate([force, np.cross(h, u) + body.inertia @ b + gyroscopic])
-
-
-def _tilted_gravity_slope(nominal: Array, angles: ArrayLike) -> Array:
-    """The derivative of the tilted gravity by U and V, (3, 2) [m/s^2], in the base frame."""
-    U, V = np.asarray(angles, dtype=float)
-    by_U = [-np.sin(U) * np.sin(V), -np.cos(U), np.sin(U) * np.cos(V)]
-    by_V = [np.cos(U) * np.cos(V), 0.0, np.cos(U) * np.sin(V)]
-    return np.asarray(_upright(nominal) @ np.column_stack([by_U, by_V]) * np.linalg.norm(nominal))
-
-
-def _upright(nominal: Array) -> Array:
-    """The frame with -z along the nominal gravity, in the base, (3, 3); the identity for an upright arm."""
-    up = -np.asarray(nominal, dtype=float) / np.linalg.norm(nominal)
-    z = np.array([0.0, 0.0, 1.0])
-    axis, cosine = np.cross(z, up), up[2]
-    if cosine < -1 + 1e-12:
-        return np.diag([1.0, -1.0, -1.0])
-    S = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
-    return np.asarray(np.eye(3) + S + S @ S / (1 + cosine))

@@ -95,6 +95,35 @@ class Postures:
     timed: bool = True
     notes: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, recording: WrenchRecording, rule: RestRule | None = None) -> Postures:
+        """The postures at rest in a recording; every row of a table of postures is one."""
+        rule = rule or RestRule()
+        if not recording.timed:
+            N = len(recording)
+            return cls(
+                recording.t,
+                recording.wrench,
+                np.zeros((N, 6)),
+                recording.R_base_sensor,
+                np.ones(N, dtype=np.int64),
+                timed=False,
+            )
+        runs = _rest_runs(recording, rule)
+        creeping = np.array([_turn(recording.R_base_sensor[run]) > rule.largest_turn for run in runs])
+        scatter = np.array([_scatter(recording.wrench[run]) for run in runs])
+        restless = (scatter > _RESTLESS * np.median(scatter, axis=0)).any(axis=1)
+        keep = ~creeping & ~restless
+        notes = []
+        if not keep.all():
+            notes.append(
+                f"left out {np.sum(~keep)} of {len(runs)} rests: the sensor creeps in {np.sum(creeping)},"
+                f" the wrench is not steady in {np.sum(restless & ~creeping)}"
+            )
+        if not keep.any():
+            raise InvalidRecording(f"none of the {len(runs)} rests is one: the sensor creeps in all of them")
+        return _postures(recording, [run for run, kept in zip(runs, keep, strict=True) if kept], notes)
+
     def __len__(self) -> int:
         return len(self.t)
 
@@ -197,35 +226,6 @@ class Postures:
     def _directions(self, gravity_base: Array) -> Array:
         unit = gravity_base / np.linalg.norm(gravity_base)
         return np.asarray(np.einsum("nji,j->ni", self.R_base_sensor, unit))
-
-
-def find_postures(recording: WrenchRecording, rule: RestRule | None = None) -> Postures:
-    """The postures at rest in a recording; every row of a table of postures is one."""
-    rule = rule or RestRule()
-    if not recording.timed:
-        N = len(recording)
-        return Postures(
-            recording.t,
-            recording.wrench,
-            np.zeros((N, 6)),
-            recording.R_base_sensor,
-            np.ones(N, dtype=np.int64),
-            timed=False,
-        )
-    runs = _rest_runs(recording, rule)
-    creeping = np.array([_turn(recording.R_base_sensor[run]) > rule.largest_turn for run in runs])
-    scatter = np.array([_scatter(recording.wrench[run]) for run in runs])
-    restless = (scatter > _RESTLESS * np.median(scatter, axis=0)).any(axis=1)
-    keep = ~creeping & ~restless
-    notes = []
-    if not keep.all():
-        notes.append(
-            f"left out {np.sum(~keep)} of {len(runs)} rests: the sensor creeps in {np.sum(creeping)},"
-            f" the wrench is not steady in {np.sum(restless & ~creeping)}"
-        )
-    if not keep.any():
-        raise InvalidRecording(f"none of the {len(runs)} rests is one: the sensor creeps in all of them")
-    return _postures(recording, [run for run, kept in zip(runs, keep, strict=True) if kept], notes)
 
 
 def _rest_runs(recording: WrenchRecording, rule: RestRule) -> list[slice]:

@@ -1,11 +1,11 @@
 """Wrench and motion of a sensor, ready to fit: uniform, finite, differentiated, with the noise of all.
 
-How the sensor moves comes from joints and the robot model, or from an inertial unit beside the sensor (or
-from its pose, one sample at a time: `kalman`). Both use zero-phase low-pass filters and central differences,
-and send the wrench through the same filter; a linear filter that acts alike on both sides of wrench = Y phi
-changes nothing in phi. The noise is known: an encoder's (or the unit's) noise of variance s^2 becomes s^2
-times the sum of the squared impulse response of filter and differences, and goes through the Jacobian into
-acceleration, angular velocity and angular acceleration of the sensor,
+How the sensor moves comes from joints and the robot model, from an inertial unit beside the sensor, or from
+its pose, one sample at a time (`kalman`). The first two use zero-phase low-pass filters and central
+differences, and send the wrench through the same filter; a linear filter that acts alike on both sides of
+wrench = Y phi changes nothing in phi. The noise is known: an encoder's (or the unit's) noise of variance s^2
+becomes s^2 times the sum of the squared impulse response of filter and differences, and goes through the
+Jacobian into acceleration, angular velocity and angular acceleration of the sensor,
 
     a = J_v qdd + ...,   w = J_w qd,   alpha = J_w qdd + ...
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
@@ -27,9 +28,11 @@ from steelyard.signals import (
     DEFAULT_CUTOFF_HZ,
     central_differences,
     low_pass,
+    moving_mean,
     noise_gains,
     noise_of_differences,
 )
+from steelyard.wrist.kalman import PoseKalmanFilter
 from steelyard.wrist.recording import WrenchRecording, WristSensor
 from steelyard.wrist.regressor import feature_covariance, features
 
@@ -82,6 +85,168 @@ class WrenchSamples:
         object.__setattr__(self, "made_by", tuple(self.made_by))
         object.__setattr__(self, "warnings", tuple(self.warnings))
 
+    @classmethod
+    def from_joints(
+        cls,
+        robot: RobotModel,
+        recording: Recording,
+        sensor: WristSensor | None = None,
+        *,
+        cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
+        position_std: ArrayLike | None = None,
+        decimate: bool = True,
+    ) -> WrenchSamples:
+        """The motion of the sensor from joint positions, and its wrench, ready to fit.
+
+        A recording that is not fit for use is refused, as for joint torques.
+
+        Args:
+            sensor: where it sits; at the flange by default
+            cutoff_hz: of the zero-phase low-pass on positions and wrench, [Hz]; None for none
+            position_std: noise of joint positions, () or (n,) [rad or m]; from differences by default
+            decimate: keep only as many rows as the filter leaves independent
+        """
+        measured = WrenchRecording.of_joints(recording, robot, sensor)
+        quality = check_quality(recording)
+        quality.require_ok()
+        whole = np.isfinite(np.hstack([recording.q, recording.wrench])).all(axis=1)  # type: ignore[list-item]
+        t, (q, wrench), words = measured.on_uniform_clock([recording.q[whole], measured.wrench])
+        std = noise_of_differences(q) if position_std is None else _checked_std(position_std, robot.n)
+        zero_phase = _ZeroPhase.on(t, cutoff_hz)
+        smooth = zero_phase(q)
+        v, a = central_differences(smooth, zero_phase.rate_hz)
+        keep = zero_phase.kept(len(t), decimate=decimate)
+        q, v, a = smooth[keep], v[keep], a[keep]
+        made = f"motion from joints, noise {np.array2string(std, precision=2)} rad or m"
+        return cls(
+            t[keep],
+            zero_phase(wrench)[keep],
+            np.diag(measured.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
+            *_sensor_motion(robot, q, v, a, measured.sensor.T_flange_sensor),
+            _joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
+            measured.sensor,
+            (*measured.notes, words, made, *zero_phase.steps(t, keep)),
+            quality.warnings,
+        )
+
+    @classmethod
+    def from_imu(
+        cls,
+        recording: WrenchRecording,
+        *,
+        cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
+        acceleration_std: float | None = None,
+        velocity_std: float | None = None,
+        decimate: bool = True,
+    ) -> WrenchSamples:
+        """The motion of the sensor from an inertial unit, and its wrench, ready to fit.
+
+        Args:
+            recording: with acceleration (gravity removed) and angular velocity
+            cutoff_hz: of the zero-phase low-pass on every signal, [Hz]; None for none
+            acceleration_std: noise of the acceleration, [m/s^2]; from its differences by default
+            velocity_std: noise of the angular velocity, [rad/s]; from its differences by default
+            decimate: keep only as many rows as the filter leaves independent
+        """
+        if recording.acceleration is None or recording.angular_velocity is None:
+            raise InvalidRecording(
+                "the recording has no acceleration and angular velocity of the sensor; name their columns,"
+                " or take the motion from joints or from the pose"
+            )
+        t, (R, acceleration, velocity, wrench), words = recording.on_uniform_clock(
+            [
+                recording.R_base_sensor.reshape(-1, 9),
+                recording.acceleration,
+                recording.angular_velocity,
+                recording.wrench,
+            ]
+        )
+        zero_phase = _ZeroPhase.on(t, cutoff_hz)
+        stds = [
+            noise_of_differences(x) if std is None else np.full(3, std)
+            for x, std in ((acceleration, acceleration_std), (velocity, velocity_std))
+        ]
+        acceleration, velocity = zero_phase(acceleration), zero_phase(velocity)
+        keep = zero_phase.kept(len(t), decimate=decimate)
+        value, slope, _ = zero_phase.gains
+        variance = np.concatenate([stds[0] ** 2 * value, stds[1] ** 2 * value, stds[1] ** 2 * slope])
+        U, _, Vt = np.linalg.svd(R.reshape(-1, 3, 3)[keep])
+        return cls(
+            t[keep],
+            zero_phase(wrench)[keep],
+            np.diag(recording.wrench_std(wrench) ** 2 * value),
+            U @ Vt,
+            acceleration[keep],
+            velocity[keep],
+            central_differences(velocity, zero_phase.rate_hz)[0][keep],
+            np.tile(np.diag(variance), (len(U), 1, 1)),
+            recording.sensor,
+            (*recording.notes, words, "motion from an inertial unit", *zero_phase.steps(t, keep)),
+            recording.warnings,
+        )
+
+    @classmethod
+    def from_pose(
+        cls,
+        recording: WrenchRecording,
+        *,
+        mean_length: int = 10,
+        position_std: float | None = None,
+        rotation_std: float | None = None,
+        settle_s: float = 0.5,
+        decimate: bool = False,
+    ) -> WrenchSamples:
+        """The motion of the sensor from its pose by the causal Kalman filter, and its wrench, ready to fit.
+
+        Args:
+            recording: with the position of the sensor
+            mean_length: of the causal moving mean on wrench and motion, in samples
+            position_std: noise of the position, [m]; from its differences by default
+            rotation_std: noise of the orientation, [rad]; from its differences by default
+            settle_s: left out at the start, while the filter learns the motion, [s]
+            decimate: keep two rows for each length of the mean, which the others repeat
+        """
+        if recording.position is None:
+            raise InvalidRecording(
+                "the recording has no position of the sensor: its acceleration cannot be found from"
+                " orientation alone; name the columns, or take the motion from joints or an inertial unit"
+            )
+        flat = recording.R_base_sensor.reshape(-1, 9)
+        t, (position, R, wrench), words = recording.on_uniform_clock(
+            [recording.position, flat, recording.wrench]
+        )
+        step_s = float((t[-1] - t[0]) / (len(t) - 1))
+        quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
+        kalman = PoseKalmanFilter.tuned(
+            step_s, position, quaternion, position_std=position_std, rotation_std=rotation_std
+        )
+        turned, moved = kalman.along(position, quaternion)
+        smoothed, orientation = _causal_mean(np.hstack([moved, wrench]), turned, mean_length)
+        start = max(int(settle_s / step_s), mean_length)
+        if len(t) - start < 20:
+            raise InvalidSamples(f"{len(t)} rows are too few: the filter needs {settle_s:g} s to settle")
+        steps = [
+            words,
+            "motion from the pose by a causal Kalman filter",
+            f"causal mean of {mean_length} samples",
+        ]
+        keep = slice(start, None, max(1, mean_length // 2) if decimate else 1)
+        if keep.step > 1:
+            steps.append(f"every {keep.step}. row kept")
+        return cls(
+            t[keep],
+            smoothed[keep, 9:],
+            np.diag(recording.wrench_std(wrench) ** 2 / mean_length),
+            orientation[keep],
+            smoothed[keep, :3],
+            smoothed[keep, 3:6],
+            smoothed[keep, 6:9],
+            np.tile(kalman.noise(mean_length), (len(t[keep]), 1, 1)),
+            recording.sensor,
+            (*recording.notes, *steps),
+            recording.warnings,
+        )
+
     def __len__(self) -> int:
         return len(self.t)
 
@@ -99,104 +264,6 @@ class WrenchSamples:
     def feature_covariance(self) -> Array:
         """Of the errors of the features, (N, 12, 12)."""
         return feature_covariance(self.angular_velocity, self.covariance)
-
-
-def samples_from_joints(
-    robot: RobotModel,
-    recording: Recording,
-    sensor: WristSensor | None = None,
-    *,
-    cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
-    position_std: ArrayLike | None = None,
-    decimate: bool = True,
-) -> WrenchSamples:
-    """The motion of the sensor from joint positions, and its wrench, ready to fit.
-
-    A recording that is not fit for use is refused, as for joint torques.
-
-    Args:
-        sensor: where it sits; at the flange by default
-        cutoff_hz: of the zero-phase low-pass on positions and wrench, [Hz]; None for none
-        position_std: noise of the joint positions, () or (n,) [rad or m]; from their differences by default
-        decimate: keep only as many rows as the filter leaves independent
-    """
-    measured = WrenchRecording.of_joints(recording, robot, sensor)
-    quality = check_quality(recording)
-    quality.require_ok()
-    whole = np.isfinite(np.hstack([recording.q, recording.wrench])).all(axis=1)  # type: ignore[list-item]
-    t, (q, wrench), words = measured.on_uniform_clock([recording.q[whole], measured.wrench])
-    std = noise_of_differences(q) if position_std is None else _checked_std(position_std, robot.n)
-    zero_phase = _ZeroPhase.on(t, cutoff_hz)
-    smooth = zero_phase(q)
-    v, a = central_differences(smooth, zero_phase.rate_hz)
-    keep = zero_phase.kept(len(t), decimate=decimate)
-    q, v, a = smooth[keep], v[keep], a[keep]
-    made = f"motion from joints, noise {np.array2string(std, precision=2)} rad or m"
-    return WrenchSamples(
-        t[keep],
-        zero_phase(wrench)[keep],
-        np.diag(measured.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
-        *_sensor_motion(robot, q, v, a, measured.sensor.T_flange_sensor),
-        _joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
-        measured.sensor,
-        (*measured.notes, words, made, *zero_phase.steps(t, keep)),
-        quality.warnings,
-    )
-
-
-def samples_from_imu(
-    recording: WrenchRecording,
-    *,
-    cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
-    acceleration_std: float | None = None,
-    velocity_std: float | None = None,
-    decimate: bool = True,
-) -> WrenchSamples:
-    """The motion of the sensor from an inertial unit, and its wrench, ready to fit.
-
-    Args:
-        recording: with acceleration (gravity removed) and angular velocity
-        cutoff_hz: of the zero-phase low-pass on every signal, [Hz]; None for none
-        acceleration_std: noise of the acceleration, [m/s^2]; from its differences by default
-        velocity_std: noise of the angular velocity, [rad/s]; from its differences by default
-        decimate: keep only as many rows as the filter leaves independent
-    """
-    if recording.acceleration is None or recording.angular_velocity is None:
-        raise InvalidRecording(
-            "the recording has no acceleration and angular velocity of the sensor; name their columns,"
-            " or take the motion from joints or from the pose"
-        )
-    t, (R, acceleration, velocity, wrench), words = recording.on_uniform_clock(
-        [
-            recording.R_base_sensor.reshape(-1, 9),
-            recording.acceleration,
-            recording.angular_velocity,
-            recording.wrench,
-        ]
-    )
-    zero_phase = _ZeroPhase.on(t, cutoff_hz)
-    stds = [
-        noise_of_differences(x) if std is None else np.full(3, std)
-        for x, std in ((acceleration, acceleration_std), (velocity, velocity_std))
-    ]
-    acceleration, velocity = zero_phase(acceleration), zero_phase(velocity)
-    keep = zero_phase.kept(len(t), decimate=decimate)
-    value, slope, _ = zero_phase.gains
-    variance = np.concatenate([stds[0] ** 2 * value, stds[1] ** 2 * value, stds[1] ** 2 * slope])
-    U, _, Vt = np.linalg.svd(R.reshape(-1, 3, 3)[keep])
-    return WrenchSamples(
-        t[keep],
-        zero_phase(wrench)[keep],
-        np.diag(recording.wrench_std(wrench) ** 2 * value),
-        U @ Vt,
-        acceleration[keep],
-        velocity[keep],
-        central_differences(velocity, zero_phase.rate_hz)[0][keep],
-        np.tile(np.diag(variance), (len(U), 1, 1)),
-        recording.sensor,
-        (*recording.notes, words, "motion from an inertial unit", *zero_phase.steps(t, keep)),
-        recording.warnings,
-    )
 
 
 @dataclass(frozen=True)
@@ -277,3 +344,11 @@ def _checked_std(std: ArrayLike, n: int) -> Array:
     if array.shape not in ((), (n,)) or not np.isfinite(array).all() or (array < 0).any():
         raise InvalidSamples(f"position_std must be one or {n} numbers, not negative, got {array}")
     return np.broadcast_to(array, (n,))
+
+
+def _causal_mean(signals: Array, quaternion: Array, length: int) -> tuple[Array, Array]:
+    """The causal mean of signals, (N, n), and of the orientation, (N, 3, 3)."""
+    same = np.sign((quaternion[1:] * quaternion[:-1]).sum(axis=1))
+    aligned = quaternion * np.concatenate([[1.0], np.cumprod(same)])[:, None]
+    out = moving_mean(np.hstack([signals, aligned]), length, causal=True)
+    return out[:, : signals.shape[1]], Rotation.from_quat(out[:, signals.shape[1] :]).as_matrix()

@@ -30,14 +30,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.payload import STATIC_NAMES, StaticWeight, drift_doubt, tilt_doubt
-from steelyard.wrist.regressor import (
-    checked_gravity,
-    inclination,
-    tilt_columns,
-    tilted_gravity,
-    wrench_regressor,
-    wrench_slope,
-)
+from steelyard.wrist.regressor import BaseGravity, wrench_regressor, wrench_slope
 from steelyard.wrist.rest import Postures, RestRule
 
 _ROUNDS = 30
@@ -61,14 +54,15 @@ def weigh_static(
         tilt: whether the base may be tilted
         yaw_axis: axis about which the sensor may be turned, (3,), in the sensor frame; None when it may not
     """
-    nominal = checked_gravity(gravity_base)
+    gravity = BaseGravity(np.array(gravity_base, dtype=float))
+    nominal = gravity.nominal
     chosen = postures.distinct(nominal)
     if len(chosen) < 3:
         raise InvalidRecording(
             f"only {len(chosen)} different postures at rest; at least 3 are needed, 6 or more are good."
             f" {_how_long(postures)}{chosen.advice(nominal)}"
         )
-    model = _Model(chosen, nominal, tilt=tilt, yaw_axis=yaw_axis)
+    model = _Model(chosen, gravity, tilt=tilt, yaw_axis=yaw_axis)
     if yaw_axis is None:
         chosen.require_plausible(nominal)
     best = _fit(model)
@@ -137,7 +131,7 @@ class _Model:
     """Postures and what is unknown about them: (m, h, f0, tau0), U, V, yaw, six trends of the drift."""
 
     postures: Postures
-    nominal: Array
+    gravity: BaseGravity
     tilt: bool = True
     yaw_axis: ArrayLike | None = None
     drifting: bool = False
@@ -151,13 +145,13 @@ class _Model:
         """The modelled wrenches, (N, 6), and their derivative by the unknowns, (N, 6, p)."""
         angles = value[10:12] if self.tilt else np.zeros(2)
         R = self._turned(self._yaw_of(value))
-        u = np.einsum("nji,j->ni", R, tilted_gravity(self.nominal, angles))
+        u = np.einsum("nji,j->ni", R, self.gravity.tilted(angles))
         body = np.concatenate([value[:4], np.zeros(6)])
         N = len(u)
         at_rest = wrench_regressor(np.column_stack([u, np.zeros((N, 9))]))
         columns = [at_rest[:, :, :4], np.tile(np.eye(6), (N, 1, 1))]
         if self.tilt:
-            columns.append(tilt_columns(body, R, self.nominal, angles))
+            columns.append(self.gravity.tilt_columns(body, R, angles))
         if self.yaw_axis is not None:
             turning = -np.cross(np.asarray(self.yaw_axis, dtype=float), u)
             columns.append((turning @ wrench_slope(body)[:, :3].T)[:, :, None])
@@ -218,7 +212,7 @@ class _Model:
         best, least = np.zeros(self.p), np.inf
         for yaw in yaws:
             value = np.zeros(self.p)
-            twelve = _linear_solution(wrench, self._turned(float(yaw)), self.nominal)
+            twelve = _linear_solution(wrench, self._turned(float(yaw)), self.gravity)
             value[:k] = twelve[:k]
             if self.yaw_axis is not None:
                 value[k] = yaw
@@ -255,7 +249,7 @@ def _weighted_solution(J: Array, residual: Array) -> tuple[Array, Array]:
     return half @ (U[:, known].T @ residual), covariance
 
 
-def _linear_solution(wrench: Array, R_base_sensor: Array, nominal: Array) -> Array:
+def _linear_solution(wrench: Array, R_base_sensor: Array, gravity: BaseGravity) -> Array:
     """The twelve numbers by linear least squares, (12,)."""
     N = len(wrench)
     B = np.zeros((N, 6, 12))
@@ -267,6 +261,6 @@ def _linear_solution(wrench: Array, R_base_sensor: Array, nominal: Array) -> Arr
     B[:, 5, 6], B[:, 5, 7] = fy, -fx
     psi = np.linalg.lstsq(B.reshape(-1, 12), wrench.ravel(), rcond=1e-12)[0]
     kappa, f0, com, iota = psi.reshape(4, 3)
-    mass = np.linalg.norm(kappa) / np.linalg.norm(nominal)
+    mass = np.linalg.norm(kappa) / np.linalg.norm(gravity.nominal)
     drift = np.concatenate([f0, iota + np.cross(com, f0)])
-    return np.concatenate([[mass], mass * com, drift, inclination(nominal, np.asarray(kappa))])
+    return np.concatenate([[mass], mass * com, drift, gravity.inclination(np.asarray(kappa))])

@@ -9,12 +9,11 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce, contact_force
 from steelyard.wrist import (
+    Postures,
     StaticWeight,
     WrenchPayload,
     WrenchRecording,
-    find_postures,
-    samples_from_joints,
-    samples_from_pose,
+    WrenchSamples,
     weigh_dynamic,
     weigh_static,
 )
@@ -69,16 +68,16 @@ def answers_of(world: World, seed: int) -> Answers:
     robot, rng = world.robot, np.random.default_rng(1000 + seed)
     drift = zero_drift(rng)
     at_rest = WrenchRecording.of_joints(measured(robot, world.rest, drift, rng), robot, SENSOR)
-    postures = find_postures(at_rest)
+    postures = Postures.of(at_rest)
     static, static_tls = weigh_static(postures), weigh_linear(postures)
     moving = measured(robot, world.excitation, drift, rng)
-    causal = samples_from_pose(WrenchRecording.of_joints(moving, robot, SENSOR))
+    causal = WrenchSamples.from_pose(WrenchRecording.of_joints(moving, robot, SENSOR))
     payloads = {
         "method_1": method_1(postures, gravity_base=UPRIGHT),
         "method_1_moving": method_1(moving_postures(causal, every=10), gravity_base=UPRIGHT),
         "method_2": method_2(causal, static_tls),
         "proposed": weigh_dynamic(causal, static_tls, estimator=ESTIMATORS["rrtls"]),
-        "ours": weigh_dynamic(samples_from_joints(robot, moving, SENSOR), static),
+        "ours": weigh_dynamic(WrenchSamples.from_joints(robot, moving, SENSOR), static),
     }
     return Answers(drift, static, static_tls, payloads)
 
@@ -114,9 +113,9 @@ def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contac
     moved = answers.drift + rng.normal(size=6) * [3, 3, 5, 0.2, 0.2, 0.2]
     same = measured(robot, truth, answers.drift, rng)
     other = measured(robot, truth, moved, rng)
-    samples = samples_from_pose(WrenchRecording.of_joints(same, robot, SENSOR), settle_s=0.3)
-    later = samples_from_pose(WrenchRecording.of_joints(other, robot, SENSOR), settle_s=0.3)
-    offline = samples_from_joints(robot, other, SENSOR, decimate=False)
+    samples = WrenchSamples.from_pose(WrenchRecording.of_joints(same, robot, SENSOR), settle_s=0.3)
+    later = WrenchSamples.from_pose(WrenchRecording.of_joints(other, robot, SENSOR), settle_s=0.3)
+    offline = WrenchSamples.from_joints(robot, other, SENSOR, decimate=False)
     payloads = answers.payloads
     return Contacts(
         {key: contact_force(payloads[key], samples) for key in METHODS if key != "method_1_moving"},
@@ -142,7 +141,7 @@ def strong_noise(
     for seed, answer in enumerate(answers):
         rng = np.random.default_rng(5000 + seed)
         recording = measured(world.robot, world.excitation, answer.drift, rng, step=_COARSE)
-        samples = samples_from_joints(world.robot, recording, SENSOR, cutoff_hz=None)
+        samples = WrenchSamples.from_joints(world.robot, recording, SENSOR, cutoff_hz=None)
         regression = regression_of_ten(samples, answer.static)
         for name in STRONG:
             if name == "ml":

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array
 from steelyard.verdict import Verdict
 from steelyard.wrist import Postures, StaticWeight
-from steelyard.wrist.regressor import checked_gravity, inclination, tilted_gravity, wrench_regressor
+from steelyard.wrist.regressor import BaseGravity, wrench_regressor
 
 LinearMethod = Literal["ls", "tls"]
 
@@ -34,11 +34,12 @@ def weigh_linear(
         method: 'ls' or 'tls'
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
     """
-    nominal = checked_gravity(gravity_base)
+    gravity = BaseGravity(np.array(gravity_base, dtype=float))
+    nominal = gravity.nominal
     chosen = postures.distinct(nominal)
     chosen.require_plausible(nominal)
     value = _solution(chosen.wrench, chosen.R_base_sensor, nominal, method)
-    u = np.einsum("nji,j->ni", chosen.R_base_sensor, tilted_gravity(nominal, value[10:]))
+    u = np.einsum("nji,j->ni", chosen.R_base_sensor, gravity.tilted(value[10:]))
     Y = wrench_regressor(np.column_stack([u, np.zeros((len(u), 9))]))[:, :, :4]
     residual = chosen.wrench - Y @ value[:4] - value[4:10]
     freedom = 6 * len(chosen) - 12
@@ -62,7 +63,9 @@ def _solution(wrench: Array, R_base_sensor: Array, nominal: Array, method: Linea
     kappa, f0, com, iota = psi.reshape(4, 3)
     mass = np.linalg.norm(kappa) / np.linalg.norm(nominal)
     torque = iota + np.cross(com, f0)
-    return np.concatenate([[mass], mass * com, f0, torque, inclination(nominal, np.asarray(kappa))])
+    return np.concatenate(
+        [[mass], mass * com, f0, torque, BaseGravity(nominal).inclination(np.asarray(kappa))]
+    )
 
 
 def _covariance(postures: Postures, nominal: Array, method: LinearMethod, variance: Array) -> Array:

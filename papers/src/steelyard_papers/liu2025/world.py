@@ -19,7 +19,7 @@ from steelyard.robot import RobotModel
 from steelyard.simulation import SensorModel, SimulationOptions, Truth, simulate
 from steelyard.trajectory import Trajectory
 from steelyard.wrist import WristSensor
-from steelyard.wrist.regressor import tilted_gravity
+from steelyard.wrist.regressor import BaseGravity
 from steelyard_papers.liu2025.motions import FromRest, Motions, Visits
 from steelyard_papers.sharing import Progress
 
@@ -71,7 +71,7 @@ def run_world(robot: RobotModel, motions: Motions, *, duration_s: float = 11.5, 
     ]
     truths = []
     for k, path in enumerate(paths):
-        options = SimulationOptions(gravity_base=tilted_gravity(UPRIGHT, TILT), step_s=0.002)
+        options = SimulationOptions(gravity_base=BaseGravity(UPRIGHT).tilted(TILT), step_s=0.002)
         run = simulate(robot, path, payload=LOAD, sensors=SensorModel.ideal(), rate_hz=250.0, options=options)
         truths.append(run.truth)
         progress((k + 1) / len(paths))

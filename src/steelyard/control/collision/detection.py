@@ -66,23 +66,14 @@ class Contact:
 
 
 class _DetectorState(NamedTuple):
-    """Where a detector stands; a value.
+    """Where a detector stands; a value."""
 
-    Attributes:
-        observer: state of its observer
-        threshold: at this state, (m,)
-        over_since: since when each residual is beyond its threshold, (m,) [s]; NaN where it is not
-        last_over_s: when a residual was last beyond its release, [s]
-        contact: the one that goes on; None when free
-        ended: the one that ended with this sample; None when none did
-    """
-
-    observer: ObserverState
-    threshold: Array
-    over_since: Array
-    last_over_s: float
-    contact: Contact | None
-    ended: Contact | None
+    observer: ObserverState  # state of its observer
+    threshold: Array  # at this state, (m,)
+    over_since: Array  # since when each residual is beyond its threshold, (m,) [s]; NaN where it is not
+    last_over_s: float  # when a residual was last beyond its release, [s]
+    contact: Contact | None  # the one that goes on; None when free
+    ended: Contact | None  # the one that ended with this sample; None when none did
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,25 +50,15 @@ _CAREFUL = 2.0  # deviations that count as one where there are no other peaks to
 
 @dataclass(frozen=True)
 class _Tail:
-    """The tail of the peaks of one signal, in standard deviations.
+    """The tail of the peaks of one signal, in standard deviations."""
 
-    Attributes:
-        start: u, above which it holds
-        exponent: k
-        scale: b, with its uncertainty in it
-        clusters_per_hour: how often the signal goes above u, [1/h]
-        peaks: how many it was fitted to; 0 when it is that of Gaussian noise of standard deviation 1
-        largest: of the peaks
-        gap_s: stretches closer than this are one, [s]
-    """
-
-    start: float
-    exponent: float
-    scale: float
-    clusters_per_hour: float
-    peaks: int
-    largest: float
-    gap_s: float
+    start: float  # u, above which it holds
+    exponent: float  # k
+    scale: float  # b, with its uncertainty in it
+    clusters_per_hour: float  # how often the signal goes above u, [1/h]
+    peaks: int  # how many it was fitted to; 0 when it is that of Gaussian noise of standard deviation 1
+    largest: float  # of the peaks
+    gap_s: float  # stretches closer than this are one, [s]
 
     @classmethod
     def of(cls, z: Array, t: Array, gap_s: float) -> _Tail:
@@ -106,25 +96,15 @@ class _Tail:
 
 @dataclass(frozen=True, eq=False)
 class _FreeMotion:
-    """The free motion that thresholds were learned from.
+    """The free motion that thresholds were learned from."""
 
-    Attributes:
-        duration_s: [s]
-        false_alarms_per_hour: that were asked for, all residuals together, [1/h]
-        uncertainty: of the arm's torque, the change of friction in it
-        tails: of the residuals in standard deviations of either kind, 2 m
-        largest_v: largest speed of each joint, (n,) [rad/s or m/s]
-        largest_a: largest acceleration of each joint, (n,) [rad/s^2 or m/s^2]
-        friction_change: of Fc, Fv and B that the motion showed, (3, n)
-    """
-
-    duration_s: float
-    false_alarms_per_hour: float
-    uncertainty: TorqueUncertainty
-    tails: tuple[_Tail, ...]
-    largest_v: Array
-    largest_a: Array
-    friction_change: Array
+    duration_s: float  # [s]
+    false_alarms_per_hour: float  # that were asked for, all residuals together, [1/h]
+    uncertainty: TorqueUncertainty  # of the arm's torque, the change of friction in it
+    tails: tuple[_Tail, ...]  # of the residuals in standard deviations of either kind, 2 m
+    largest_v: Array  # largest speed of each joint, (n,) [rad/s or m/s]
+    largest_a: Array  # largest acceleration of each joint, (n,) [rad/s^2 or m/s^2]
+    friction_change: Array  # of Fc, Fv and B that the motion showed, (3, n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,23 +78,14 @@ class RecursiveTotalLeastSquares:
 
 
 class _RestrictedState(NamedTuple):
-    """What all samples so far leave behind.
+    """What all samples so far leave behind."""
 
-    Attributes:
-        M: sums of Z'Z of forces and torques, (2, p + 1, p + 1)
-        P: sums of the noise in them, (2, p + 1, p + 1)
-        prior_M: rows of the prior, faded by forgetting, (p + 1, p + 1)
-        prior_P: their noise, (p + 1, p + 1)
-        samples: how many still count
-        v: (theta, -1), (p + 1,)
-    """
-
-    M: Array
-    P: Array
-    prior_M: Array
-    prior_P: Array
-    samples: float
-    v: Array
+    M: Array  # sums of Z'Z of forces and torques, (2, p + 1, p + 1)
+    P: Array  # sums of the noise in them, (2, p + 1, p + 1)
+    prior_M: Array  # rows of the prior, faded by forgetting, (p + 1, p + 1)
+    prior_P: Array  # their noise, (p + 1, p + 1)
+    samples: float  # how many still count
+    v: Array  # (theta, -1), (p + 1,)
 
 
 @dataclass(frozen=True, eq=False)
