@@ -7,7 +7,7 @@ from conftest import lively_motion
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.payload.physical import nearest_physical
+from steelyard.payload.judgement import nearest_physical
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.signals import replay
