@@ -69,16 +69,20 @@ def command(
     if step is _Step.BUILD:
         if output is None:
             raise UnreadableFile("steelyard fleet build needs -o: the folder of the store")
-        with out.progress("reducing logs") as done:
-            built = Fleet.build(
-                source,
-                output,
-                model=model,
-                friction=friction,
-                scheduler=scheduler,
-                workers=workers,
-                progress=done,
-            )
+        try:
+            with out.progress("reducing logs") as done:
+                built = Fleet.build(
+                    source,
+                    output,
+                    model=model,
+                    friction=friction,
+                    scheduler=scheduler,
+                    workers=workers,
+                    progress=done,
+                )
+        except KeyboardInterrupt:
+            out.complain(f"stopped; what is in {output} is whole, and the same command goes on from there")
+            raise typer.Exit(130) from None
         _show_build(out, built, output)
         return
     fleet = Fleet(source, scheduler=scheduler, workers=workers)
