@@ -90,7 +90,7 @@ def _log(
     robot, rng = load_robot("ur10"), np.random.default_rng(seed)
     drive = replace(
         robot.drive,
-        coulomb=np.abs(robot.drive.coulomb) * friction * rising + 1.0,
+        coulomb=(np.abs(robot.drive.coulomb) + 1.0) * friction * rising,
         viscous=robot.drive.viscous * friction,
     )
     tau = base["tau"] + drive.rotor_inertia * base["a"] + drive.friction(base["v"])
@@ -109,7 +109,7 @@ def make_fleet(folder: Path, arms: int, logs: int, duration_s: float = DURATION_
     cases = [(v, m, load, duration_s) for v in range(VARIANTS) for m in range(MOTIONS) for load in loads]
     with ProcessPoolExecutor(2) as pool:
         bases = dict(zip(cases, pool.map(_simulated, *zip(*cases, strict=True)), strict=True))
-    wrong = planted(arms, LOGS if logs < LOGS else logs)
+    wrong = planted(arms, first or logs)
     rows = []
     for arm in range(arms):
         rows += _arm_logs(folder, arm, range(first, first + logs), wrong.get(arm), bases, duration_s)

@@ -14,6 +14,8 @@ from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, UnreadableFile
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from steelyard.fleet import Fleet
 
 _NAMED = 20  # rows of a table on the screen
@@ -25,6 +27,7 @@ class _Step(StrEnum):
     BUILD = "build"
     IDENTIFY = "identify"
     WEIGH = "weigh"
+    TREND = "trend"
 
 
 def command(
@@ -38,7 +41,8 @@ def command(
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="build: the store; weigh: a table (.parquet, .csv).")
+        Path | None,
+        typer.Option("--output", "-o", help="build: the store; weigh, trend: a table (.parquet, .csv)."),
     ] = None,
     model: Annotated[
         str | None,
@@ -51,6 +55,9 @@ def command(
     ] = None,
     since: Annotated[str | None, typer.Option(help="identify: logs from that day on, as 2026-03-01.")] = None,
     until: Annotated[str | None, typer.Option(help="identify: logs before that day.")] = None,
+    rate: Annotated[
+        float, typer.Option(help="trend: false alarms among all alarms of the fleet, at most, on average.")
+    ] = 0.05,
     scheduler: Annotated[
         str | None, typer.Option(help="A Dask cluster, as tcp://host:8786; else the cores of this machine.")
     ] = None,
@@ -61,7 +68,7 @@ def command(
 ) -> None:
     """Watches a fleet: reduces logs to a store, and finds models, payloads and changes from it.
 
-    Exit code 1 when a log failed, a model must not be used, or a payload is unlike its load.
+    Exit code 1 for logs that failed, models not to be used, payloads unlike their load, and changes.
     """
     from steelyard.fleet import Fleet
 
@@ -88,8 +95,10 @@ def command(
     fleet = Fleet(source, scheduler=scheduler, workers=workers)
     if step is _Step.IDENTIFY:
         _identify(out, fleet, _day(since), _day(until))
-    else:
+    elif step is _Step.WEIGH:
         _weigh(out, fleet, output)
+    else:
+        _trend(out, fleet, output, rate)
 
 
 def _day(text: str | None) -> datetime | None:
@@ -149,10 +158,7 @@ def _identify(out: Output, fleet: Fleet, since: datetime | None, until: datetime
 def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
     with out.progress("weighing") as done:
         table = fleet.weigh(progress=done)
-    if output is not None:
-        from steelyard.fleet.store import write_table
-
-        write_table(table, output)
+    _write(table, output)
     rows = table.to_pylist()
     odd = sorted((row for row in rows if not row["ok"] or _unlike(row)), key=lambda row: -_times(row))
 
@@ -175,6 +181,35 @@ def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
     out.emit({"payloads": rows}, show, files={"Table": output})
     if odd:
         raise typer.Exit(1)
+
+
+def _trend(out: Output, fleet: Fleet, output: Path | None, rate: float) -> None:
+    with out.progress("comparing logs") as done:
+        trends = fleet.trend(rate=rate, progress=done)
+    changes = trends.changes
+    _write(changes, output)
+    flagged = [row for row in changes.to_pylist() if row["flagged"]]
+    foreign = {arm.robot: arm.left_out for arm in trends.arms if arm.left_out}
+
+    def show() -> None:
+        tests, arms = changes.num_rows, len(trends.arms)
+        print(f"{len(flagged)} changes flagged among {tests} series of {arms} arms; of them at most")
+        print(f"{100 * rate:g} % are false alarms, on average (Benjamini, Yekutieli).")
+        for row in flagged:
+            print(f"{row['robot']}: {row['words']}")
+        for robot, files in foreign.items():
+            print(f"{robot}: left out, not of this arm: {', '.join(files)}")
+
+    out.emit({"flagged": flagged, "left_out": foreign, "rate": rate}, show, files={"Table": output})
+    if flagged:
+        raise typer.Exit(1)
+
+
+def _write(table: pa.Table, output: Path | None) -> None:
+    if output is not None:
+        from steelyard.fleet.store import write_table
+
+        write_table(table, output)
 
 
 def _times(row: dict[str, Any]) -> float:

@@ -1,19 +1,27 @@
-"""What workers make of the rows of one arm: merged factors, contradictions, payloads."""
+"""What workers make of the rows of one arm: merged factors, contradictions, payloads, trends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.fleet.engine import EIGHT
-from steelyard.fleet.estimate import log_state, payload_of
+from steelyard.fleet.estimate import LogState, log_state, payload_of, state_names
 from steelyard.fleet.reduce import unpacked
+from steelyard.fleet.trend import ArmTrend, Change, level, likeliest_change
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.verdict import DoubtKind
 
+FOREIGN = 4.0
+"""Contradiction of a log beyond which it may be another arm's,"""
+FOREIGN_TIMES = 2.0
+"""and so many times beyond that of the arm's other logs."""
+
+_CERTAIN = 1e-6  # p-value of a change that divides the logs of an arm
 _NO_LOAD = (DoubtKind.NOTHING_CARRIED, DoubtKind.NEGATIVE_MASS)
 _NAMED = ("robot", "file", "start_s", "end_s", "time", "tool", "load")
 
@@ -50,21 +58,110 @@ def merge(factors: Sequence[RegressionFactor]) -> RegressionFactor:
     return merged
 
 
-def contradictions(
-    robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
-) -> dict[str, float]:
-    """How much each log contradicts the model of its arm, by key.
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Whether logs of an arm belong together.
+
+    Attributes:
+        contradiction: how much each log contradicts the model of the arm, by key
+        other_time: keys of logs on the shorter side of a change of payload or gains, in which the arm was
+            another one
+    """
+
+    contradiction: Mapping[str, float]
+    other_time: Sequence[str] = ()
+
+
+def agreement(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Agreement:
+    """Whether the empty logs of an arm belong together.
 
     Args:
         robot: name of the arm
         content: of its model
-        rows: of its logs, with their factors
+        rows: of its logs in the order of time, with their factors
     """
     model = DynamicModel.from_dict(content)
-    found = {}
-    for row, factor, widening in _evidence(rows):
-        found[row["key"]] = log_state(model, factor, widening, np.array(row["noise"])).contradiction
-    return found
+    states = [_state(model, row) for row in rows]
+    found = {row["key"]: state.contradiction for row, state in zip(rows, states, strict=True)}
+    timed = [k for k, row in enumerate(rows) if row["time"] is not None]
+    if len(timed) < 2:
+        return Agreement(found)
+    series = _series(model, [rows[k] for k in timed], [states[k] for k in timed])
+    built = [change for (kind, _), change in zip(*series[2:], strict=True) if kind in ("gain", "payload")]
+    change = min((c for c in built if c is not None), key=lambda c: c.p, default=None)
+    if change is None or change.p > _CERTAIN:
+        return Agreement(found)
+    sides = [[rows[k]["key"] for k in side] for side in (timed[: change.at], timed[change.at :])]
+    return Agreement(found, sides[1] if len(sides[0]) >= len(sides[1]) else sides[0])
+
+
+def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> ArmTrend:
+    """The series of an arm and their likeliest changes.
+
+    Args:
+        robot: name of the arm
+        content: of its model
+        rows: of its logs in the order of time, with their factors
+    """
+    model = DynamicModel.from_dict(content)
+    timed = [row for row in rows if row["time"] is not None]
+    states = [_state(model, row) for row in timed]
+    beyond = np.array([state.contradiction for state in states])
+    most = max(FOREIGN, FOREIGN_TIMES * float(np.median(beyond))) if len(beyond) else np.inf
+    kept = np.flatnonzero(beyond <= most)
+    left_out = {timed[k]["file"]: float(beyond[k]) for k in np.flatnonzero(beyond > most)}
+    own = [timed[k] for k in kept]
+    value, std, names, changes = _series(model, own, [states[k] for k in kept])
+    loaded = np.flatnonzero([bool(row["load"]) for row in own])
+    error = None
+    if len(loaded):
+        first = own[loaded[0]]
+        one = payload_of(model, *_evidence(first), np.array(first["torque"]))
+        error = level(value[-1, loaded], float(one.std[0]))
+    return ArmTrend(robot, _times(own), [r["file"] for r in own], names, value, std, changes, error, left_out)
+
+
+def _series(
+    model: DynamicModel, rows: Sequence[Mapping[str, Any]], states: Sequence[LogState]
+) -> tuple[Array, Array, list[tuple[str, int]], list[Change | None]]:
+    """Values and deviations of the series of an arm, (S, N) each, their names, and likeliest changes."""
+    n, named = model.robot.n, state_names(model)
+    f = len(named) - n
+    names = [(name.rstrip("0123456789"), int(name.lstrip("FcvslBgain"))) for name in named]
+    names += [*(("residual", j + 1) for j in range(n)), ("payload", 0)]
+    loads = np.array([row["load"] or 0.0 for row in rows])
+    which = [*range(f), *range(f + 10, f + 10 + n)]
+    value, std = np.zeros((len(names), len(rows))), np.zeros((len(names), len(rows)))
+    for k, (row, state) in enumerate(zip(rows, states, strict=True)):
+        spread = state.noise * np.sqrt(np.array(row["widening"]) / (2.0 * np.maximum(row["rows"], 1)))
+        value[:, k] = [*state.value[which], *state.noise, state.value[f] - loads[k]]
+        std[:, k] = [*state.std[which], *spread, state.std[f]]
+    time, warm = _times(rows), _temperatures(rows, n)
+    changes = []
+    for (_, joint), y, s in zip(names, value, std, strict=True):
+        aside = np.column_stack([warm[:, joint - 1] if joint else warm.mean(axis=1), loads])
+        usable = bool(len(rows)) and bool(np.isfinite(s).all())
+        changes.append(likeliest_change(time, y, np.maximum(s, 1e-12), aside) if usable else None)
+    return value, std, names, changes
+
+
+def _state(model: DynamicModel, row: Mapping[str, Any]) -> LogState:
+    factor, widening = _evidence(row)
+    return log_state(model, factor, widening, np.array(row["noise"]))
+
+
+def _times(rows: Sequence[Mapping[str, Any]]) -> Array:
+    """When logs, or work cycles of them, began, (N,) [s since 1970]."""
+    return np.array([row["time"].timestamp() + (row["start_s"] or 0.0) for row in rows])
+
+
+def _temperatures(rows: Sequence[Mapping[str, Any]], n: int) -> Array:
+    """Of each joint in each log, (N, n); NaN where it is not known."""
+    out = np.full((len(rows), n), np.nan)
+    for k, row in enumerate(rows):
+        if row["temperature"] and len(row["temperature"]) in (1, n):
+            out[k] = row["temperature"]
+    return out
 
 
 def payloads(
@@ -79,8 +176,8 @@ def payloads(
     """
     model = DynamicModel.from_dict(content)
     found = []
-    for row, factor, widening in _evidence(rows):
-        payload = payload_of(model, factor, widening, np.array(row["torque"]))
+    for row in rows:
+        payload = payload_of(model, *_evidence(row), np.array(row["torque"]))
         expected = _NO_LOAD if row["load"] == 0 else ()
         against = [doubt for doubt in payload.verdict.blocking if doubt.kind not in expected]
         mass, std = payload.unconstrained.mass, float(payload.std[0])
@@ -100,9 +197,6 @@ def payloads(
     return found
 
 
-def _evidence(
-    rows: Sequence[Mapping[str, Any]],
-) -> Iterator[tuple[Mapping[str, Any], RegressionFactor, Array]]:
-    """Rows with their factors and the widening of their noise."""
-    for row in rows:
-        yield row, unpacked(row["factor"], row["rows"]), np.array(row["widening"])
+def _evidence(row: Mapping[str, Any]) -> tuple[RegressionFactor, Array]:
+    """The factor of a log, and the widening of its noise, (n,)."""
+    return unpacked(row["factor"], row["rows"]), np.array(row["widening"])

@@ -15,13 +15,24 @@ import numpy as np
 
 from steelyard.computing import Progress
 from steelyard.errors import InvalidSamples
-from steelyard.fleet.arms import contradictions, leaves, merge, merge_packed, payloads
+from steelyard.fleet.arms import (
+    FOREIGN,
+    FOREIGN_TIMES,
+    Agreement,
+    agreement,
+    leaves,
+    merge,
+    merge_packed,
+    payloads,
+    trend,
+)
 from steelyard.fleet.build import Build
 from steelyard.fleet.catalogue import read_catalogue
 from steelyard.fleet.engine import Engine, engine
 from steelyard.fleet.estimate import arm_model
 from steelyard.fleet.reduce import Reduction
 from steelyard.fleet.store import Store, writing
+from steelyard.fleet.trend import Trends
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.recording import Preparation
 from steelyard.verdict import Doubt, DoubtKind
@@ -33,8 +44,6 @@ _LIGHT = (
     *("start_s", "end_s", "duration_s", "rate_hz", "tool", "load", "temperature", "ok", "reason", "warnings"),
     *("content", "reduction", "from_currents", "rows", "noise", "widening", "torque"),
 )
-_FOREIGN = 4.0  # contradiction of a log beyond which it may be another arm's
-_TIMES = 2.0  # and so many times beyond that of the logs that count
 _WORST = 0.2  # of the logs that count are tried without, while some contradict
 _SEVERAL = 1 / 3  # of all logs: so many of another arm are no mistake
 _FEWEST = 3  # logs that can disagree
@@ -138,8 +147,8 @@ class Fleet:
         with engine(self._scheduler, self._workers) as here:
             for _ in range(_ROUNDS):
                 self._merge(here, [arms[robot] for robot in todo], progress)
-                tasks = ((r, arms[r].known.to_dict(), self._rows(r, arms[r].keys)) for r in todo)
-                found = list(here.each(contradictions, tasks))
+                tasks = ((r, arms[r].known.to_dict(), self._rows(r, arms[r].candidates)) for r in todo)
+                found = list(here.each(agreement, tasks))
                 todo = sorted(robot for robot, result in found if arms[robot].leave_out(_sure(result)))
                 if not todo:
                     break
@@ -159,6 +168,18 @@ class Fleet:
 
         found = self._per_arm(payloads, "weighed the logs of", progress)
         return pa.Table.from_pylist([row for _, rows in sorted(found) for row in rows])
+
+    def trend(self, *, rate: float = 0.05, progress: Progress | None = None) -> Trends:
+        """Friction, offsets, gains, residuals and payload of each arm over time, and what has changed.
+
+        Args:
+            rate: of false alarms among the flagged changes of the whole fleet, at most, on average
+            progress: called with the share that is done and words
+        """
+        if not 0 < rate < 1:
+            raise InvalidSamples(f"a rate of false alarms lies between 0 and 1, got {rate:g}")
+        found = self._per_arm(trend, "looked at", progress)
+        return Trends([arm for _, arm in sorted(found, key=lambda each: each[0])], rate)
 
     def _merge(self, here: Engine, arms: Sequence[_Arm], progress: Progress | None) -> None:
         """Finds the models of arms by trees of their factors."""
@@ -209,12 +230,18 @@ class _Arm:
     def __init__(self, robot: str, keys: Sequence[str]) -> None:
         self.robot, self.keys = robot, keys
         self._left_out: dict[str, float] = {}
+        self._other_time: list[str] = []
         self._model: DynamicModel | None = None
 
     @property
     def used(self) -> list[str]:
         """Keys of the logs that count."""
-        return [key for key in self.keys if key not in self._left_out]
+        return [key for key in self.keys if key not in self._left_out and key not in self._other_time]
+
+    @property
+    def candidates(self) -> list[str]:
+        """Keys of the logs that may count."""
+        return [key for key in self.keys if key not in self._other_time]
 
     @property
     def known(self) -> DynamicModel:
@@ -243,28 +270,39 @@ class _Arm:
             doubts=self._doubts(by_key),
         )
 
-    def leave_out(self, contradiction: Mapping[str, float]) -> bool:
-        """Leaves out logs that contradict those that count; whether the model has to be found again."""
-        if len(contradiction) < _FEWEST:
-            return False
-        before, used = set(self._left_out), self.used
+    def leave_out(self, found: Agreement) -> bool:
+        """Leaves out logs that do not belong to the others; whether the model has to be found again."""
+        contradiction, before = found.contradiction, {*self._left_out, *self._other_time}
+        if found.other_time:
+            self._other_time += [key for key in found.other_time if key not in self._other_time]
+            return len(self.used) >= _FEWEST and {*self._left_out, *self._other_time} != before
+        used = self.used
         usual = float(np.median([contradiction[key] for key in used]))
-        odd = {key for key, x in contradiction.items() if x > max(_FOREIGN, _TIMES * usual)}
-        doubtful = sorted((k for k in used if contradiction[k] > _FOREIGN), key=lambda k: -contradiction[k])
+        odd = {key for key, x in contradiction.items() if x > max(FOREIGN, FOREIGN_TIMES * usual)}
+        doubtful = sorted((k for k in used if contradiction[k] > FOREIGN), key=lambda k: -contradiction[k])
         odd |= set(doubtful[: int(np.ceil(_WORST * len(used)))])
-        if len(self.keys) - len(odd) < _FEWEST:
+        odd -= set(self._other_time)
+        if len(contradiction) - len(odd) < _FEWEST:
             return False
         self._left_out = {key: contradiction[key] for key in odd}
-        return odd != before
+        return {*self._left_out, *self._other_time} != before
 
     def _doubts(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Doubt]:
-        if not self._left_out:
-            return []
-        several = len(self._left_out) >= _SEVERAL * len(self.keys)
-        which = ", ".join(f"{rows[k]['file']} ({x:.0f} times)" for k, x in self._left_out.items())
-        words = f"left out, for they contradict the other logs of {self.robot} beyond noise: {which}"
-        question = "are there several arms under this name?" if several else "are they of another arm?"
-        return [Doubt(DoubtKind.OTHER_ROBOT, f"{words}; {question}", blocks=several)]
+        doubts = []
+        if self._left_out:
+            several = len(self._left_out) >= _SEVERAL * len(self.keys)
+            which = ", ".join(f"{rows[k]['file']} ({x:.0f} times)" for k, x in self._left_out.items())
+            words = f"left out, for they contradict the other logs of {self.robot} beyond noise: {which}"
+            question = "are there several arms under this name?" if several else "are they of another arm?"
+            doubts.append(Doubt(DoubtKind.OTHER_ROBOT, f"{words}; {question}", blocks=several))
+        if self._other_time:
+            first, last = (rows[self._other_time[k]]["file"] for k in (0, -1))
+            words = (
+                f"payload or gains of {self.robot} have changed: its model is without the"
+                f" {len(self._other_time)} logs on the other side, {first} to {last}"
+            )
+            doubts.append(Doubt(DoubtKind.CONTRADICTS_MODEL, words, blocks=False))
+        return doubts
 
 
 def _usable(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
