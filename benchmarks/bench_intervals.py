@@ -24,11 +24,9 @@ import pinocchio as pin
 from figure import Figure
 from scipy.signal import lfilter
 
-from steelyard.identification import identify
+import steelyard as sy
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
-from steelyard.signals import prepare
-from steelyard.torque import weigh
 
 SEEDS = int(os.environ.get("SEEDS", "200"))
 RUN_S = 20.0
@@ -165,6 +163,7 @@ CELLS = (
     *(Cell("6 joints", noise, encoder=ENCODER_17_BIT) for noise in NOISES_S),
     *(Cell("6 joints", noise, jitter=0.1) for noise in NOISES_S),
     *(Cell("large rotors", noise, encoder=ENCODER_17_BIT) for noise in NOISES_S),
+    *(Cell(arm, "white", lag_s=lag_s) for arm in ("6 joints", "large rotors") for lag_s in (0.004, 0.03)),
 )
 
 
@@ -244,8 +243,8 @@ def outcome(job: tuple[Cell, int]) -> Outcome:
     cell, seed = job
     arm = ARMS[cell.arm]
     robot = RobotModel.from_urdf_text(arm.urdf, gravity_base=arm.gravity)
-    model = identify(robot, [prepare(recording(cell, k, seed, loaded=False)) for k in (1, 2)])
-    payload = weigh(model, prepare(recording(cell, 3, seed, loaded=True)))
+    model = sy.identify(robot, [recording(cell, k, seed, loaded=False) for k in (1, 2)], friction="linear")
+    payload = sy.weigh(model, recording(cell, 3, seed, loaded=True))
     com = (payload.unconstrained.com - COM) / payload.com_std
     z = np.concatenate([[(payload.unconstrained.mass - MASS) / payload.std[0]], com])
     z = np.concatenate([z, (payload.unconstrained.vector - truth())[4:] / payload.std[4:]])

@@ -216,6 +216,7 @@ EVERY_FIELD = {
     "decimate": 4,
     "trim_s": 0.3,
     "longest_gap_s": 0.2,
+    "lag_s": (0.004, -0.001),
 }
 
 

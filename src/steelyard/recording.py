@@ -229,6 +229,8 @@ class Preparation:
         trim_s: leave out so much at both ends, where filters see too little, [s]
         longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for
             5 median steps or 0.05 s, whichever is longer
+        lag_s: how much later the torques of each joint come than its motion, n numbers [s]; None where that
+            is not known: nothing is shifted, and `steelyard.identify` estimates it
     """
 
     rate_hz: float | None = None
@@ -243,8 +245,13 @@ class Preparation:
     decimate: int = 1
     trim_s: float = 0.0
     longest_gap_s: float | None = None
+    lag_s: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.lag_s is not None:
+            object.__setattr__(self, "lag_s", tuple(float(lag) for lag in self.lag_s))
+            if not np.isfinite(self.lag_s).all():
+                raise InvalidSamples(f"lag_s must be finite numbers [s], got {self.lag_s}")
         if self.kinematics not in ("measured", "commanded"):
             raise InvalidSamples(f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'")
         if isinstance(self.cutoff_hz, str) and self.cutoff_hz != "auto":

@@ -153,6 +153,8 @@ class _Summary:
             "gains": model.robot.drive.gain if model.from_currents else None,
             "gains_from": self.found.gains_from,
             "gains_verdict": None if self.found.gains is None else self.found.gains.verdict.to_dict(),
+            "lag_s": model.lag,
+            "lag_std_s": model.lag_std,
             "condition": estimate.condition,
             "made_from": list(model.made_from),
             "noise": estimate.noise,
@@ -174,7 +176,7 @@ class _Summary:
         if model.choice is not None:
             scores = ", ".join(f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items())
             law += f", chosen by predicting {model.choice.folds} ({scores})"
-        print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n")
+        print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n{model.lag_words}\n")
         title = "Relative residual of the torque of each joint [%]"
         output.table(title, self._headers(), self._rows(), words=(0, 1))
         print()

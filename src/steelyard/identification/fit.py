@@ -186,8 +186,7 @@ class _Task:
         p = len(self.maker.names(law))
         theta = None if before is None else before.value[:p]
         if self.estimator == "huber" and before is not None:
-            weighted = [self._rows(k, law, before) for k in range(len(self.parts))]
-            grams = np.concatenate([_grams(rows) for rows in weighted])
+            grams = np.concatenate([self._rows(k, law, before).grams for k in range(len(self.parts))])
         else:
             grams = np.concatenate([self.maker.grams(part, law, theta) for part in self.parts])
         weights = None if before is None else before.weights
@@ -205,13 +204,6 @@ class _Task:
         noise = before.noise.reshape(len(self.parts), -1)[k]
         w = _huber_weights(rows.tau - rows.Y[:, :, : len(theta)] @ theta, noise)
         return Rows(rows.Y * w[:, :, None], rows.tau * w, rows.usable)
-
-
-def _grams(rows: Rows) -> Array:
-    """The inner products of each joint's rows, (n, m + 1, m + 1)."""
-    columns = np.concatenate([rows.Y, rows.tau[:, :, None]], axis=2) * rows.usable[:, :, None]
-    columns = columns.transpose(1, 0, 2)
-    return np.asarray(columns.transpose(0, 2, 1) @ columns)
 
 
 def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _VERSION = 2
 _ORIGIN = {False: "measured torques", True: "torques made of motor currents"}
-_MATTERS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length", "fourier_period_s", "fourier_harmonics")
+_FILTERS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length")
+_MATTERS = (*_FILTERS, "fourier_period_s", "fourier_harmonics", "lag_s")
 """Parts of a preparation that change what an estimate answers."""
 
 
@@ -51,6 +52,8 @@ class DynamicModel:
         preparation: how the samples were made that it was fitted to; None where that is not known
         temperature: of the drives, mean over what it was fitted to, (n,) [K or degrees Celsius]; None where
             that is not known
+        lag_std: standard deviation of the time by which torques come later than motion, (n,) [s], infinite
+            where the data do not show it; None where it was not estimated
     """
 
     robot: RobotModel
@@ -64,6 +67,7 @@ class DynamicModel:
     from_currents: bool = False
     preparation: Preparation | None = None
     temperature: Array | None = None
+    lag_std: Array | None = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -76,6 +80,32 @@ class DynamicModel:
     def verdict(self) -> Verdict:
         """Whether the model may be used, and what counts against it."""
         return self.estimate.verdict
+
+    @property
+    def lag(self) -> Array:
+        """How much later torques come than motion in the recordings it was fitted to, (n,) [s]."""
+        lag_s = None if self.preparation is None else self.preparation.lag_s
+        return np.zeros(self.robot.n) if lag_s is None else np.array(lag_s)
+
+    @property
+    def lag_words(self) -> str:
+        """How much later torques come than motion, with 95 % intervals, in a sentence."""
+        lag, std = 1e3 * self.lag, self.lag_std
+        if std is None:
+            given = ", ".join(f"{x:.3g}" for x in lag) if lag.any() else ""
+            return (
+                f"Torques were taken {given} ms later than the motion, as given."
+                if given
+                else ("Whether torques and motion are in time was not asked.")
+            )
+        half = 1.96e3 * std
+        if np.ptp(lag) == 0 and np.isfinite(half).all() and half.max() == half.min():
+            if lag[0]:
+                return f"Torques come {lag[0]:.3g} +- {half[0]:.2g} ms later than the motion, at every joint."
+            return f"Torques and motion are in time, as far as the data show (+- {half[0]:.2g} ms)."
+        pairs = zip(self.robot.joint_names, lag, half, strict=True)
+        each = [f"{name} {x:.3g} +- {w:.2g}" if np.isfinite(w) else f"{name} unknown" for name, x, w in pairs]
+        return f"Torques come later than the motion by {', '.join(each)} ms."
 
     @property
     def friction(self) -> JointFriction:
@@ -147,6 +177,7 @@ class DynamicModel:
             "from_currents": self.from_currents,
             "preparation": None if self.preparation is None else self.preparation.to_dict(),
             "temperature": self.temperature,
+            "lag_std": self.lag_std,
             "factor": {"R": self.factor.R, "rows": self.factor.rows},
         }
 
@@ -166,6 +197,7 @@ class DynamicModel:
             bool(content["from_currents"]),
             None if content["preparation"] is None else Preparation.from_dict(content["preparation"]),
             None if content.get("temperature") is None else np.array(content["temperature"], dtype=float),
+            None if content.get("lag_std") is None else np.array(content["lag_std"], dtype=float),
         )
 
     def save(self, path: str | Path) -> None:

@@ -40,6 +40,13 @@ class Rows:
     tau: Array
     usable: NDArray[np.bool_]
 
+    @property
+    def grams(self) -> Array:
+        """The inner products [Y tau]'[Y tau] of each joint's rows that count, (n, p + 1, p + 1)."""
+        columns = np.concatenate([self.Y, self.tau[:, :, None]], axis=2) * self.usable[:, :, None]
+        columns = columns.transpose(1, 0, 2)
+        return np.asarray(columns.transpose(0, 2, 1) @ columns)
+
 
 @dataclass(frozen=True, eq=False)
 class _Fixed:

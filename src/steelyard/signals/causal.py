@@ -123,6 +123,15 @@ class FixedLag:
         """How late the answer is, [s]."""
         return self.lag / self.rate_hz
 
+    def weights_of_later(self, later: Array) -> Array:
+        """Weights of a full state for the values of n signals that come later than `lag` ago, (n, length).
+
+        Args:
+            later: than that, (n,) [samples]; straight lines between samples
+        """
+        at, weights = np.arange(self._kernels.shape[1]), self._kernels[0]
+        return np.array([np.interp(at - each, at, weights, left=0.0, right=0.0) for each in later])
+
     def init(self, n: int) -> Array:
         """The state before the first sample of n signals, (0, n)."""
         return np.zeros((0, n))
@@ -172,6 +181,7 @@ class CausalPath:
     channels: int = 1
     _motion: FixedLag = field(init=False, repr=False, compare=False)
     _tau: FixedLag = field(init=False, repr=False, compare=False)
+    _weights: Array = field(init=False, repr=False, compare=False)
     _longest_gap_s: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -186,11 +196,14 @@ class CausalPath:
                 "a stream cannot choose its cut-off: give a number, or the preparation of the model"
             )
         cutoffs = (how.cutoff_hz, how.torque_cutoff_hz)
+        late = np.resize(how.lag_s or (0.0,), self.n) * self.rate_hz
         lag = max(FixedLag(cutoff, self.rate_hz, how.order).lag for cutoff in cutoffs)
+        lag += int(np.ceil(np.abs(late).max(initial=0.0)))
         motion, tau = (FixedLag(cutoff, self.rate_hz, how.order, shortest_lag=lag) for cutoff in cutoffs)
         longest = default_gap_s(1 / self.rate_hz) if how.longest_gap_s is None else how.longest_gap_s
         object.__setattr__(self, "_motion", motion)
         object.__setattr__(self, "_tau", tau)
+        object.__setattr__(self, "_weights", tau.weights_of_later(late))
         object.__setattr__(self, "_longest_gap_s", longest)
 
     @classmethod
@@ -240,7 +253,8 @@ class CausalPath:
             tau, pulled = self._tau.step(tau, torque)
             if moved is not None and pulled is not None:
                 last_s = t - self._motion.delay_s
-                ready.append(OnlineSample(last_s, *self._kinematics(moved), pulled[0]))
+                torque = np.einsum("jk,kj->j", self._weights, tau)
+                ready.append(OnlineSample(last_s, *self._kinematics(moved), torque))
             t += 1.0 / self.rate_hz
         return _PathState(state.rows, t, motion, tau, last_s), tuple(ready)
 

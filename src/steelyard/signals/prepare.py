@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
 from steelyard.recording import Preparation, Recording, Samples
@@ -74,7 +74,8 @@ def prepare(
         how = replace(how, cutoff_hz=chosen_cutoff_hz([(signals.motion[0], rate_hz)]))
     signals = _filter(signals, how, rate_hz)
     q, v, a, derived = _differentiate(signals, how, rate_hz)
-    usable = np.abs(v) >= how.lowest_speed
+    signals, usable = _in_time(signals, how, v)
+    usable &= np.abs(v) >= how.lowest_speed
     steps = [*signals.steps, derived]
     if how.lowest_speed > 0:
         steps.append(f"torques below {how.lowest_speed:g} rad/s do not count ({1 - usable.mean():.0%})")
@@ -199,6 +200,28 @@ def _differentiate(signals: _Signals, how: Preparation, rate_hz: float) -> tuple
         )
     v, a = commanded
     return q, v, a, "commanded velocity and acceleration"
+
+
+def _in_time(signals: _Signals, how: Preparation, v: Array) -> tuple[_Signals, Mask]:
+    """Torques at the time of their motion, and which of them are known, (N, n).
+
+    Near a reversal friction jumps from one torque to the next: what lies between them is no torque.
+    """
+    usable = np.ones(v.shape, dtype=bool)
+    if how.lag_s is None or not any(how.lag_s):
+        return signals, usable
+    if len(how.lag_s) != v.shape[1]:
+        raise InvalidSamples(f"lag_s has {len(how.lag_s)} numbers, the recording has {v.shape[1]} joints")
+    t, tau = signals.t, np.empty_like(signals.tau)
+    for j, lag in enumerate(how.lag_s):
+        tau[:, j] = np.interp(t + lag, t, signals.tau[:, j])
+        usable[:, j] = (t + lag >= t[0]) & (t + lag <= t[-1])
+        if lag:
+            turns = np.diff(np.sign(v[:, j])) != 0
+            usable[1:, j] &= ~turns
+            usable[:-1, j] &= ~turns
+    words = f"torques taken {', '.join(f'{1e3 * lag:.3g}' for lag in how.lag_s)} ms later than the motion"
+    return replace(signals, tau=tau, steps=(*signals.steps, words)), usable
 
 
 def _cut(count: int, how: Preparation, rate_hz: float, steps: list[str]) -> slice:

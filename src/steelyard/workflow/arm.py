@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard.arrays import Array
 from steelyard.computing import Progress, one_blas_thread
 from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel, Validation
@@ -23,6 +24,7 @@ from steelyard.identification.gains import (
     scaled_by_targets,
 )
 from steelyard.identification.gains.scale import SMOOTH_HZ
+from steelyard.identification.lag import time_lags
 from steelyard.identification.problem import kinds
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Preparation, Recording
@@ -118,9 +120,8 @@ class Identification:
             found = _scaled(found, arm, fitted, how)
             drive, words = found.in_drive(drive), f"{words} {_in_words(found)}; {found.verdict.sentence}"
             arm = arm.with_drive(drive)
-        fitted, predicted = (
-            tuple(run.prepared(how, drive, arm.limits) for run in runs) for runs in (fitted, predicted)
-        )
+        how, fitted, lag_std = _in_time(arm, fitted, how, drive)
+        predicted = tuple(run.prepared(how, drive, arm.limits) for run in predicted)
         samples = [run.ready for run in fitted]
         model = identify_from_samples(arm, samples, friction=friction, progress=progress)
         if isinstance(gains, KnownMass):
@@ -132,8 +133,12 @@ class Identification:
         doubts += [*_seen(fitted, predicted), *_other_robot(arm, fitted), *_too_small(arm, fitted)]
         doubts += [] if found is None else found.verdict.doubts
         verdict = model.verdict.doubted(*doubts)
-        model = replace(model, estimate=replace(model.estimate, verdict=verdict))
-        model = replace(model, temperature=temperature_of(fitted))
+        model = replace(
+            model,
+            estimate=replace(model.estimate, verdict=verdict),
+            temperature=temperature_of(fitted),
+            lag_std=lag_std,
+        )
         return cls(model, fitted, predicted, words, found)
 
     @property
@@ -160,7 +165,7 @@ class Identification:
             self.model,
             {names[run]: run.ready for run in self.fitted},
             {names[run]: run.ready for run in self.predicted if run.name not in fitted},
-            notes=[f"Drives: {self.gains_from}.", *notes],
+            notes=[f"Drives: {self.gains_from}.", self.model.lag_words, *notes],
             doubts=[doubt.words for doubt in self.model.verdict.doubts if not doubt.blocks],
         )
         return page.with_quality(qualities(self.runs, self.model.robot))
@@ -189,6 +194,23 @@ def identify(
     return Identification.of(
         robot, data, friction=friction, gains=gains, preparation=preparation, progress=progress
     ).model
+
+
+def _in_time(
+    robot: RobotModel, runs: Sequence[Run], how: Preparation, drive: DriveModel | None
+) -> tuple[Preparation, tuple[Run, ...], Array | None]:
+    """The preparation with the lags of torques, prepared runs, and the deviations of the lags.
+
+    Lags are not estimated where they are given, or where samples were: None.
+    """
+    ready = tuple(run.prepared(how, drive, robot.limits) for run in runs)
+    if how.lag_s is not None or any(run.recording is None for run in runs):
+        return how, ready, None
+    lag, std = time_lags(robot, [run.ready for run in ready])
+    if not lag.any():
+        return how, ready, std
+    how = replace(how, lag_s=tuple(lag.tolist()))
+    return how, tuple(run.prepared(how, drive, robot.limits) for run in runs), std
 
 
 def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:

@@ -101,7 +101,8 @@ class Weighing:
     def _answer(self, method: str) -> Payload:
         loaded = [run.ready for run in self.runs]
         if method == "manufacturer":
-            empty = [run.of_controller().prepared(self._how, None).ready for run in self.runs]
+            how = replace(self._how, lag_s=None)  # the controller's torques are in time
+            empty = [run.of_controller().prepared(how, None).ready for run in self.runs]
         else:
             empty = [run.ready for run in self._empty_runs]
         return weigh_samples(self._arm[0], loaded, method=method, fixed=self.fixed, empty=empty or None)

@@ -1,0 +1,144 @@
+"""How much later the torques of each joint come than its motion.
+
+Position and torque pass through filters and buses of their own, so that the torque which a log shows at t is
+that of t - L. With f the torque that the model predicts, the measured one is f(t - L_j), which is linear in
+what is left of L_j once torques are shifted by the lag so far:
+
+    tau_j(t + L_j) = f_j(t) - f_j'(t) d_j,       L_j <- L_j + d_j,
+
+so a column -f_j' for each joint, beside those of links, rotors, friction and of the shapes of its law, finds
+the lag in a few Gauss-Newton steps, to fractions of a sample, with a covariance C that allows for correlation
+in time. Where a joint turns round, friction jumps or follows the way travelled, which looks like a lag: rows
+within 0.1 s of that do not count. Friction that grows with the load does too: the law is the one with load.
+
+Joints of an arm share their buses. Where the lags agree (chi^2 of their distances from the mean
+1'C^-1 L / 1'C^-1 1 within its 99 % range), the mean is that of all. A lag within 1.96 deviations of zero is
+zero: the data cannot tell, and it moves no parameter by more than so many of its deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import chdtri
+
+from steelyard.arrays import Array
+from steelyard.identification.covariance import correlated_covariance
+from steelyard.identification.factor import RegressionFactor
+from steelyard.identification.fit import settle
+from steelyard.identification.least_squares import solve_grams, solve_weighted
+from steelyard.identification.problem import RowMaker, Rows
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.friction import FrictionLaw, friction_law
+
+_LAW = "load"
+_MOST_ROWS, _LOWEST_RATE_HZ = 6000, 30.0  # more rows are thinned, but not below this rate
+_TURNING_S = 0.1
+_ENDS_S = 0.5  # of a recording that begins or ends in motion: accelerations are doubtful there
+_FEWEST_ROWS = 10  # for each unknown
+_REACH_S = 0.04  # to both sides, of the slope: noise of accelerations is large in shorter ones
+_ROUNDS = 12
+_SETTLED_S = 5e-5
+_LONGEST_STEP_S = 0.02
+_LONGEST_S = 0.1
+_PRIOR_S = 0.1
+_PRIOR_SHAPES = 2.0
+_LONGEST_STEP_SHAPES = 0.7
+_AGREE = 0.01
+_SURE = 1.96
+_SHORTEST = 0.02  # samples
+
+
+def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:
+    """How much later torques come than motion, 0 where the data cannot tell, and deviations, (n,) [s] each.
+
+    Args:
+        robot: the arm
+        samples: of it, each in the order of time, torques not shifted
+    """
+    found, covariance = _estimated(robot, samples)
+    n = robot.n
+    known = (np.abs(found) < _LONGEST_S) & (np.diag(covariance) < _LONGEST_S**2)
+    if not known.any():
+        return np.zeros(n), np.full(n, np.inf)
+    inverse = np.linalg.inv(covariance[np.ix_(known, known)])
+    mean = inverse.sum(axis=0) @ found[known] / inverse.sum()
+    apart = found[known] - mean
+    if apart @ inverse @ apart <= chdtri(max(int(known.sum()) - 1, 1), _AGREE):
+        lag, std = np.full(n, mean), np.full(n, 1 / np.sqrt(inverse.sum()))
+    else:
+        lag, std = np.where(known, found, 0.0), np.where(known, np.sqrt(np.diag(covariance)), np.inf)
+    shortest_s = _SHORTEST / max(each.rate_hz for each in samples)
+    return np.where(np.abs(lag) > np.maximum(_SURE * std, shortest_s), lag, 0.0), std
+
+
+def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:
+    """The lag of each joint for itself, (n,) [s], and the covariance, (n, n)."""
+    n, maker = robot.n, RowMaker(robot, ParameterBasis.of(robot))
+    often = np.ceil(sum(len(each) for each in samples) / _MOST_ROWS)
+    parts = [_smooth_parts(each, int(min(often, each.rate_hz / _LOWEST_RATE_HZ))) for each in samples]
+    law, lag = friction_law(_LAW, n), np.zeros(n)
+    p = len(maker.names(law))
+    counts = np.concatenate([part.mask.sum(axis=0) for part in parts])
+    if counts.sum() < _FEWEST_ROWS * (p + law.log_shapes.size + n):
+        return lag, np.diag(np.full(n, np.inf))
+    law, theta = settle(maker, parts, law.starts)
+    for _ in range(_ROUNDS):
+        rows = [
+            _rows(maker.rows(part, law, theta, shapes=True), part, every, theta, lag)
+            for part, every in zip(parts, samples, strict=True)
+        ]
+        prior = _prior(rows[0].Y.shape[2], p, n)
+        found = solve_grams(np.concatenate([part.grams for part in rows]), counts, prior).value
+        theta, law = found[:p], _moved(law, found[p:-n])
+        step = np.clip(found[-n:], -_LONGEST_STEP_S, _LONGEST_STEP_S)
+        lag = lag + step
+        if np.abs(step).max() < _SETTLED_S:
+            break
+    solution = solve_weighted(RegressionFactor.of_rows(rows), prior)
+    covariance, _ = correlated_covariance(rows, solution, prior=prior)
+    return lag, covariance[-n:, -n:]
+
+
+def _smooth_parts(samples: Samples, often: int) -> Samples:
+    """One of so many samples, without the ends and what is near to where a joint turns round."""
+    every = max(1, often)
+    thin = {name: getattr(samples, name)[::every] for name in ("q", "v", "a", "tau")}
+    rate_hz = samples.rate_hz / every
+    side = np.where(samples.mask, np.sign(samples.v), 0.0)[::every]
+    same = side != 0
+    for k in range(1, int(np.ceil(_TURNING_S * rate_hz)) + 1):
+        alike = side[k:] == side[:-k]
+        same[k:] &= alike
+        same[:-k] &= alike
+    ends = int(np.ceil(_ENDS_S * rate_hz))
+    same[:ends], same[len(same) - ends :] = False, False
+    return replace(samples, rate_hz=rate_hz, usable=same, **thin)
+
+
+def _rows(rows: Rows, part: Samples, samples: Samples, theta: Array, lag: Array) -> Rows:
+    """Rows with a column of the lag for each joint, torques shifted by the lag so far."""
+    predicted = rows.Y[:, :, : len(theta)] @ theta
+    reach = max(1, round(_REACH_S * part.rate_hz))
+    columns = np.zeros((*part.q.shape, part.n))
+    rise = predicted[2 * reach :] - predicted[: -2 * reach]
+    joints = np.arange(part.n)
+    columns[reach:-reach, joints, joints] = -rise * part.rate_hz / (2 * reach)
+    tau = [np.interp(part.t + lag[j], samples.t, samples.tau[:, j]) for j in joints]
+    return Rows(np.concatenate([rows.Y, columns], axis=2), np.column_stack(tau), rows.usable)
+
+
+def _moved(law: FrictionLaw, step: Array) -> FrictionLaw:
+    step = np.clip(step, -_LONGEST_STEP_SHAPES, _LONGEST_STEP_SHAPES)
+    return law.with_log_shapes(law.log_shapes + step.reshape(law.log_shapes.shape))
+
+
+def _prior(m: int, p: int, n: int) -> Array:
+    """Rows that hold steps of shapes and lags near zero, (m - p, m + 1)."""
+    prior = np.zeros((m - p, m + 1))
+    width = np.append(np.full(m - p - n, _PRIOR_SHAPES), np.full(n, _PRIOR_S))
+    prior[:, p:m] = np.diag(1 / width)
+    return prior
