@@ -32,7 +32,7 @@ from steelyard.identification.least_squares import solve_grams, solve_weighted
 from steelyard.identification.problem import RowMaker, Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot.friction import FrictionLaw, friction_law
+from steelyard.robot.friction import FrictionLaw
 
 _LAW = "load"
 _MOST_ROWS, _LOWEST_RATE_HZ = 6000, 30.0  # more rows are thinned, but not below this rate
@@ -80,7 +80,7 @@ def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Ar
     n, maker = robot.n, RowMaker(robot, ParameterBasis.of(robot))
     often = np.ceil(sum(len(each) for each in samples) / _MOST_ROWS)
     parts = [_smooth_parts(each, int(min(often, each.rate_hz / _LOWEST_RATE_HZ))) for each in samples]
-    law, lag = friction_law(_LAW, n), np.zeros(n)
+    law, lag = FrictionLaw.named(_LAW, n), np.zeros(n)
     p = len(maker.names(law))
     counts = np.concatenate([part.mask.sum(axis=0) for part in parts])
     if counts.sum() < _FEWEST_ROWS * (p + law.log_shapes.size + n):
