@@ -47,7 +47,6 @@ def command(
     from steelyard.quality import check_quality
     from steelyard.robot import load_robot
 
-    times = None if between is None else _times(between)
     arm = None if robot is None else load_robot(robot)
     recording = options.read_requested(
         file,
@@ -58,8 +57,11 @@ def command(
         wrench_frame=wrench_frame,
         degrees=degrees,
     )
-    if times is not None:
-        recording = recording.between(*times)
+    if between is not None:
+        start_s, end_s = options.numbers(between, "--between is FROM,TO [s], say 0,3.1", count=2)
+        if not start_s < end_s:
+            raise InvalidRecording(f"--between {between}: the second time must be the later one")
+        recording = recording.between(start_s, end_s)
     if output is not None:
         from steelyard.io import write_recording
 
@@ -81,10 +83,3 @@ def _show(file: Path, recording: Recording, report: QualityReport) -> None:
     for note in recording.notes:
         if note not in (finding.sentence for finding in report.findings):
             print(f"{'note':>8}  {note}")
-
-
-def _times(text: str) -> tuple[float, float]:
-    start_s, end_s = options.numbers(text, "--between is FROM,TO [s], say 0,3.1", count=2)
-    if not start_s < end_s:
-        raise InvalidRecording(f"--between {text}: the second time must be the later one")
-    return start_s, end_s

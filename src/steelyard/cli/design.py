@@ -81,6 +81,9 @@ def command(
 
     arm = options.load_arm(robot, lock, flange, gravity)
     bounds, out = _limits(arm, limits, envelope), Output(as_json)
+    ends: Any = arm.home if start == "home" else None
+    if start is not None and start != "home":
+        ends = options.numbers(start, f"--start {_LISTED}")
     moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
     with out.progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s") as done:
         found = design(
@@ -90,7 +93,7 @@ def command(
             objective=_objective(objective, rigid, noise),
             limits=bounds,
             joints=moving,
-            start=_posture(arm, start),
+            start=ends,
             settings=DesignSettings(
                 starts=starts,
                 seed=seed,
@@ -138,12 +141,6 @@ def _objective(name: str, rigid: bool, noise: str | None) -> Objective:
     if rigid and name in ("condition", "dopt"):
         return ConditionNumber(drive=False) if name == "condition" else DOptimal(drive=False)
     return Objective.named(name)
-
-
-def _posture(arm: RobotModel, text: str | None) -> Any:
-    if text is None or text == "home":
-        return None if text is None else arm.home
-    return options.numbers(text, f"--start {_LISTED}")
 
 
 def _write(

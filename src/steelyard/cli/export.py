@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,20 +17,13 @@ from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
-    from steelyard.export import ErrorLimits, Load
+    from steelyard.export import ErrorLimits
     from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
     from steelyard.verdict import Verdict
-    from steelyard.wrist import WrenchPayload
-
 
 _TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, ft-yaml, urdf, mjcf"
-_KINDS = {"payload": "payload", "wrist payload": "sensor", "model": "model"}
-_MADE_BY = {
-    "payload": "steelyard weigh -o",
-    "sensor": "steelyard weigh-ft -o",
-    "model": "steelyard identify -o",
-}
+_MADE_BY = {"payload": "weigh", "wrist payload": "weigh-ft", "model": "identify"}
 
 
 def command(
@@ -108,10 +102,11 @@ class _Place:
             raise UnknownName("this target wants the frame of the sensor itself: leave --as-mounted out")
         if self.T is None and not self.as_mounted and not in_sensor_frame:
             x, y, z = payload.T_flange_sensor[:3, 3]
+            turned = not np.allclose(payload.T_flange_sensor[:3, :3], np.eye(3), atol=1e-9)
             raise InvalidInertia(
                 f"{file} was weighed in the frame of a wrist sensor: give the sensor's pose in the target's"
                 " flange frame with --tool-frame, or say --as-mounted if the file's own is right (its origin"
-                f" at {x:g} {y:g} {z:g} m, {'not turned' if _not_turned(payload) else 'turned'})"
+                f" at {x:g} {y:g} {z:g} m, {'turned' if turned else 'not turned'})"
             )
         return payload.T_flange_sensor if self.as_mounted else self.T
 
@@ -123,7 +118,7 @@ class _Result:
     verdict: Verdict  # on writing it
     facts: dict[str, Any]  # about it, for programs
     text: Callable[[], str]  # makes it
-    write: Callable[[Path], Path | None]  # makes it, into a file, and says where the drives went
+    write: Callable[[Path], Path | None]  # makes it, into a file; where the drives of an arm went
     drives: dict[str, Any] | None = None  # what the file of an arm cannot hold
 
     def emit(self, output: Path | None, *, force: bool, as_json: bool) -> None:
@@ -162,11 +157,21 @@ def _payload(
     load = weighed.as_load(name=name, number=number)
     export = Export.of(load, to, T_target_load=T, limits=limits)
 
-    def write(output: Path) -> None:
-        export.write(output, force=force)
-
-    facts = {"to": to, "target": export.target.words, **_facts(export.load)}
-    return _Result(export.verdict, facts, lambda: export.text(force=force), write)
+    there = export.load
+    facts = {
+        "to": to,
+        "target": export.target.words,
+        "frame": there.frame,
+        "holds": there.holds,
+        "mass": there.body.mass,
+        "mass_error": there.mass_error,
+        "com": there.body.com,
+        "com_error": there.com_error,
+        "inertia_com": there.body.inertia_com,
+        "inertia_known": there.knows_inertia,
+    }
+    text = partial(export.text, force=force)
+    return _Result(export.verdict, facts, text, lambda output: saved.write_text(output, text()))
 
 
 def _arm(
@@ -190,21 +195,14 @@ def _arm(
     elif place.T is not None or place.as_mounted:
         raise UnknownName("a model has its own frames: --tool-frame and --as-mounted place its --payload")
     arm = arm_for_export(model, payload=carried, doubts=verdict.blocking)
-    return _Result(
-        arm.verdict,
-        facts,
-        lambda: arm.text(to, force=force),
-        lambda output: arm.write(output, to, force=force),
-        arm.drives,
-    )
+    text, write = partial(arm.text, to, force=force), partial(arm.write, target=to, force=force)
+    return _Result(arm.verdict, facts, text, write, arm.drives)
 
 
 def _carried(
     file: Path, to: str, place: _Place, limits: ErrorLimits, flange: str
 ) -> tuple[InertialParameters, Verdict]:
     """What an arm carries, in its flange frame, and whether it may be exported."""
-    from dataclasses import replace
-
     from steelyard.export import Export
 
     weighed = _read_payload(file)
@@ -222,48 +220,26 @@ def _read_payload(file: Path) -> Payload:
     kind = _kind(file)
     if kind == "model":
         raise UnreadableFile(f"{file} is a model of an arm, not a payload; weigh one with steelyard weigh -o")
-    return (Payload if kind == "payload" else WrenchPayload).load(file)
+    return Payload.load(file) if kind == "payload" else WrenchPayload.load(file)
 
 
 def _kind(file: Path) -> str:
-    """'payload', 'sensor' or 'model'."""
+    """One of those in `_MADE_BY`."""
     content = saved.read(file)
-    held = content if isinstance(content, dict) else {}
-    says = held.get("steelyard")
-    if says in _KINDS:
-        return _KINDS[says]
+    says = content.get("steelyard") if isinstance(content, dict) else None
+    if says in _MADE_BY:
+        return str(says)
     what = f"it says '{says}'" if says else "it does not say what it is"
-    made = "; ".join(f"a {kind} by {verb}" for kind, verb in _MADE_BY.items())
+    made = "; ".join(f"a {kind} by steelyard {verb} -o" for kind, verb in _MADE_BY.items())
     raise UnreadableFile(f"{file} holds neither a payload nor a model ({what}); they are made so: {made}")
 
 
 def _pose(text: str) -> np.ndarray:
     from scipy.spatial.transform import Rotation
 
-    try:
-        numbers = np.array([float(word) for word in text.replace(",", " ").split()])
-    except ValueError:
-        numbers = np.empty(0)
-    if numbers.shape != (6,) or not np.isfinite(numbers).all():
-        raise UnknownName(f"--tool-frame is 'x y z roll pitch yaw' [m, degrees]; got '{text}'")
+    rule = "--tool-frame is 'x y z roll pitch yaw' [m, degrees]"
+    numbers = options.numbers(",".join(text.replace(",", " ").split()), rule, count=6)
     T = np.eye(4)
     T[:3, 3] = numbers[:3]
     T[:3, :3] = Rotation.from_euler("xyz", numbers[3:], degrees=True).as_matrix()
     return T
-
-
-def _not_turned(payload: WrenchPayload) -> bool:
-    return bool(np.allclose(payload.T_flange_sensor[:3, :3], np.eye(3), atol=1e-9))
-
-
-def _facts(load: Load) -> dict[str, Any]:
-    return {
-        "frame": load.frame,
-        "holds": load.holds,
-        "mass": load.body.mass,
-        "mass_error": load.mass_error,
-        "com": load.body.com,
-        "com_error": load.com_error,
-        "inertia_com": load.body.inertia_com,
-        "inertia_known": load.knows_inertia,
-    }

@@ -140,12 +140,11 @@ class _Summary:
     def facts(self) -> dict[str, Any]:
         """Everything, for programs."""
         model, estimate = self.model, self.model.estimate
-        weak = estimate.weak()
         return {
             "base_parameters": len(model.basis),
             "parameters": dict(zip(estimate.names, estimate.value.tolist(), strict=True)),
             "std": dict(zip(estimate.names, estimate.std.tolist(), strict=True)),
-            "weak": list(weak),
+            "weak": list(estimate.weak()),
             "friction": model.law.name,
             "friction_scores": None if model.choice is None else model.choice.scores,
             "shapes": {name: getattr(model.law, name) for name in model.law.free_shapes},
@@ -178,11 +177,11 @@ class _Summary:
             law += f", chosen by predicting {model.choice.folds} ({scores})"
         print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n{model.lag_words}\n")
         title = "Relative residual of the torque of each joint [%]"
-        output.table(title, self._headers(), self._rows(), words=(0, 1))
+        headers = ("recording", "", *(f"{j + 1}" for j in range(model.robot.n)), "mean")
+        output.table(title, headers, self._rows(), words=(0, 1))
         print()
-        rows = [(joint, *cells) for joint, cells in zip(model.robot.joint_names, self._drives(), strict=True)]
         names = ("", "Fc [Nm]", "Fv", "exponent", "noise [Nm]")
-        output.table("Friction of each joint, with standard deviations", names, rows)
+        output.table("Friction of each joint, with standard deviations", names, self._drives())
         if self.bodies is not None:
             print(f"\nReal bodies: {self.bodies.status}")
         print(f"\n{self._weak()}")
@@ -199,9 +198,6 @@ class _Summary:
         more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
         return f"{words}: {', '.join(worst[:_NAMED])}{more}."
 
-    def _headers(self) -> tuple[str, ...]:
-        return ("recording", "", *(f"{j + 1}" for j in range(self.model.robot.n)), "mean")
-
     def _rows(self) -> list[tuple[str, ...]]:
         rows = []
         for i, (path, v) in enumerate(self.checks.items()):
@@ -212,13 +208,15 @@ class _Summary:
         return rows
 
     def _drives(self) -> list[tuple[str, ...]]:
-        estimate = self.model.estimate
-        at = {name: i for i, name in enumerate(estimate.names)}
-        rows = []
-        for j in range(self.model.robot.n):
-            cells = []
-            for kind in ("Fc", "Fv"):
-                i = at[f"{kind}{j + 1}"]
-                cells.append(f"{number(estimate.value[i])} +- {number(estimate.std[i], 2)}")
-            rows.append((*cells, number(self.model.law.exponent[j], 3), number(estimate.noise[j], 3)))
-        return rows
+        estimate, law = self.model.estimate, self.model.law
+        known = {
+            name: f"{number(value)} +- {number(std, 2)}"
+            for name, value, std in zip(estimate.names, estimate.value, estimate.std, strict=True)
+        }
+        return [
+            (
+                *(joint, known[f"Fc{j + 1}"], known[f"Fv{j + 1}"]),
+                *(number(law.exponent[j], 3), number(estimate.noise[j], 3)),
+            )
+            for j, joint in enumerate(self.model.robot.joint_names)
+        ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -12,11 +12,6 @@ from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidTrajectory, UnknownName
 from steelyard.saved import write_text
-
-if TYPE_CHECKING:
-    from steelyard.excitation import PostureSet
-    from steelyard.robot import RobotModel
-
 
 _LISTED = "takes numbers as 1,2,3"
 _METHODS = ("liu2025", "dopt", "random", "pick")
@@ -66,7 +61,10 @@ def command(
         K = share if method == "liu2025" else None
         found = PostureSet.for_sensor(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
     if output is not None:
-        _write(output, arm, found)
+        if output.suffix != ".csv":
+            raise InvalidTrajectory(f"postures are written as .csv, not '{output.name}'")
+        rows = [",".join(f"{x:.9g}" for x in q) for q in found.q]
+        write_text(output, "\n".join([",".join(arm.joint_names), *rows]) + "\n")
     if picture is not None:
         plot = orientation_plot(found.R_base_flange, bounds.workspace)
         save_picture([plot], picture, title=f"{len(found)} postures of {arm.name}")
@@ -86,10 +84,3 @@ def command(
 
     out = Output(as_json)
     out.emit(facts, show)
-
-
-def _write(path: Path, arm: RobotModel, found: PostureSet) -> None:
-    if path.suffix != ".csv":
-        raise InvalidTrajectory(f"postures are written as .csv, not '{path.name}'")
-    rows = [",".join(f"{x:.9g}" for x in q) for q in found.q]
-    write_text(path, "\n".join([",".join(arm.joint_names), *rows]) + "\n")

@@ -45,7 +45,11 @@ def command(
 
     robot = options.load_arm(name, lock, flange, gravity)
     basis = ParameterBasis.of(robot, drive=not rigid)
-    formulas = _formulas(robot, basis, symbolic=symbolic, rigid=rigid)
+    formulas = [f"pi_{i + 1} = {words}" for i, words in enumerate(basis.names)]
+    if symbolic:
+        from steelyard.robot.symbolic import SymbolicBasis
+
+        formulas = list(SymbolicBasis.of(robot, drive=not rigid).lines())
     output = Output(as_json)
     output.emit(_facts(robot, basis, formulas), lambda: _show(output, robot, basis, formulas, rigid=rigid))
 
@@ -64,14 +68,6 @@ def _show(
     )
     print(f"\n{len(basis)} base parameters out of {basis.K.shape[1] if not rigid else 10 * robot.n}:")
     print("\n".join(formulas))
-
-
-def _formulas(robot: RobotModel, basis: ParameterBasis, *, symbolic: bool, rigid: bool) -> list[str]:
-    if symbolic:
-        from steelyard.robot.symbolic import SymbolicBasis
-
-        return list(SymbolicBasis.of(robot, drive=not rigid).lines())
-    return [f"pi_{i + 1} = {words}" for i, words in enumerate(basis.names)]
 
 
 def _facts(robot: RobotModel, basis: ParameterBasis, formulas: list[str]) -> dict[str, object]:

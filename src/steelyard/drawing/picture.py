@@ -85,7 +85,8 @@ def _figure(plots: Sequence[Plot], width: float, title: str, words: Sequence[str
 
     heading = _wrapped(" ".join(words), width)
     top = (_TITLE if title else 0.0) + _LINE * len(heading)
-    tops = np.cumsum([_GAP + top, *(_head_height(plot, width) + _panels_height(plot) for plot in plots)])
+    heights = [_head_height(x, width) + _shape(x)[0] * _panel_height(x) + _GAP for x in plots]
+    tops = np.cumsum([_GAP + top, *heights])
     figure = Figure(figsize=(width, tops[-1]))
     _write(figure, title, _GAP, size=14, colour=INK)
     _write(figure, "\n".join(heading), _GAP + (_TITLE if title else 0.0), size=9.5, colour=INK)
@@ -108,10 +109,6 @@ def _head_height(plot: Plot, width: float) -> float:
     """Of the caption and the legend, [inch]."""
     legend = _LEGEND if len(plot.shared_legend) > 1 else 0.0
     return _GAP + _LINE * len(_wrapped(plot.caption, width)) + legend
-
-
-def _panels_height(plot: Plot) -> float:
-    return _shape(plot)[0] * _panel_height(plot) + _GAP
 
 
 def _panel_height(plot: Plot) -> float:

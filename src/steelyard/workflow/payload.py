@@ -27,17 +27,7 @@ _ALL_METHODS = "all"
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """What `weigh` does with its arguments, step by step; each step is taken when it is first asked for.
-
-    Attributes:
-        model: of the empty arm
-        data: of the loaded arm
-        method: of weighing; 'all' for each beside the direct one
-        fixed: numbers that are known
-        empty: runs of the empty arm
-        tool: that the arm carried when its model was identified
-        preparation: how recordings become samples; as those of the model were, by default
-    """
+    """What `weigh` does with its arguments, step by step; each step is taken when it is first asked for."""
 
     model: DynamicModel
     data: Data

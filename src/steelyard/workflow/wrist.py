@@ -93,18 +93,7 @@ class _WristRig:
 
 @dataclass(frozen=True, eq=False)
 class WristWeighing:
-    """What `weigh_wrist` does with its arguments, step by step; each is taken when it is first asked for.
-
-    Attributes:
-        static: a recording with postures at rest
-        dynamic: a recording in motion
-        robot: the arm, or its name or file, for recordings with joints
-        sensor: what the sensor is, or the TOML file of it
-        estimator: of the motion
-        cutoff_hz: of the filter on motion and wrench, [Hz]
-        level: the base is known to be level
-        drift_again: the zero drift changed after the static recording
-    """
+    """What `weigh_wrist` does with its arguments, step by step; each is taken when it is first asked for."""
 
     static: WristSource | None = None
     dynamic: WristSource | None = None

@@ -35,6 +35,7 @@ from steelyard.signals import noise_of_differences
 
 _JERKS = 10.0 ** np.arange(-3, 7.01, 0.5)
 _LEAST_NOISE = 1e-9
+_CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
 
 
 class _PoseState(NamedTuple):
@@ -217,7 +218,7 @@ class PoseKalmanFilter:
         linear = linear + K[:, None] * (position - linear[0])
         w, alpha = state.angular
         ahead = _times(state.quaternion, _exponential(T * w + T**2 / 2 * alpha))
-        y = _logarithm(_times(_conjugate(ahead), quaternion))
+        y = _logarithm(_times(ahead * _CONJUGATE, quaternion))
         turned = _times(ahead, _exponential(G[0] * y))
         angular = np.array([w + T * alpha + G[1] * y, alpha + G[2] * y])
         return _PoseState(linear, turned / np.sqrt(turned @ turned), angular, state.k + 1)
@@ -253,10 +254,6 @@ def _times(a: Array, b: Array) -> Array:
             aw * bw - ax * bx - ay * by - az * bz,
         ]
     )
-
-
-def _conjugate(a: Array) -> Array:
-    return np.array([-a[0], -a[1], -a[2], a[3]])
 
 
 def _exponential(turn: Array) -> Array:
