@@ -160,5 +160,7 @@ def _restored(content: dict[str, Any]) -> dict[str, Any]:
 
 def _finite_or_not(value: Any) -> Any:
     if isinstance(value, list):
+        if {float, int}.issuperset(map(type, value)):
+            return value
         return [_finite_or_not(item) for item in value]
     return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
