@@ -31,6 +31,7 @@ from steelyard.torque.online import (
     OnlineState,
 )
 from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.verdict import Verdict
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 
@@ -58,9 +59,8 @@ def published_model(robot: RobotModel, known_std: float = 1e-6) -> DynamicModel:
     )
     names = ParameterBasis.of(robot).short_names
     p = len(TABLE_VI)
-    estimate = Estimate(
-        TABLE_VI, known_std**2 * np.eye(p), names, TABLE_VIII, np.ones(6), 1.0, "xu2024, Table VI"
-    )
+    verdict = Verdict(summary="xu2024, Table VI")
+    estimate = Estimate(TABLE_VI, known_std**2 * np.eye(p), names, TABLE_VIII, np.ones(6), 1.0, verdict)
     empty = RegressionFactor.empty(6, p)
     return DynamicModel(robot, law, estimate, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
 
