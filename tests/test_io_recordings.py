@@ -193,7 +193,7 @@ def test_refusals_at_the_door(tmp_path):
     with pytest.raises(UnreadableFile, match=r"folder\.csv: it cannot be opened: Is a directory"):
         read_recording(tmp_path / "folder.csv")
     with pytest.raises(
-        UnreadableFile, match=r"not read from '\.xlsx' files; known are \.parquet, \.npz, \.csv"
+        UnreadableFile, match=r"not read from '\.xlsx' files; known are \.parquet, \.arrows, \.npz, \.csv"
     ):
         read_recording(tmp_path / "log.xlsx")
     one = Recording(t=[0.0], q=[[0.0]])

@@ -79,16 +79,11 @@ class Sector:
         theta = np.arccos(np.clip(x[:, 2], -1, 1))
         half = (self.phi[1] - self.phi[0]) / 2
         relative, size = self._azimuth(x, np)
-        inf = np.full(len(x), np.inf)
-        return np.asarray(
-            np.minimum.reduce(
-                [
-                    theta - self.theta[0] if self.theta[0] > 0 else inf,
-                    self.theta[1] - theta if self.theta[1] < np.pi else inf,
-                    (half - np.abs(relative)) * size if half < np.pi else inf,
-                ]
-            )
-        )
+        margins = [np.full(len(x), np.inf)]
+        margins += [theta - self.theta[0]] if self.theta[0] > 0 else []
+        margins += [self.theta[1] - theta] if self.theta[1] < np.pi else []
+        margins += [(half - np.abs(relative)) * size] if half < np.pi else []
+        return np.asarray(np.min(margins, axis=0))
 
     def _azimuth(self, x: Any, xp: Any) -> tuple[Any, Any]:
         middle = (self.phi[0] + self.phi[1]) / 2

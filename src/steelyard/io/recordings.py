@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -40,17 +40,15 @@ _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".db3": "bag",
     ".mcap": "bag",
 }
-_PARQUET = b"PAR1"
-_ZIP = b"PK"
-_SQLITE = b"SQLi"
-_MCAP = b"\x89MCA"
-_LOOKS = {
-    _PARQUET: "Parquet (.parquet)",
-    _ZIP: "a zip archive, as NPZ (.npz) and spreadsheets are",
-    _SQLITE: "an SQLite database, as bags (.db3) are",
-    _MCAP: "a bag (.mcap)",
+_BEGINS = {
+    ".parquet": (b"PAR1", "Parquet (.parquet)"),
+    ".npz": (b"PK", "a zip archive, as NPZ (.npz) and spreadsheets are"),
+    ".db3": (b"SQLi", "an SQLite database, as bags (.db3) are"),
+    ".mcap": (b"\x89MCA", "a bag (.mcap)"),
 }
-_MAGIC = {".parquet": _PARQUET, ".npz": _ZIP, ".db3": _SQLITE, ".mcap": _MCAP}
+"""How binary files begin, and what one that begins so looks like."""
+
+_PARQUET_END = b"PAR1"
 _MCAP_END = b"P0\r\n"
 
 
@@ -118,7 +116,7 @@ def recording_blocks(
     else:
         recording = _read(kind, path, requested)
         layout, pieces = Layout.of(recording, {}), iter([recording.signals])
-    return _cut(pieces, layout, _Cutter(block_s, overlap_s), place=str(path))
+    return _cut(pieces, layout, block_s=block_s, overlap_s=overlap_s, place=str(path))
 
 
 def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
@@ -149,15 +147,13 @@ def file_kind(path: Path) -> FileKind:
             " and the folders of ROS 2 bags"
         )
     first, last = _ends(path)
-    looks = next(
-        (words for magic, words in _LOOKS.items() if first.startswith(magic)),
-        "neither Parquet nor NPZ nor a bag",
-    )
-    if not first.startswith(_MAGIC.get(suffix, b"")) or (kind == "text" and first.startswith(tuple(_LOOKS))):
+    looks = [words for begin, words in _BEGINS.values() if first.startswith(begin)]
+    if (kind == "text" and looks) or not first.startswith(_BEGINS.get(suffix, (b"", ""))[0]):
         raise UnreadableFile(
-            f"{path}: it is not what its name says, it begins like {looks}; rename it or export it again"
+            f"{path}: it is not what its name says, it begins like"
+            f" {looks[0] if looks else 'neither Parquet nor NPZ nor a bag'}; rename it or export it again"
         )
-    if kind == "parquet" and last != _PARQUET:
+    if kind == "parquet" and last != _PARQUET_END:
         raise UnreadableFile(
             f"{path}: it was not finished by its writer (a Parquet file ends with its footer, this one does"
             " not); copy it again from where it was written, or record again"
@@ -199,63 +195,38 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
     return first, last
 
 
-@dataclass(frozen=True)
-class _Cutter:
-    """Where the blocks lie."""
-
-    block_s: float  # length of a core
-    overlap_s: float  # what a block has more on either side
-
-    def core(self, k: int) -> tuple[float, float]:
-        """First time of a core, and the first after it, [s] since the first row."""
-        return k * self.block_s, (k + 1) * self.block_s
-
-    def reach(self, k: int) -> tuple[float, float]:
-        """First and last time that a block may hold, [s] since the first row."""
-        start, end = self.core(k)
-        return start - self.overlap_s, end + self.overlap_s
-
-
-def _cut(pieces: Iterable[Piece], layout: Layout, cutter: _Cutter, *, place: str) -> Iterator[Recording]:
+def _cut(
+    pieces: Iterator[Piece], layout: Layout, *, block_s: float, overlap_s: float, place: str
+) -> Iterator[Recording]:
     """The blocks of rows that come in pieces; a block without rows in its core is passed over."""
-    source = iter(pieces)
-    first = next(source, None)
+    first = next(pieces, None)
     if first is None:
         raise UnreadableFile(f"{place}: it has columns, but no rows; nothing was recorded")
     start = float(first["t"][0])
     epoch_s = float(layout.facts.get("epoch_s", 0.0)) + start
     layout = replace(layout, facts={**layout.facts, "epoch_s": epoch_s})
-    held: list[Piece] = []
-    k = 0
-    for piece in _forward(chain([first], source), place):
-        held.append({**piece, "t": piece["t"] - start})
-        while held[-1]["t"][-1] > cutter.reach(k)[1]:
-            yield from _block(held, layout, cutter, k=k, place=place)
-            k, held = _onward(held, cutter, k)
-    while cutter.core(k)[0] <= held[-1]["t"][-1]:
-        yield from _block(held, layout, cutter, k=k, place=place)
-        k, held = _onward(held, cutter, k)
+    held, k = {name: x[:0] for name, x in first.items()}, 0
 
+    def block() -> Iterator[Recording]:
+        """Block k as the only one, or none; afterwards k is the next with rows, and its rows are held."""
+        nonlocal held, k
+        t, begin, end = held["t"], k * block_s, (k + 1) * block_s
+        i, j = np.searchsorted(t, (begin, end))
+        rows = slice(*np.searchsorted(t, (begin - overlap_s, np.nextafter(end + overlap_s, np.inf))))
+        found = {name: x[rows] for name, x in held.items()}
+        k = max(k + 1, int(t[j] // block_s)) if j < len(t) else k + 1
+        kept = min(np.searchsorted(t, k * block_s - overlap_s), len(t) - 1)
+        held = {name: x[kept:] for name, x in held.items()}
+        if i < j:
+            yield layout.recording(found, f"{place}, block from {begin:g} s")
 
-def _block(held: list[Piece], layout: Layout, cutter: _Cutter, *, k: int, place: str) -> Iterator[Recording]:
-    """Block k as the only one, or none where its core has no rows."""
-    start, end = cutter.core(k)
-    if all(np.searchsorted(piece["t"], start) == np.searchsorted(piece["t"], end) for piece in held):
-        return
-    first, last = cutter.reach(k)
-    rows = [(np.searchsorted(p["t"], first, "left"), np.searchsorted(p["t"], last, "right")) for p in held]
-    parts = [{name: values[i:j] for name, values in p.items()} for p, (i, j) in zip(held, rows, strict=True)]
-    block = {name: np.concatenate([part[name] for part in parts]) for name in held[0]}
-    yield layout.recording(block, f"{place}, block from {start:g} s")
-
-
-def _onward(held: list[Piece], cutter: _Cutter, k: int) -> tuple[int, list[Piece]]:
-    """The next block with rows in its core, and the pieces that it or a later one needs."""
-    after = cutter.core(k)[1]
-    following = next((p["t"][np.searchsorted(p["t"], after)] for p in held if p["t"][-1] >= after), after)
-    k = max(k + 1, int(following // cutter.block_s))
-    kept = [piece for piece in held if piece["t"][-1] >= cutter.reach(k)[0]]
-    return k, kept or held[-1:]
+    for piece in _forward(chain([first], pieces), place):
+        rows = {**piece, "t": piece["t"] - start}
+        held = {name: np.concatenate([held[name], x]) for name, x in rows.items()}
+        while held["t"][-1] > (k + 1) * block_s + overlap_s:
+            yield from block()
+    while k * block_s <= held["t"][-1]:
+        yield from block()
 
 
 def _forward(pieces: Iterable[Piece], place: str) -> Iterator[Piece]:

@@ -120,11 +120,11 @@ class KinematicChain:
     @property
     def joint_types(self) -> tuple[JointType, ...]:
         """'revolute', 'prismatic' or 'continuous' (revolute without limits) for each joint."""
-        unlimited = np.isinf(self.limits.q_min)
-        kinds: list[JointType] = []
-        for i, joint in enumerate(self._pin.joints[1:]):
-            kinds.append("prismatic" if _slides(joint) else "continuous" if unlimited[i] else "revolute")
-        return tuple(kinds)
+        pairs = zip(self._pin.joints[1:], np.isinf(self.limits.q_min), strict=True)
+        return tuple(
+            "prismatic" if _subspace(joint)[0].any() else "continuous" if unlimited else "revolute"
+            for joint, unlimited in pairs
+        )
 
     @property
     def link_names(self) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ class KinematicChain:
     @property
     def joint_axes(self) -> Array:
         """Axis of each joint, (n, 3), in its joint frame."""
-        return np.array([_axis(joint) for joint in self._pin.joints[1:]])
+        return np.array([_subspace(joint).sum(axis=0) for joint in self._pin.joints[1:]])
 
     @property
     def T_joint_link(self) -> Array:
@@ -262,16 +262,6 @@ def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> 
     return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q) if locked else model
 
 
-def _axis(joint: pin.JointModel) -> Array:
-    """The axis of a one-dimensional joint, (3,), in its joint frame."""
-    return np.array(_subspace(joint)[0 if _slides(joint) else 1])
-
-
-def _slides(joint: pin.JointModel) -> bool:
-    """Whether a one-dimensional joint slides along its axis; else it turns about it."""
-    return bool(_subspace(joint)[0].any())
-
-
 def _subspace(joint: pin.JointModel) -> Array:
-    """Linear and angular velocity of the joint at unit speed, (2, 3)."""
+    """Linear and angular velocity of a joint at unit speed, (2, 3), in its frame; one of them is zero."""
     return np.asarray(joint.createData().S, dtype=float).reshape(2, 3)

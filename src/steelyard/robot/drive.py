@@ -36,16 +36,8 @@ two months (95 %). A cold and a warm arm may be ten kelvins apart (0.01)."""
 GAIN_DRIFT_PER_KELVIN = 0.001
 """How gains change for each kelvin between the empty and the loaded run, relative: magnets weaken so."""
 
-_PER_JOINT = (
-    "rotor_inertia",
-    "coulomb",
-    "viscous",
-    "offset",
-    "exponent",
-    "load_coulomb",
-    "stribeck",
-    "stribeck_speed",
-)
+_FRICTION = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribeck_speed")
+_PER_JOINT = ("rotor_inertia", *_FRICTION, "offset")
 
 
 def _zero() -> Array:
@@ -130,11 +122,8 @@ class DriveModel:
         """The drives of some of the joints, `which` (n,); coupled drives cannot be taken apart."""
         if self.coupling is not None:
             raise InvalidRobot("coupled drives cannot be taken apart")
-        gain = None if self.gain is None else self.gain[which]
-        gain_std = None if self.gain_std is None else self.gain_std[which]
-        common = None if self.gain_common is None else self.gain_common[which]
-        rest = {name: getattr(self, name)[which] for name in _PER_JOINT}
-        return replace(self, gain=gain, gain_std=gain_std, gain_common=common, **rest)
+        values = {name: getattr(self, name) for name in (*_PER_JOINT, "gain", "gain_std", "gain_common")}
+        return replace(self, **{name: x[which] for name, x in values.items() if x is not None})
 
     def with_tolerances(self) -> DriveModel:
         """The same drives; of gains that nothing is said about, they know what a maker's numbers are worth.

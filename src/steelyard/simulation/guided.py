@@ -167,7 +167,9 @@ def drag(
     K0, K = round(options.taking_hold_s / h), round(path.duration_s / h) + 1
     wanted, wanted_speed = path.at(np.clip((np.arange(K0 + K) - K0) * h, 0.0, path.duration_s))
     plant = _plant(robot, postures, payload, h)
-    noise = _unit_noise(K0 + K, hand, options)
+    generator, correlation_s = np.random.default_rng(options.seed), hand.noise_correlation_s
+    unit = ar1_noise((K0 + K, 3), h, correlation_s=correlation_s, generator=generator)
+    noise = hand.unsteadiness * unit  # of each axis over the force
     feel = _Feel(plant.arm, robot.n + 1, hand)
     plant.arm.move_to(plant.q, plant.v)
     R_held = feel.pose()[1]
@@ -254,19 +256,6 @@ def _plant(robot: RobotModel, postures: Array, payload: InertialParameters | Non
         raise InvalidRobot(f"postures must be (G, {robot.n}) finite numbers with G >= 2, got {q.shape}")
     still = np.zeros(robot.n)
     return Plant(robot, payload, step_s=step_s, postures=q, start=np.array([q[0], still, still]))
-
-
-def _unit_noise(steps: int, hand: Hand, options: GuidedOptions) -> Array:
-    """The noise of each axis over the force, at every step, (K, 3)."""
-    if hand.unsteadiness == 0.0:
-        return np.zeros((steps, 3))
-    unit = ar1_noise(
-        (steps, 3),
-        options.step_s,
-        correlation_s=hand.noise_correlation_s,
-        generator=np.random.default_rng(options.seed),
-    )
-    return np.asarray(hand.unsteadiness * unit)
 
 
 def _go_on(plant: Plant, k: int, steps: int, options: GuidedOptions) -> None:
