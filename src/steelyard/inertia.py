@@ -239,12 +239,7 @@ class InertialParameters:
     __hash__ = None  # type: ignore[assignment]
 
     def in_frame(self, frame: str, T_new_old: ArrayLike) -> InertialParameters:
-        """The same body, seen from another frame.
-
-        Args:
-            frame: name of the new frame
-            T_new_old: maps coordinates of the present frame to the new one, (4, 4)
-        """
+        """The same body, seen from another frame; T_new_old, (4, 4), maps present coordinates to those."""
         T = checked_transform(T_new_old)
         return InertialParameters.from_pseudo_inertia(T @ self.pseudo_inertia @ T.T, frame)
 

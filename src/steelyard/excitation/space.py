@@ -108,11 +108,9 @@ class MotionSpace:
         return FourierTrajectory(sine, cosine, offset, self.period_s)
 
     def motion(self, u: Array, at: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration of all joints, each (N, n).
+        """Position, velocity and acceleration of all joints, each (N, n), of free numbers u, (size,).
 
-        Args:
-            u: free numbers, (size,)
-            at: the times, as `signals` gives them
+        The times are `at`, as `signals` gives them.
         """
         C = self.coefficients(u)
         q = np.tile(self.centre, (at.shape[1], 1))
@@ -123,8 +121,7 @@ class MotionSpace:
     def gradient(self, at: Array, gq: Array, gv: Array, ga: Array) -> Array:
         """The gradient by u, (size,), of something with gradients gq, gv, ga by q, v and a, each (N, n).
 
-        Args:
-            at: the times, as `signals` gives them
+        The times are `at`, as `signals` gives them.
         """
         j = self.joints
         by_c = gq[:, j].T @ at[0] + gv[:, j].T @ at[1] + ga[:, j].T @ at[2]

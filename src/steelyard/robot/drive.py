@@ -198,11 +198,9 @@ class DriveModel:
             drives.write(Y, values, np.arange(k * len(self), (k + 1) * len(self)))
 
     def friction(self, v: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """The torque that friction and offset take from each drive, (N, n) [Nm]; without coupling.
+        """The torque that friction and offset take from each drive, (N, n) [Nm], without coupling.
 
-        Args:
-            v: speeds of the drives, (N, n) or (n,) [rad/s]
-            load: torque that each gear carries, like v [Nm]; needed only where load_coulomb is not zero
+        Speeds v [rad/s] and the load of the gears [Nm], for load_coulomb, are (N, n) or (n,).
         """
         carried = None if load is None else np.asarray(load, dtype=float)
         columns = self.law.at(np.asarray(v, dtype=float), carried)
@@ -211,10 +209,7 @@ class DriveModel:
     def torque(self, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None) -> Array:
         """The torque that the drives themselves consume, at the joints, (N, n) [Nm].
 
-        Args:
-            v: joint velocities, (N, n) or (n,) [rad/s]
-            a: joint accelerations, like v [rad/s^2]
-            load: torque that the links need at the joints, like v [Nm]; only for load_coulomb
+        Joint velocities v [rad/s], accelerations a [rad/s^2] and the links' load [Nm] are (N, n) or (n,).
         """
         drives = self.transmission
         speed, acceleration = (drives.to_drives(np.asarray(x, dtype=float)) for x in (v, a))

@@ -64,6 +64,9 @@ _SLIDING = 0.01  # [rad/s]: a drive that is found faster has slid for a while
 class FrictionLaw:
     """A friction law of n drives: its terms and shapes.
 
+    A motion is positions u [rad or m] and speeds v [rad/s or m/s] of the drives, and the load that each gear
+    carries [Nm or N], None for none: (N, n) each in the order of time, or (n,) for one row.
+
     Attributes:
         name: of the law
         direction: how it treats rest and reversal
@@ -132,12 +135,7 @@ class FrictionLaw:
         return tuple(f"{kind}{j + 1}" for kind in self.terms[2:] for j in range(len(self.exponent)))
 
     def coefficients(self, names: Sequence[str], values: Array) -> Array:
-        """The coefficients of its terms among parameters, (terms, n); zero where there is none.
-
-        Args:
-            names: of the parameters, 'Fc1' or, regrouped, 'Fc1r'
-            values: of the parameters
-        """
+        """The coefficients of its terms, (terms, n), among values of parameters by name ('Fc1' or 'Fc1r')."""
         found = dict(zip((name.rstrip("r") for name in names), values, strict=True))
         drives = range(1, len(self.exponent) + 1)
         return np.array([[found.get(f"{kind}{j}", 0.0) for j in drives] for kind in self.terms])
@@ -187,22 +185,13 @@ class FrictionLaw:
     # --- columns -----------------------------------------------------------------------------------------
 
     def columns(self, u: Array, v: Array, load: Array | None = None) -> Array:
-        """The columns of its coefficients along a motion in the order of time, (terms, N, n).
-
-        Args:
-            u: positions of the drives, (N, n) [rad or m]
-            v: their speeds, (N, n) [rad/s or m/s]
-            load: torque that each gear carries, (N, n) [Nm or N]; none when None
-        """
+        """The columns of its coefficients along a motion u, v, load: (terms, N, n)."""
         return self.step(self.init(u[0]), u, v, load)[1]
 
     def slopes(self, u: Array, v: Array, load: Array | None, here: Array, coefficients: Array) -> Array:
-        """How friction changes with the logarithm of each free shape, (shapes, N, n) [Nm or N].
+        """How friction along u, v, load changes with the logarithm of each free shape, (shapes, N, n) [Nm].
 
         Args:
-            u: positions of the drives, as for `columns`
-            v: their speeds, as for `columns`
-            load: torque that each gear carries, as for `columns`
             here: `columns` of the same motion, (terms, N, n)
             coefficients: of its terms, (terms, n)
         """
@@ -216,23 +205,17 @@ class FrictionLaw:
         return out
 
     def init(self, u: Array, v: Array | None = None) -> Array:
-        """What it remembers before the first row, (2, n): direction and position of the drives.
+        """What it remembers before the first row at u, (2, n): direction and position of the drives.
 
-        Args:
-            u: positions of the drives in the first row, (n,) [rad or m]
-            v: their speeds there, (n,) [rad/s or m/s]: a drive that slides has its direction already
+        A drive that slides there, at speed v, has its direction already; with None it is open.
         """
         s = np.zeros_like(u) if v is None else np.sign(v) * (np.abs(v) > _SLIDING)
         return np.array([s, u])
 
     def step(self, memory: Array, u: Array, v: Array, load: Array | None = None) -> tuple[Array, Array]:
-        """What it remembers after one more row, or a few, (2, n), and their columns, (terms, n or k, n).
+        """What it remembers after one more row of u, v, load, or a few, (2, n), and their columns.
 
-        Args:
-            memory: as `init` or `step` gave it
-            u: positions of the drives, (n,) or (k, n) [rad or m]
-            v: speeds of the drives, like u [rad/s or m/s]
-            load: torque that each gear carries, like u [Nm or N]; none when None
+        The memory is as `init` or `step` gave it; columns are (terms, n), or (terms, k, n) for k rows.
         """
         s = self._bent(memory, u) if self.direction == "presliding" else self._turned(v)
         after = np.empty_like(memory)
@@ -240,11 +223,9 @@ class FrictionLaw:
         return after, self.at(v, load, s)
 
     def at(self, v: Any, load: Any = None, s: Any = None, xp: Any = np) -> Any:
-        """The columns at single instants, (terms, ..., n).
+        """The columns at single instants of speed v and load, (terms, ..., n).
 
         Args:
-            v: speeds of the drives, (..., n) [rad/s or m/s]
-            load: torque that each gear carries, like v [Nm or N]; none when None
             s: direction of friction, like v; that of a drive which has always moved like this when None
             xp: whose arrays these are: numpy or jax.numpy
         """
@@ -282,12 +263,7 @@ class FrictionLaw:
         return rest / (1.0 + slope), slope
 
     def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
-        """The columns of drives that come out of rest forwards, (terms, n): all of Fs, and a low speed.
-
-        Args:
-            speed: that they have then, one number or (n,) [rad/s or m/s]
-            load: torque that each gear carries, (n,) [Nm or N]; none when None
-        """
+        """The columns of drives that come out of rest forwards at a low speed, (terms, n): all of Fs."""
         ones = np.ones(len(self.exponent))
         out: Array = self.at(speed * ones, load, ones)
         if self.stribeck:

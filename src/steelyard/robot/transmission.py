@@ -51,11 +51,10 @@ class Transmission:
         return f @ np.abs(self.matrix) if self.is_coupled else f
 
     def write(self, out: Array, values: Array, columns: Indices) -> None:
-        """Writes one column per drive into the rows of the joints that it acts on.
+        """Writes values of each drive, (N, n), into its column of a regressor, (N, n, p).
 
         Args:
-            out: regressor, (N, n, p)
-            values: of each drive, (N, n)
+            out: the regressor
             columns: where to, for each drive, (n,)
         """
         drives, joints = self._pairs
@@ -66,6 +65,8 @@ class Transmission:
 @dataclass(frozen=True, eq=False)
 class JointFriction:
     """Friction of an arm's drives as its joints feel it: a law with coefficients.
+
+    A motion is joint positions q [rad or m] and velocities v [rad/s or m/s], each (k, n), or (n,) for one row.
 
     Attributes:
         law: of the drives
@@ -86,22 +87,15 @@ class JointFriction:
         object.__setattr__(self, "_share", self.coefficients[-1] if carries else None)
 
     def init(self, q: Array, v: Array | None = None) -> Array:
-        """What it remembers before the first row, (2, n): direction and position of the drives.
-
-        Args:
-            q: joint positions in the first row, (n,) [rad or m]
-            v: joint velocities there, (n,) [rad/s or m/s]; the direction is open when None
-        """
+        """What it remembers before the first row at q, (2, n); its direction is open where v is None."""
         to_drives = self.transmission.to_drives
         return self.law.init(to_drives(q), None if v is None else to_drives(v))
 
     def along(self, memory: Array, q: Array, v: Array, load: Array) -> tuple[Array, Array]:
-        """What it remembers after a few rows, (2, n), and friction without offset at the joints, (k, n) [Nm].
+        """What it remembers after a few rows q, v, (2, n), and friction without offset at the joints, (k, n).
 
         Args:
             memory: as `init`, `along` or `step` gave it
-            q: joint positions, (k, n) [rad or m]
-            v: joint velocities, (k, n) [rad/s or m/s]
             load: torque that the links need at the joints, (k, n) [Nm or N]
         """
         drives = self.transmission
@@ -111,14 +105,12 @@ class JointFriction:
         return memory, drives.to_joints(np.einsum("tj,tkj->kj", self.coefficients, columns))
 
     def step(self, memory: Array, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
-        """What it remembers after one row, friction with offset at the joints, and the gears' load.
+        """What it remembers after one row q, v, friction with offset at the joints, and the gears' load.
 
         Their shapes are (2, n), (n,) [Nm] and (n,) [Nm]; the last one belongs to the drives.
 
         Args:
             memory: as `init`, `along` or `step` gave it
-            q: joint positions, (n,) [rad or m]
-            v: joint velocities, (n,) [rad/s or m/s]
             tau: torque that the drives apply to the joints, (n,) [Nm or N]
         """
         drives = self.transmission

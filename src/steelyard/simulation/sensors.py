@@ -87,10 +87,7 @@ class SensorModel:
     def velocity(self, q: Array, v_start: Array, *, step_s: float) -> Array | None:
         """Velocities from encoder readings, (K, n) [rad/s or m/s]; None where they are not measured so.
 
-        Args:
-            q: true positions at every step, (K, n) [rad or m]
-            v_start: velocity until the first step, (n,) [rad/s or m/s]
-            step_s: time between two steps, [s]
+        True positions q are (K, n) [rad or m], step_s [s] apart; before the first the speed is v_start, (n,).
         """
         if self.velocity_window_s == 0:
             return None
@@ -113,12 +110,9 @@ class SensorModel:
 def ar1_noise(
     shape: tuple[int, ...], period_s: float, *, correlation_s: float, generator: np.random.Generator
 ) -> Array:
-    """Noise of unit standard deviation with a correlation time, stationary from the first row, (N, n).
+    """Noise of unit standard deviation in rows `period_s` [s] apart, stationary from the first, (N, n).
 
-    Args:
-        shape: (N, n)
-        period_s: time between two rows, [s]
-        correlation_s: correlation time, [s]; 0 is white
+    Its correlation time is `correlation_s` [s]; 0 is white.
     """
     white = generator.standard_normal(shape)
     if correlation_s == 0:
