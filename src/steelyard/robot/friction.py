@@ -263,7 +263,7 @@ class FrictionLaw:
         return rest / (1.0 + slope), slope
 
     def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
-        """The columns of drives that come out of rest forwards at a low speed, (terms, n): all of Fs."""
+        """The columns of drives that come out of rest forwards, (terms, n), with a low speed and a load."""
         ones = np.ones(len(self.exponent))
         out: Array = self.at(speed * ones, load, ones)
         if self.stribeck:

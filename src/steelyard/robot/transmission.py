@@ -66,7 +66,7 @@ class Transmission:
 class JointFriction:
     """Friction of an arm's drives as its joints feel it: a law with coefficients.
 
-    A motion is joint positions q [rad or m] and velocities v [rad/s or m/s], each (k, n), or (n,) for one row.
+    A motion is joint positions q [rad or m] and velocities v [rad/s or m/s], each (k, n), or (n,) for one.
 
     Attributes:
         law: of the drives
