@@ -20,7 +20,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
-from steelyard.errors import InvalidRobot
 from steelyard.export.simulators import digits, remark
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
@@ -30,7 +29,7 @@ _UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass,
 
 def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
     """The text of an arm as MJCF, every link a real body, with more remarks at its head."""
-    _require_movable(robot)
+    robot.require_real("MuJoCo")
     root = ET.Element("mujoco", model=robot.name)
     for words in (*_facts(robot), *remarks):
         remark(root, words)
@@ -44,19 +43,6 @@ def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
         _append_drives(root, robot)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
-
-
-def _require_movable(robot: RobotModel) -> None:
-    for body in robot.links:
-        if not body.is_physical:
-            raise InvalidRobot(
-                f"link '{body.frame}' of {robot.name} is no real body, and MuJoCo moves no other:"
-                f" {body.why_not_physical}; identify feasible parameters"
-            )
-    if (robot.drive.rotor_inertia < 0).any():
-        raise InvalidRobot(
-            f"{robot.name} has negative rotor inertia, which MuJoCo refuses: {robot.drive.rotor_inertia}"
-        )
 
 
 def _facts(robot: RobotModel) -> list[str]:

@@ -266,6 +266,19 @@ class RobotModel(KinematicChain):
             for body, name, T in bodies
         )
 
+    def require_real(self, engine: str) -> None:
+        """Refuses links that no real body can be, and negative rotors: no engine moves them."""
+        for body in self.links:
+            if not body.is_physical:
+                raise InvalidRobot(
+                    f"link '{body.frame}' of {self.name} is no real body, and {engine} moves no other:"
+                    f" {body.why_not_physical}; identify feasible parameters, or give others by with_links()"
+                )
+        if (self.drive.rotor_inertia < 0).any():
+            raise InvalidRobot(
+                f"{self.name} has negative rotor inertia, which {engine} refuses: {self.drive.rotor_inertia}"
+            )
+
     @property
     def gravity_base(self) -> Array:
         """Where things fall, (3,) [m/s^2], in the base frame."""

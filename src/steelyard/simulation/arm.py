@@ -135,20 +135,12 @@ def _checked_payload(robot: RobotModel, payload: InertialParameters | None) -> I
     """The payload if a body can have its numbers and it is in the flange frame; ten zeros for None."""
     if payload is None:
         return InertialParameters.nothing(robot.flange)
-    if payload.frame != robot.flange:
-        raise InvalidRobot(
-            f"the payload is in frame '{payload.frame}', the flange of {robot.name} is '{robot.flange}';"
-            " bring it there with in_frame()"
-        )
-    if payload.vector.any() and (payload.mass <= 0 or not _can_be(payload)):
-        raise InvalidInertia(f"no body can be this payload: {payload.why_not_physical}")
+    robot.with_payload(payload)  # refuses another frame
+    if payload.vector.any():
+        least = -_RELATIVE_ROUNDING * np.abs(payload.inertia).max()  # a point, a rod or a plate is a limit
+        if payload.mass <= 0 or np.linalg.eigvalsh(payload.second_moment_com)[0] < least:
+            raise InvalidInertia(f"no body can be this payload: {payload.why_not_physical}")
     return payload
-
-
-def _can_be(body: InertialParameters) -> bool:
-    """Whether a body, or the limit of bodies (a point, rod or plate), has these numbers."""
-    smallest = np.linalg.eigvalsh(body.second_moment_com)[0]
-    return bool(smallest >= -_RELATIVE_ROUNDING * np.abs(body.inertia).max())
 
 
 def _import_mujoco() -> Any:
@@ -160,7 +152,7 @@ def _import_mujoco() -> Any:
 
 
 def _compiled(mujoco: Any, robot: RobotModel, payload: InertialParameters) -> Any:
-    _require_simulable(robot)
+    robot.require_real("MuJoCo")
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     spec.compiler.fusestatic = False
@@ -200,19 +192,6 @@ def _add_coupled_rotors(spec: Any, drive: DriveModel) -> None:
         tendon = spec.add_tendon(name=f"drive{i + 1}", armature=drive.rotor_inertia[i])
         for j in np.flatnonzero(row):
             tendon.wrap_joint(f"joint{j + 1}", row[j])
-
-
-def _require_simulable(robot: RobotModel) -> None:
-    for link in robot.links:
-        if not link.is_physical:
-            raise InvalidRobot(
-                f"{link.frame} of {robot.name} cannot be simulated: {link.why_not_physical};"
-                " give it inertial parameters of a real body with with_links()"
-            )
-    if (robot.drive.rotor_inertia < 0).any():
-        raise InvalidRobot(
-            f"{robot.name} cannot be simulated with negative rotor inertia, got {robot.drive.rotor_inertia}"
-        )
 
 
 def _pose(T: Array) -> dict[str, Array]:
