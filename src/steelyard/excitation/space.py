@@ -61,11 +61,6 @@ class MotionSpace:
     scale: Array
 
     @property
-    def n(self) -> int:
-        """Number of joints of the arm."""
-        return len(self.centre)
-
-    @property
     def free(self) -> Array:
         """Z, the basis of free coefficients of a joint, (2 L + 1, r)."""
         L = self.harmonics
@@ -103,7 +98,8 @@ class MotionSpace:
     def trajectory(self, u: Array) -> FourierTrajectory:
         """The motion of all n joints with free numbers u, (size,)."""
         L, C = self.harmonics, self.coefficients(u)
-        sine, cosine, offset = np.zeros((self.n, L)), np.zeros((self.n, L)), self.centre.copy()
+        sine, cosine = np.zeros((2, len(self.centre), L))
+        offset = self.centre.copy()
         sine[self.joints], cosine[self.joints], offset[self.joints] = C[:, :L], C[:, L:-1], C[:, -1]
         return FourierTrajectory(sine, cosine, offset, self.period_s)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,31 +51,19 @@ class _Messages:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ragged:
-    """Rows of different lengths, one after the other."""
-
-    flat: Array  # all numbers
-    length: Integers  # of each row, (N,)
-
-    @property
-    def start(self) -> Integers:
-        """Where each row begins, (N,)."""
-        return np.cumsum(self.length) - self.length
-
-
-@dataclass(frozen=True, eq=False)
 class JointStates(_Messages):
     """The messages of a JointState topic as they came.
 
     Attributes:
         orders: the lists of joints that messages have
         which: which of these lists each message has, (N,)
-        values: 'position', 'velocity' and 'effort' of each message; a message may lack them
+        values: of 'position', 'velocity' and 'effort' the numbers of all messages one after the other, and
+            how many each has, (N,); a message may lack them
     """
 
     orders: Sequence[tuple[str, ...]]
     which: Integers
-    values: Mapping[str, _Ragged]
+    values: Mapping[str, tuple[Array, Integers]]
 
     def sets(self) -> dict[tuple[str, ...], int]:
         """How many messages there are of each set of joints, whatever their order."""
@@ -94,14 +82,14 @@ class JointStates(_Messages):
             kind: 'position', 'velocity' or 'effort'
             rows: numbers of the messages
         """
-        values = self.values[kind]
-        start, there = values.start[rows], values.length[rows] > 0
+        numbers, length = self.values[kind]
+        start, there = (np.cumsum(length) - length)[rows], length[rows] > 0
         out = np.full((len(rows), len(joints)), np.nan)
         for k, names in enumerate(self.orders):
             chosen = there & (self.which[rows] == k)
             if chosen.any():
                 places = np.array([names.index(joint) for joint in joints])
-                out[chosen] = values.flat[start[chosen, None] + places]
+                out[chosen] = numbers[start[chosen, None] + places]
         return None if np.isnan(out).all() else out
 
 
@@ -131,10 +119,11 @@ class Bag:
     place: str
     reader: Any
     store: Any
-    kinds: dict[str, str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kinds", {c.topic: c.msgtype for c in self.reader.connections})
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of message of each topic, as 'sensor_msgs/msg/JointState'."""
+        return {c.topic: c.msgtype for c in self.reader.connections}
 
     @classmethod
     @contextmanager
@@ -188,7 +177,7 @@ class Bag:
                 flat[kind].frombytes(numbers.tobytes())
                 length[kind].append(len(numbers))
         self._require_messages(topic, len(which))
-        values = {kind: _Ragged(np.array(flat[kind]), np.array(length[kind])) for kind in _KINDS}
+        values = {kind: (np.array(flat[kind]), np.array(length[kind])) for kind in _KINDS}
         return JointStates(topic, np.array(header), np.array(received), list(orders), np.array(which), values)
 
     def wrenches(self, topic: str) -> Wrenches:

@@ -176,22 +176,14 @@ def drag(
     rows, tau = [], np.zeros(robot.n)
     for k in range(K0 + K):
         plant.arm.move_to(plant.q, plant.v)
-        touch = feel.touch(R_held, wanted[k], wanted_speed[k], noise[k])
+        pushes, signals, tilt = feel.touch(R_held, wanted[k], wanted_speed[k], noise[k])
         if k % options.control_every == 0:
             tau = np.asarray(controller(k * h, plant.q, plant.v), dtype=float)
-        instant = plant.step(tau, touch.pushes)
+        instant = plant.step(tau, pushes)
         if k >= K0 and (k - K0) % options.rows_every == 0:
-            rows.append(((k - K0) * h, *touch.signals, wanted[k], touch.tilt, *instant[:4]))
+            rows.append(((k - K0) * h, *signals, wanted[k], tilt, *instant[:4]))
         _go_on(plant, k, K0 + K, options)
     return GuidedRun(*(np.array(column) for column in zip(*rows, strict=True)))
-
-
-class _Touch(NamedTuple):
-    """What the hand does now: as pushes, and as force, force in the flange frame, torque, position."""
-
-    pushes: tuple[BodyPush, ...]
-    signals: tuple[Array, Array, Array, Array]
-    tilt: float
 
 
 class _Feel(NamedTuple):
@@ -206,8 +198,10 @@ class _Feel(NamedTuple):
         data = self.arm.data
         return np.array(data.xpos[self.body]), np.array(data.xmat[self.body]).reshape(3, 3)
 
-    def touch(self, R_held: Array, wanted: Array, wanted_speed: Array, noise: Array) -> _Touch:
-        """Force and torque of the hand in the present state."""
+    def touch(
+        self, R_held: Array, wanted: Array, wanted_speed: Array, noise: Array
+    ) -> tuple[tuple[BodyPush, ...], tuple[Array, ...], float]:
+        """What the hand does now: pushes; force, force in the flange frame, torque, position; the tilt."""
         hand, data = self.hand, self.arm.data
         p, R = self.pose()
         spin = np.array(data.cvel[self.body, :3])
@@ -218,7 +212,7 @@ class _Feel(NamedTuple):
         force = pull + np.sqrt(pull @ pull) * noise
         turn, tilt = _turn(R_held @ R.T)
         torque = hand.turning_stiffness * turn - hand.turning_damping * spin
-        return _Touch(self._pushes(force, torque, R), (force, R.T @ force, torque, point), tilt)
+        return self._pushes(force, torque, R), (force, R.T @ force, torque, point), tilt
 
     def _pushes(self, force: Array, torque: Array, R: Array) -> tuple[BodyPush, ...]:
         """Two forces at r and -r from the grip: r x (torque x r) / |r|^2 = torque for r across it."""

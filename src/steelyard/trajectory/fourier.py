@@ -223,8 +223,7 @@ class ApproachedTrajectory:
                 "entry_s, exit_s and periods must be positive,"
                 f" got {self.entry_s}, {self.exit_s}, {self.periods}"
             )
-        rest, start = np.zeros((4, self.core.n)), _state(self.core, 0.0)
-        rest[0] = posture
+        rest, start = _ends(self.core, posture)
         object.__setattr__(self, "_entry", _polynomial(rest, start, self.entry_s))
         object.__setattr__(self, "_exit", _polynomial(start, rest, self.exit_s))
 
@@ -247,11 +246,10 @@ class ApproachedTrajectory:
             periods: how often the core runs
         """
         v_limit, a_limit = np.asarray(v_max, dtype=float), np.asarray(a_max, dtype=float)
-        at_posture, at_core = np.zeros((4, core.n)), _state(core, 0.0)
-        at_posture[0] = posture
-        entry_s = _shortest(at_posture, at_core, v_limit, a_limit)
-        exit_s = _shortest(at_core, at_posture, v_limit, a_limit)
-        return cls(core, at_posture[0], entry_s, exit_s, periods)
+        rest, start = _ends(core, posture)
+        entry_s = _shortest(rest, start, v_limit, a_limit)
+        exit_s = _shortest(start, rest, v_limit, a_limit)
+        return cls(core, rest[0], entry_s, exit_s, periods)
 
     @property
     def n(self) -> int:
@@ -299,10 +297,11 @@ def _from_json(path: Path) -> FourierTrajectory:
         raise InvalidTrajectory(f"{path} holds no trajectory: {error}") from error
 
 
-def _state(core: FourierTrajectory, t: float) -> Array:
-    """Position, velocity, acceleration and jerk at one time, (4, n)."""
-    at = np.array([t])
-    return np.vstack([*core.at(at), core.jerk(at)])
+def _ends(core: FourierTrajectory, posture: ArrayLike) -> tuple[Array, Array]:
+    """Position, velocity, acceleration and jerk at rest in a posture and at the start of the core, (4, n)."""
+    rest, at = np.zeros((4, core.n)), np.zeros(1)
+    rest[0] = posture
+    return rest, np.vstack([*core.at(at), core.jerk(at)])
 
 
 def _polynomial(start: Array, end: Array, duration_s: float) -> Array:
