@@ -62,7 +62,7 @@ def everything_page() -> Page:
     names = [f"{EVIL} {i}" for i in range(5)]
     bars = Curve("bars", names, np.array([1.0, 0.1, 3.0, 20.0, 500.0]), "bars", np.full(5, 0.05))
     second = Panel("log", "", "", [bars], log_y=True)
-    third = Panel("dots", "x", "y", [Curve("dots", y, t, "dots"), Curve("steps", t, y, "steps")], equal=True)
+    third = Panel("dots", "x", "y", [Curve("dots", y, t, "dots"), Curve("line", t, y)], equal=True)
     nothing = Panel("nothing to draw", "x", "y", [Curve("empty", np.zeros(0), np.zeros(0))])
     table = Table(EVIL, ("name", EVIL), [[EVIL, 1.5], ["n", np.inf], ["m", None], ["k", 12345]], EVIL)
     section = Section(EVIL, [EVIL], [Plot(EVIL, [first, second, third, nothing]), table])

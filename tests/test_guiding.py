@@ -14,7 +14,6 @@ from steelyard.control.guiding import (
     TeachMode,
     _simulable_arm,
     compare_guiding,
-    guide,
 )
 from steelyard.errors import InfeasibleDesign, InvalidRobot, InvalidTrajectory, SimulationFailed, UnknownName
 from steelyard.identification import identify
@@ -56,7 +55,7 @@ def test_hand_and_drives_together_make_the_motion(smooth):
     """tau + J' wrench = inverse dynamics, from Pinocchio, for an arm without friction."""
     path = RectanglePath(sides=[0.1, 0.1], speed=0.4)
     options = GuidedOptions(rows_every=1, taking_hold_s=0.2)
-    run = guide(
+    run = TeachMode().guide(
         smooth, smooth, payload_true=LOAD, payload_known=LOAD, path=path, hand=Hand(), options=options
     )
     rows = slice(0, 500, 25)
@@ -90,15 +89,8 @@ def test_the_grip_follows_the_hand_and_the_tool_keeps_its_orientation(comparison
 
 
 def test_friction_that_is_not_taken_off_is_felt(ur10, comparison):
-    rough = guide(
-        ur10,
-        ur10,
-        payload_true=LOAD,
-        payload_known=LOAD,
-        path=SHORT,
-        hand=STEADY,
-        teach=TeachMode(friction_share=0.5),
-        options=QUICK,
+    rough = TeachMode(friction_share=0.5).guide(
+        ur10, ur10, payload_true=LOAD, payload_known=LOAD, path=SHORT, hand=STEADY, options=QUICK
     )
     sizes = [np.linalg.norm(run.force_world, axis=1).mean() for run in (rough, comparison.compensated)]
     assert sizes[0] > 1.5 * sizes[1]
@@ -116,7 +108,7 @@ def test_the_same_seed_gives_the_same_run_and_progress_goes_to_one(ur10):
     shares = []
     path = RectanglePath(sides=[0.02, 0.02], speed=0.1)
     runs = [
-        guide(
+        TeachMode().guide(
             ur10,
             ur10,
             payload_true=LOAD,
@@ -238,9 +230,9 @@ def test_a_hand_or_mode_that_cannot_be_is_refused(make, words):
 def test_a_payload_or_model_of_another_arm_is_refused(ur10, comparison):
     how = {"payload_true": LOAD, "path": SHORT, "options": QUICK}
     with pytest.raises(InvalidRobot, match="the payload is in frame 'hand'"):
-        guide(ur10, ur10, payload_known=LOAD.renamed("hand"), **how)
+        TeachMode().guide(ur10, ur10, payload_known=LOAD.renamed("hand"), **how)
     with pytest.raises(InvalidRobot, match=r"the model is that of .* with 7 joints"):
-        guide(ur10, load_robot("lwr4"), payload_known=None, **how)
+        TeachMode().guide(ur10, load_robot("lwr4"), payload_known=None, **how)
     with pytest.raises(UnknownName, match="is 'flange' or 'base', got 'tool'"):
         replace(comparison, frame="tool")
 
@@ -248,7 +240,7 @@ def test_a_payload_or_model_of_another_arm_is_refused(ur10, comparison):
 def test_a_path_out_of_reach_is_refused(ur10):
     far = RectanglePath(centre=[3.0, 0.0, 0.3])
     with pytest.raises(InfeasibleDesign, match="cannot bring its flange there"):
-        guide(ur10, ur10, payload_true=LOAD, payload_known=None, path=far)
+        TeachMode().guide(ur10, ur10, payload_true=LOAD, payload_known=None, path=far)
 
 
 def test_an_arm_that_runs_away_is_told(ur10):

@@ -57,6 +57,9 @@ class Doubt:
     words: str
     blocks: bool = True
 
+    def __str__(self) -> str:
+        return _sentence(self.words)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -97,8 +100,7 @@ class Verdict:
         return "; ".join(words for words in (*first, self.summary, *aside) if words)
 
     def __str__(self) -> str:
-        words = self.sentence or "there are no doubts"
-        return f"{words[0].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
+        return _sentence(self.sentence or "there are no doubts")
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, for JSON."""
@@ -119,3 +121,7 @@ class Verdict:
 def together(summary: str, verdicts: Iterable[Verdict]) -> Verdict:
     """The verdict on an answer that rests on several others: all of their doubts."""
     return Verdict(summary).doubted(*(doubt for verdict in verdicts for doubt in verdict.doubts))
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"

@@ -83,7 +83,7 @@ def command(
             teach=TeachMode(friction_share=friction_share),
             options=GuidedOptions(seed=seed, progress=done),
         )
-    words = f"The {robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg"
+    words = f"The {robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg."
     page = partial(guiding_page, comparison, title=f"Hand guiding: {robot.name}", words=words)
     output.report(ctx, page, [arm, payload, payload_true], report=report, picture=picture)
     files = {"picture": picture, "report": report}

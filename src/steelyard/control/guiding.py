@@ -150,6 +150,36 @@ class TeachMode:
 
         return torque
 
+    def guide(
+        self,
+        robot: RobotModel,
+        model: DynamicModel | RobotModel,
+        *,
+        payload_true: InertialParameters,
+        payload_known: Payload | InertialParameters | None,
+        path: RectanglePath | None = None,
+        hand: Hand | None = None,
+        options: GuidedOptions | None = None,
+    ) -> GuidedRun:
+        """The run of an arm that a hand drags along a path, in MuJoCo; defaults are those of each type.
+
+        Args:
+            robot: the arm as it really is, with its drives
+            model: the arm as the controller knows it
+            payload_true: what it really carries, in the flange frame
+            payload_known: what the controller thinks it carries, in the flange frame; None for nothing
+        """
+        path, hand = path or RectanglePath(), hand or Hand()
+        compensator = Compensator(model, payload_known)
+        known = compensator.robot
+        if known.n != robot.n or known.flange != robot.flange:
+            raise InvalidRobot(
+                f"the model is that of {known.name} with {known.n} joints and the flange '{known.flange}',"
+                f" the arm is {robot.name} with {robot.n} and '{robot.flange}'"
+            )
+        postures, controller = _postures(robot, path, hand.grip), self.controller(compensator)
+        return drag(robot, postures, path, controller, payload=payload_true, hand=hand, options=options)
+
 
 @dataclass(frozen=True, eq=False)
 class GuidingComparison:
@@ -216,37 +246,6 @@ class GuidingComparison:
         return found.doubted(Doubt(DoubtKind.CONTRADICTS_GIVEN, against))
 
 
-def guide(
-    robot: RobotModel,
-    model: DynamicModel | RobotModel,
-    *,
-    payload_true: InertialParameters,
-    payload_known: Payload | InertialParameters | None,
-    path: RectanglePath | None = None,
-    hand: Hand | None = None,
-    teach: TeachMode | None = None,
-    options: GuidedOptions | None = None,
-) -> GuidedRun:
-    """The run of an arm that a hand drags along a path, in MuJoCo; defaults are those of each type.
-
-    Args:
-        robot: the arm as it really is, with its drives
-        model: the arm as the controller knows it
-        payload_true: what it really carries, in the flange frame
-        payload_known: what the controller thinks it carries, in the flange frame; None for nothing
-    """
-    path, hand = path or RectanglePath(), hand or Hand()
-    compensator = Compensator(model, payload_known)
-    if compensator.robot.n != robot.n or compensator.robot.flange != robot.flange:
-        raise InvalidRobot(
-            f"the model is that of {compensator.robot.name} with {compensator.robot.n} joints and the flange"
-            f" '{compensator.robot.flange}', the arm is {robot.name} with {robot.n} and '{robot.flange}'"
-        )
-    controller = (teach or TeachMode()).controller(compensator)
-    postures = _postures(robot, path, hand.grip)
-    return drag(robot, postures, path, controller, payload=payload_true, hand=hand, options=options)
-
-
 def compare_guiding(
     model: DynamicModel | RobotModel,
     payload: Payload | InertialParameters,
@@ -267,22 +266,15 @@ def compare_guiding(
             identified arm the real bodies that explain its data best
         payload_true: what it really carries, in the flange frame; what the controller knows by default
     """
-    options = options or GuidedOptions()
+    options, teach = options or GuidedOptions(), teach or TeachMode()
     arm = robot or (model if isinstance(model, RobotModel) else _simulable_arm(model))
     carried = payload_true or (payload.body if isinstance(payload, Payload) else payload)
     runs = []
     for k, known in enumerate((None, payload)):
         part = replace(options, progress=_part(options.progress, 0.5 * k, 0.5))
         runs.append(
-            guide(
-                arm,
-                model,
-                payload_true=carried,
-                payload_known=known,
-                path=path,
-                hand=hand,
-                teach=teach,
-                options=part,
+            teach.guide(
+                arm, model, payload_true=carried, payload_known=known, path=path, hand=hand, options=part
             )
         )
     return GuidingComparison(runs[0], runs[1])

@@ -129,8 +129,6 @@ def _look(style: str, colour: str, count: int) -> dict[str, Any]:
     line: dict[str, Any] = {"color": colour, "width": 2.6 if colour == MUTED else 1.3}
     if style == "dashed":
         line["dash"] = "dash"
-    if style == "steps":
-        line["shape"] = "hv"
     return {"mode": "lines", "line": line}
 
 

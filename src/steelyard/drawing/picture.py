@@ -205,8 +205,8 @@ def _draw_curve(ax: Any, curve: Curve, colour: str) -> None:
         size = 1.5 if len(y) > 200 else 3 if len(y) > 30 else 5
         ax.plot(x, y, "o", color=colour, ms=size, mew=0, rasterized=True)
     else:
-        kind = {"dashed": {"ls": "--"}, "steps": {"drawstyle": "steps-post"}}.get(curve.style, {})
-        ax.plot(x, y, color=colour, lw=2.4 if colour == MUTED else 1.1, **kind)
+        ls = "--" if curve.style == "dashed" else "-"
+        ax.plot(x, y, color=colour, lw=2.4 if colour == MUTED else 1.1, ls=ls)
     if curve.y_std is not None:
         half = np.where(np.isfinite(curve.y_std), Z95 * np.asarray(curve.y_std), 0.0)
         ax.errorbar(x, y, yerr=half, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)

@@ -24,7 +24,7 @@ class Curve:
         name: in the legend; curves of one name share a colour
         x: (N,), or N words for bars
         y: (N,); NaN is a gap
-        style: 'line', 'dashed', 'dots', 'bars' or 'steps'
+        style: 'line', 'dashed', 'dots' or 'bars'
         y_std: standard deviation, drawn as 95 % error bars, (N,); none by default
         colour: as '#2266aa'; by the name when empty: 'measured' grey, 'truth' red, the others in turn
     """
@@ -32,7 +32,7 @@ class Curve:
     name: str
     x: Array | Sequence[str]
     y: Array
-    style: Literal["line", "dashed", "dots", "bars", "steps"] = "line"
+    style: Literal["line", "dashed", "dots", "bars"] = "line"
     y_std: Array | None = None
     colour: str = ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from steelyard.control.guiding import GuidingComparison
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.payload import HALF_WIDTH
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import WRENCH_AXES, WRENCH_UNITS, sentence
+from steelyard.report.pieces import WRENCH_AXES, WRENCH_UNITS
 
 _HERE, _ELSEWHERE = "contact seen by this joint", "contact seen by others"
 _WITHOUT, _WITH, _PATH = "payload not compensated", "payload compensated", "where the hand wants to go"
@@ -65,8 +66,8 @@ def collisions_page(detections: Detections, *, title: str) -> Page:
     )
     plot = _residual_plot(detections)
     shown = Section("Residuals and thresholds", [words], [plot])
-    answer = [sentence(detections.verdict.summary)]
-    doubts = [sentence(doubt.words) for doubt in detections.verdict.doubts]
+    answer = [str(replace(detections.verdict, doubts=()))]
+    doubts = [str(doubt) for doubt in detections.verdict.doubts]
     sections = [*([contacts] if rows else []), shown]
     return Page(title, answer, sections, doubts=doubts, picture=[plot])
 
@@ -87,7 +88,7 @@ def guiding_page(comparison: GuidingComparison, *, title: str, words: str) -> Pa
         Section("The hand's force", [note], [table, sizes, force]),
         Section("The path", (), [path]),
     ]
-    answer = [str(comparison.verdict), sentence(words)]
+    answer = [str(comparison.verdict), words]
     return Page(title, answer, sections, picture=[force, sizes, path])
 
 

@@ -11,7 +11,7 @@ from steelyard.identification import DynamicModel
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import relative_std_plot, sentence, torque_plots
+from steelyard.report.pieces import relative_std_plot, torque_plots
 
 
 def identification_page(
@@ -20,7 +20,6 @@ def identification_page(
     predicted: Mapping[str, Samples] | None = None,
     *,
     notes: Sequence[str] = (),
-    doubts: Sequence[str] = (),
 ) -> Page:
     """The page of an identified arm; it draws the first recording that the model was not fitted to.
 
@@ -28,7 +27,6 @@ def identification_page(
         fitted: samples of the recordings that it was fitted to, by name
         predicted: samples of other recordings, by name
         notes: more that the answer should say, as where the drive gains come from
-        doubts: what warns a reader
     """
     unseen = predicted or {}
     name, samples = next(iter((unseen or fitted).items()))
@@ -41,9 +39,8 @@ def identification_page(
         Section("Friction", (), [friction, _friction_table(model), *_choice_plot(model)]),
         _excited_section(model),
     ]
-    warnings = [sentence(words) for words in doubts]
-    if not model.verdict.ok:
-        warnings.insert(0, str(model.verdict))
+    warnings = [] if model.verdict.ok else [str(model.verdict)]
+    warnings += [str(doubt) for doubt in model.verdict.doubts if not doubt.blocks]
     if not unseen:
         warnings.append(
             "No recording was held back: the residuals below are those of the fit, and flatter the model."

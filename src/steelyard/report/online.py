@@ -10,7 +10,6 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.payload import HALF_WIDTH
-from steelyard.report.pieces import sentence
 from steelyard.torque.online.curve import CurvePoint, convergence_times
 
 _LEAST_MASS, _LEAST_COM = 0.05, 5.0  # that an axis shows around a value, [kg, mm]
@@ -38,8 +37,8 @@ def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
         _share_panel(spans, whole, accuracy),
         _com_panel(spans, whole),
     ]
-    words = f"The estimate while the arm moves, at the end {last.mass:.3f} {half}. {sentence(last.status)}"
-    return Plot(words, panels, 1)
+    words = f"The estimate while the arm moves, at the end {last.mass:.3f} {half}."
+    return Plot(f"{words} {last.status[:1].upper()}{last.status[1:]}.", panels, 1)
 
 
 def _mass_panel(spans: Sequence[_Span], whole: tuple[float, float], marks: _Marks) -> Panel:

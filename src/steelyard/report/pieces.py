@@ -1,4 +1,4 @@
-"""Pieces that pages share: torques and what is left over, deviations as bars, words as sentences."""
+"""Pieces that pages share: torques and what is left over, deviations as bars."""
 
 from __future__ import annotations
 
@@ -17,12 +17,6 @@ WRENCH_UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
 _LONGEST_LAG_S = 1.0
 _WEAK = 0.3
 _SMALLEST = 1e-12
-
-
-def sentence(words: str) -> str:
-    """Words with a capital letter and a full stop."""
-    text = words.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
 
 
 def torque_plots(

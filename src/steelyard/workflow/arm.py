@@ -166,7 +166,6 @@ class Identification:
             {names[run]: run.ready for run in self.fitted},
             {names[run]: run.ready for run in self.predicted if run.name not in fitted},
             notes=[f"Drives: {self.gains_from}.", self.model.lag_words, *notes],
-            doubts=[doubt.words for doubt in self.model.verdict.doubts if not doubt.blocks],
         )
         return page.with_quality(qualities(self.runs, self.model.robot))
 
