@@ -118,17 +118,19 @@ class Identification:
         how = with_chosen_cutoff(how, recordings)
         if found is not None and found.how == "targets" and drive is not None:
             found = _scaled(found, arm, fitted, how)
-            drive, words = found.in_drive(drive), f"{words} {_in_words(found)}; {found.verdict.sentence}"
+            drive = found.in_drive(drive)
+            words = f"{words} {_in_words(drive)}; {found.verdict.sentence}"
             arm = arm.with_drive(drive)
         how, fitted, lag_std = _in_time(arm, fitted, how, drive)
         predicted = tuple(run.prepared(how, drive, arm.limits) for run in predicted)
         samples = [run.ready for run in fitted]
         model = identify_from_samples(arm, samples, friction=friction, progress=progress)
         if isinstance(gains, KnownMass):
-            found = _by_mass(model, fitted, gains, how)
-            words = f"{words}, corrected by a known mass: {_in_words(found)}; {found.verdict.sentence}"
+            found = _by_mass(replace(model, lag_std=lag_std), fitted, gains, how)
+            drive = found.in_drive(arm.drive)
+            words = f"{words}, corrected by a known mass: {_in_words(drive)}; {found.verdict.sentence}"
             fitted, predicted = (_with_gains(runs, found) for runs in (fitted, predicted))
-            model = _again(model, arm.with_drive(found.in_drive(arm.drive)), fitted, friction)
+            model = _again(model, arm.with_drive(drive), fitted, friction)
         doubts = [doubt for run in (*fitted, *predicted) for doubt in run.doubts]
         doubts += [*_seen(fitted, predicted), *_other_robot(arm, fitted), *_too_small(arm, fitted)]
         doubts += [] if found is None else found.verdict.doubts
@@ -378,6 +380,8 @@ def _again(
     return replace(again, estimate=estimate, choice=model.choice)
 
 
-def _in_words(gains: DriveGains) -> str:
-    pairs = zip(gains.value, gains.std, strict=True)
-    return ", ".join(f"{k:.4g} +- {HALF_WIDTH * s:.2g}" for k, s in pairs) + " Nm/A"
+def _in_words(drive: DriveModel) -> str:
+    """The gains with all that may be wrong with them."""
+    assert drive.gain is not None  # noqa: S101 - found before
+    half = HALF_WIDTH * np.abs(drive.gain) * np.sqrt((drive.gain_errors**2).sum(axis=1))
+    return ", ".join(f"{k:.4g} +- {s:.2g}" for k, s in zip(drive.gain, half, strict=True)) + " Nm/A"

@@ -146,23 +146,30 @@ def gains_from_known_mass(
     drive = model.robot.drive
     if drive.gain is None or not model.from_currents:
         raise InvalidRobot("a known mass corrects drive gains: the model must be of motor currents")
-    if not (0 < mass < np.inf and 0 < spread < np.inf):
-        raise InvalidSamples(f"a known mass [kg] and spread must be positive, got {mass:g} and {spread:g}")
+    for name, number in (("a known mass [kg]", mass), ("spread", spread)):
+        if not 0 < number < np.inf:
+            raise InvalidSamples(f"{name} must be positive, got {number:g}")
     if drive.coupling is not None:
         raise InvalidRobot(
             f"{model.robot.name} has coupled drives; gains from a known mass need one motor for each joint"
         )
     own = np.zeros(len(drive)) if drive.gain_std is None else drive.gain_std / np.abs(drive.gain)
-    doubts = [f"the run with {mass:g} kg is doubted: {doubt.words}" for doubt in payload.verdict.blocking]
+    words = [f"the run with {mass:g} kg is doubted: {doubt.words}" for doubt in payload.verdict.blocking]
+    doubts = [Doubt(DoubtKind.GAINS, each, blocks=False) for each in words]
     far = abs(mass - payload.unconstrained.mass) / payload.std[0]
-    if (own < _GUESS).all() and far < _FAR:
+    if (own > _GUESS).any():
+        found = _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
+    elif far < _FAR:
         found = _corrected(drive.gain, drive.gain_errors, payload, mass)
     else:
         found = _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
-        if far > _FAR:
-            doubts.append(f"the gains so far contradict {mass:g} kg by {far:.0f} standard deviations")
-    more = [Doubt(DoubtKind.GAINS, words, blocks=False) for words in doubts]
-    return replace(found, verdict=found.verdict.doubted(*more))
+        against = (
+            f"the gains so far make {payload.unconstrained.mass:.3g} kg of a known mass of {mass:g} kg,"
+            f" {far:.0f} standard deviations apart: check the mass and its run; where gains are guesses, state"
+            f" a gain_std above {_GUESS:.0%} in the robot file"
+        )
+        doubts.append(Doubt(DoubtKind.GAINS, against))
+    return replace(found, verdict=found.verdict.doubted(*doubts))
 
 
 def _corrected(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGains:
