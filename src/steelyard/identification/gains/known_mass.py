@@ -165,8 +165,8 @@ def gains_from_known_mass(
         found = _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
         against = (
             f"the gains so far make {payload.unconstrained.mass:.3g} kg of a known mass of {mass:g} kg,"
-            f" {far:.0f} standard deviations apart: check the mass and its run; where gains are guesses, state"
-            f" a gain_std above {_GUESS:.0%} in the robot file"
+            f" {far:.0f} standard deviations apart: check the mass and its run; where gains are guesses,"
+            f" state a gain_std above {_GUESS:.0%} in the robot file"
         )
         doubts.append(Doubt(DoubtKind.GAINS, against))
     return replace(found, verdict=found.verdict.doubted(*doubts))
