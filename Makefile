@@ -3,10 +3,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench soak clean
+.PHONY: demo live-demo test lint bench soak clean
 
 demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
+
+live-demo: $(READY)  ## a simulated controller: move, weigh while moving, set the payload
+	$(BIN)/steelyard demo --live
 
 test: lint  ## lint, types, tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile

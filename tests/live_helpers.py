@@ -15,6 +15,7 @@ class Rows:
 
     def __init__(self, times=None, *, rate_hz=500.0):
         self.rate_hz, self.robot, self.over, self._k = rate_hz, None, False, -1
+        self.speed = 0.0
         self._times = times
 
     def step(self, command, believed):
@@ -22,7 +23,7 @@ class Rows:
         times = self._times
         t = self._k / self.rate_hz if times is None else times[min(self._k, len(times) - 1)]
         q = (self._k + 0.1 * np.arange(6)).tolist()
-        return t, {"actual_q": q, "actual_qd": [0.0] * 6, "actual_current": [0.5] * 6}
+        return t, {"actual_q": q, "actual_qd": [self.speed] * 6, "actual_current": [0.5] * 6}
 
 
 @contextmanager

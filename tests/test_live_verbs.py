@@ -177,7 +177,7 @@ def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, fo
     ):
         weigher = LiveWeigher(model, stream.columns, name="ur", accuracy=0.02)
         with Recorder(tmp_path / "log.parquet", stream.columns) as recorder:
-            for update in watch(stream, weigher, every_s=0.05, recorder=recorder, seconds=20):
+            for update in watch(stream.items(20), weigher, every_s=0.05, recorder=recorder):
                 if update.waiting.startswith("the arm is not powered"):
                     break
     live = weigher.payload()
@@ -242,7 +242,7 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
         opened(found) as stream,
         pytest.raises(InvalidRobot, match=r"is another arm than the model's: its flange is \d+ mm from"),
     ):
-        list(watch(stream, LiveWeigher(model, stream.columns), seconds=5))
+        list(watch(stream.items(5), LiveWeigher(model, stream.columns)))
 
 
 # --- verbs --------------------------------------------------------------------------------------------------

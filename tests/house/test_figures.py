@@ -12,7 +12,7 @@ EVERY = house.modules()
 APART = {"live": (3_600, 45), "fleet": (2_600, 36)}
 """Rooms with ceilings of their own: lines, and public names."""
 
-VERBS_OF = {"live": ("record", "watch", "serve", "set_payload", "run", "weigh_live")}
+VERBS_OF = {"live": ("record", "watch", "serve", "set_payload", "play", "weigh_live", "live_demo")}
 """Files of the command line that count with such a room."""
 
 

@@ -18,7 +18,7 @@ EXAMPLE = re.search(r"```python\n(.*?)```", README, re.DOTALL).group(1)
 
 
 def test_the_two_commands_are_targets_of_the_makefile():
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {command.split()[1] for command in COMMANDS if command.startswith("make")} <= targets
     assert {"demo", "test", "bench", "lint"} <= targets
 

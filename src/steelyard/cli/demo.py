@@ -1,4 +1,4 @@
-"""`steelyard demo`: a simulated UR10 weighs a payload."""
+"""`steelyard demo`: a simulated UR10 weighs a payload; with `--live`, on a simulated controller."""
 
 from __future__ import annotations
 
@@ -29,9 +29,17 @@ def command(
     ),
     report: options.ReportOption = None,
     seed: Annotated[int, typer.Option(help="Of the simulated noise.")] = 0,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="A simulated controller: move, weigh meanwhile, set the payload."),
+    ] = False,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
+    if live:
+        from steelyard.cli.live_demo import show_live
+
+        return show_live(picture.parent, as_json=as_json)
     from steelyard.identification import identify
     from steelyard.inertia import InertialParameters
     from steelyard.robot import load_robot

@@ -48,7 +48,7 @@ def command(
         updating_line(quiet=as_json) as (show, tell),
         suppress(KeyboardInterrupt),
     ):
-        for report in record(stream, recorder, seconds=seconds):
+        for report in record(stream.items(seconds), recorder):
             for event in report.events:
                 tell(event)
             state = f"waiting: {report.waiting}" if report.waiting else "the arm runs"

@@ -45,7 +45,7 @@ def command(
         weigher = LiveWeigher(arm, stream.columns, name=source, accuracy=accuracy / 100)
         show, tell = open_now.enter_context(updating_line(quiet=as_json))
         with suppress(KeyboardInterrupt):
-            for update in watch(stream, weigher, seconds=seconds, recorder=recorder):
+            for update in watch(stream.items(seconds), weigher, recorder=recorder):
                 for event in update.events:
                     tell(event)
                 show(line_of(update, accuracy / 100))

@@ -50,6 +50,7 @@ class Design:
         start_values: value that each start reached; infinite for those that reached nothing
         seconds: wall time, compilation included, [s]
         verdict: why the search ended, the closest limit, and what was not checked
+        robot: name of the arm; empty where a file does not say
     """
 
     trajectory: FourierTrajectory
@@ -61,6 +62,7 @@ class Design:
     start_values: tuple[float, ...]
     seconds: float
     verdict: Verdict
+    robot: str = ""
 
     @property
     def status(self) -> str:
@@ -69,7 +71,7 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """The design as plain values, for JSON."""
-        names = ("objective", "value", "condition_number", "std", "seconds", "status")
+        names = ("objective", "value", "condition_number", "std", "seconds", "status", "robot")
         finite = [x if np.isfinite(x) else None for x in self.start_values]
         return {
             **{name: getattr(self, name) for name in names},
@@ -148,6 +150,7 @@ def design(
         start_values=tuple(value for value, _ in found),
         seconds=time.perf_counter() - began,
         verdict=_verdict(search.stopped, certificate),
+        robot=robot.name,
     )
 
 

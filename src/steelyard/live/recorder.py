@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from steelyard.errors import MissingExtra, UnreadableFile
-from steelyard.live.source import Event, EventKind, Row, Stream, Values
+from steelyard.live.source import Event, EventKind, Row, Values
 from steelyard.saved import growing, replacing
 
 _BATCH_S = 0.5
@@ -91,31 +91,49 @@ class Recorded(NamedTuple):
     events: tuple[Event, ...]
     rate_hz: float
 
+    def after(self, rows: Sequence[Row], events: Sequence[Event]) -> Recorded:
+        """The next report.
 
-def record(
-    stream: Stream, recorder: Recorder, *, seconds: float = float("inf"), every_s: float = 0.2
-) -> Iterator[Recorded]:
-    """Records until the stream ends, and reports on it again and again.
+        Args:
+            rows: since this one, behind the last of those before it
+            events: since this one
+        """
+        span_s = rows[-1].t - rows[0].t if rows else 0.0
+        more = {kind: sum(x.rows for x in events if x.kind is kind) for kind in EventKind}
+        return Recorded(
+            self.rows + len(rows) - (self.rows > 0),
+            self.missing + more[EventKind.GAP],
+            self.dropped + more[EventKind.DROPPED],
+            rows[-1].waiting if rows else self.waiting,
+            tuple(events),
+            (len(rows) - 1) / span_s if span_s > 0 else 0.0,
+        )
+
+
+def record(items: Iterable[Row | Event], recorder: Recorder, *, every_s: float = 0.2) -> Iterator[Recorded]:
+    """Records what comes, and reports on it again and again, at the end too.
 
     Args:
-        stream: open
+        items: of a stream
         recorder: for its columns
-        seconds: how long, [s]
         every_s: time between two reports, [s]
     """
-    began, missing, last = time.monotonic(), 0, None
-    while not stream.ended and time.monotonic() - began < seconds:
-        time.sleep(every_s)
-        items = stream.take(every_s)
-        rows, events = [x for x in items if isinstance(x, Row)], [x for x in items if isinstance(x, Event)]
-        for row in rows:
-            recorder.add(row)
-        missing += sum(x.rows for x in events if x.kind is EventKind.GAP)
-        span_s = rows[-1].t - rows[0].t if rows else 0.0
-        rate_hz = (len(rows) - 1) / span_s if span_s > 0 else 0.0
-        last = rows[-1] if rows else last
-        waiting = "nothing has come yet" if last is None else last.waiting
-        yield Recorded(recorder.rows, missing, stream.dropped, waiting, tuple(events), rate_hz)
+    report = Recorded(0, 0, 0, "nothing has come yet", (), 0.0)
+    rows: list[Row] = []
+    events: list[Event] = []
+    due_s = time.monotonic() + every_s
+    for item in items:
+        if isinstance(item, Row):
+            recorder.add(item)
+            rows.append(item)
+        else:
+            events.append(item)
+        if time.monotonic() >= due_s:
+            due_s = time.monotonic() + every_s
+            report = report.after(rows, events)
+            rows, events = rows[-1:], []
+            yield report
+    yield report.after(rows, events)
 
 
 class _File:

@@ -86,9 +86,11 @@ class Connection(ABC):
 
     Attributes:
         columns: names of the values; the first is the sender's time [s]
+        version: of the sender's software; empty where it does not say
     """
 
     columns: tuple[str, ...]
+    version: tuple[int, ...] = ()
 
     @abstractmethod
     def read(self) -> Sequence[Values]:
@@ -162,6 +164,11 @@ class Stream:
         self.close()
 
     @property
+    def version(self) -> tuple[int, ...]:
+        """Of the sender's software; empty where it does not say."""
+        return self._connection.version
+
+    @property
     def ended(self) -> bool:
         """Whether nothing more will come, and all that came was taken."""
         with self._filled:
@@ -185,9 +192,30 @@ class Stream:
         words = f"{dropped} rows were dropped here: they were not taken in time"
         return Event(EventKind.DROPPED, words, taken[0].t, dropped), *taken
 
+    def row(self, within_s: float = 2.0) -> Row:
+        """The newest row now; whatever else has come is passed over.
+
+        Args:
+            within_s: how long to wait for one, [s]
+        """
+        end = time.monotonic() + within_s
+        while time.monotonic() < end:
+            if rows := [item for item in self.take(within_s) if isinstance(item, Row)]:
+                return rows[-1]
+        raise SourceFailed(f"{self.source} sent no row within {within_s:g} s")
+
+    def items(self, seconds: float = float("inf")) -> Iterator[Row | Event]:
+        """What comes, one after the other, until the stream ends.
+
+        Args:
+            seconds: or until so long from now, [s]
+        """
+        end = time.monotonic() + seconds
+        while not self.ended and (left_s := end - time.monotonic()) > 0:
+            yield from self.take(min(left_s, 1.0))
+
     def __iter__(self) -> Iterator[Row | Event]:
-        while not self.ended:
-            yield from self.take()
+        return self.items()
 
     def close(self) -> None:
         """Ends the connection; what came before can still be taken."""

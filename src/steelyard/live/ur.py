@@ -15,7 +15,7 @@ from operator import itemgetter
 
 from steelyard.errors import SourceFailed
 from steelyard.live.rtde import PORT, RtdeClient
-from steelyard.live.source import Connection, Event, EventKind, Judge, Source, Values
+from steelyard.live.source import Connection, Event, EventKind, Judge, Source, Stream, Values
 
 _REQUIRED = ("timestamp", "actual_q", "actual_current")
 _OPTIONAL = (
@@ -57,6 +57,7 @@ DASHBOARD, SCRIPTS = 29999, 30002
 
 _RUNNING, _NORMAL, _JOINT_RUNNING, _TEACH_BUTTON = 7, (1, 2), 253, 4
 _JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
+_READ_BEFORE_CLOSING = 79  # bytes, or a controller may throw the script away
 _SETTLING_S = 0.5
 _WARMER = 2.0  # [deg C], worth an event
 _CHUNK = 1 << 16
@@ -126,6 +127,67 @@ def connected(host: str, port: int, what: str, *, timeout_s: float) -> socket.so
     return found
 
 
+def send_script(source: UrSource, text: str) -> None:
+    """Sends a program to the script port; there is no answer.
+
+    Args:
+        source: the controller
+        text: of the program
+    """
+    port = source.other_port(SCRIPTS)
+    with connected(source.host, port, "remote control", timeout_s=source.timeout_s) as connection:
+        try:
+            connection.sendall(text.encode("ascii"))
+            unread = _READ_BEFORE_CLOSING
+            while unread > 0 and (data := connection.recv(_CHUNK)):
+                unread -= len(data)
+        except OSError as error:
+            raise SourceFailed(f"{source}: the script was not taken: {error}") from error
+
+
+def ask_dashboard(source: UrSource, line: str) -> str:
+    """The answer of the dashboard to a line; empty where there is no dashboard, as on PolyScope X.
+
+    Args:
+        source: the controller
+        line: a command
+    """
+    try:
+        port = source.other_port(DASHBOARD)
+        with connected(source.host, port, "the dashboard", timeout_s=source.timeout_s) as connection:
+            lines = connection.makefile("rw")
+            lines.readline()
+            lines.write(f"{line}\n")
+            lines.flush()
+            return lines.readline().strip()
+    except (SourceFailed, OSError):
+        return ""
+
+
+def controller_of(source: Source) -> UrSource:
+    """The controller behind a source, or a refusal where there is none to command."""
+    if isinstance(source, UrSource):
+        return source
+    raise SourceFailed(f"{source} cannot be commanded: give ur://HOST")
+
+
+def ready_row(stream: Stream) -> dict[str, float]:
+    """What a controller that may be commanded says now, by RTDE's names; or a refusal by its modes.
+
+    Args:
+        stream: of its rows
+    """
+    source, row = controller_of(stream.source), stream.row()
+    said = dict(zip(stream.columns, row.values, strict=True))
+    safety = int(said.get("safety_mode", 1))
+    if row.waiting or safety != 1:
+        why = row.waiting or f"its safety mode is {SAFETY_MODES.get(safety, safety)}, not normal"
+        raise SourceFailed(f"{source} is not ready: {why}")
+    if ask_dashboard(source, "is in remote control") == "false":
+        raise SourceFailed(f"{source} is not in remote control: it ignores what is sent; switch it over")
+    return said
+
+
 class _UrConnection(Connection):
     """A socket with an RTDE client behind it; it negotiates before it is there."""
 
@@ -137,7 +199,7 @@ class _UrConnection(Connection):
         try:
             while not (self._client.recipe and self._client.started):
                 self._early += self._received()
-            self.columns = self._client.recipe.columns
+            self.columns, self.version = self._client.recipe.columns, self._client.controller
         except SourceFailed:
             self._socket.close()
             raise
@@ -199,9 +261,12 @@ class _UrJudge(Judge):
 
     def judged(self, values: Values) -> str:
         t = values[0]
-        if (modes := self._modes(values)) != self._last_modes:
-            before, self._last_modes = self._last_modes, modes
-            self._changed(modes, t, first=before is None)
+        modes = self._modes(values)
+        if isinstance(modes, tuple):
+            modes = *modes[:-1], int(modes[-1]) & _TEACH_BUTTON
+            if modes != self._last_modes:
+                before, self._last_modes = self._last_modes, modes
+                self._changed(modes, t, first=before is None)
         self._note(values, t)
         if self._fault:
             return self._fault
@@ -211,11 +276,9 @@ class _UrJudge(Judge):
         news, self._news = self._news, []
         yield from news
 
-    def _changed(self, modes: object, t: float, *, first: bool) -> None:
-        if not isinstance(modes, tuple):
-            return
-        robot, safety, *joints, bits = modes
-        was, self._fault = self._fault, _fault(int(robot), int(safety), joints, int(bits))
+    def _changed(self, modes: Values, t: float, *, first: bool) -> None:
+        robot, safety, *joints, hand = modes
+        was, self._fault = self._fault, _fault(int(robot), int(safety), joints, hand=bool(hand))
         if not first:
             self._settled_s = t + _SETTLING_S
         if self._fault != was:
@@ -241,7 +304,7 @@ class _UrJudge(Judge):
             self._news.append(Event(EventKind.TEMPERATURE, words, t))
 
 
-def _fault(robot: int, safety: int, joints: Sequence[float], bits: int) -> str:
+def _fault(robot: int, safety: int, joints: Sequence[float], *, hand: bool) -> str:
     """Why an arm in these modes cannot be weighed with, in words; empty where it can."""
     if safety not in _NORMAL:
         return SAFETY_MODES.get(safety, f"safety mode {safety}")
@@ -250,4 +313,4 @@ def _fault(robot: int, safety: int, joints: Sequence[float], bits: int) -> str:
     for k, mode in enumerate(joints, start=1):
         if mode != _JOINT_RUNNING:
             return f"joint {k} does not run ({_JOINT_MODES.get(int(mode), f'mode {int(mode)}')})"
-    return "a hand guides the arm (teach button)" if bits & _TEACH_BUTTON else ""
+    return "a hand guides the arm (teach button)" if hand else ""

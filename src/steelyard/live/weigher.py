@@ -12,7 +12,7 @@ second.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from steelyard.identification import DynamicModel
 from steelyard.io.columns import Requested, find_layout
 from steelyard.io.layout import Layout
 from steelyard.live.recorder import Recorder
-from steelyard.live.source import Event, EventKind, Row, Stream
+from steelyard.live.source import Event, EventKind, Row
 from steelyard.payload import HALF_WIDTH, Payload
 from steelyard.robot import RobotModel
 from steelyard.signals import CausalPath, OnlineSample, RawRow, joint_torque
@@ -163,7 +163,7 @@ class LiveWeigher:
             raise InvalidRobot(
                 f"{self._name} sends {recording.n} joints, the model is of {robot.name} with {robot.n}"
             )
-        _require_same_arm(robot, values, self._name)
+        require_same_arm(robot, values, self._name)
         run = Run(self._name, recording)
         warm, self.doubts = as_warm(self._model, [run])
         if warm is not self._model:
@@ -193,41 +193,43 @@ class LiveWeigher:
         return float((asked - now) * (t - start_s) / (now - before)) if now > before else float("inf")
 
 
-@one_blas_thread()
 def watch(
-    stream: Stream,
+    items: Iterable[Row | Event],
     weigher: LiveWeigher,
     *,
     every_s: float = 0.1,
-    seconds: float = float("inf"),
     recorder: Recorder | None = None,
 ) -> Iterator[Update]:
-    """What is known, again and again while rows come, until the stream ends.
+    """What is known, again and again while rows come, and at the end.
 
     Args:
-        stream: open
+        items: of a stream
         weigher: for its columns
         every_s: time between two updates, [s]
-        seconds: how long, [s]
-        recorder: that gets every row
+        recorder: that gets every row besides
     """
-    began = due_s = time.monotonic()
-    while not stream.ended and time.monotonic() - began < seconds:
-        for item in stream.take(every_s):
+    due_s = time.monotonic() + every_s
+    with one_blas_thread():
+        for item in items:
             if recorder is not None and isinstance(item, Row):
                 recorder.add(item)
             weigher.take(item)
-        if time.monotonic() >= due_s and (update := weigher.update()) is not None:
-            due_s = max(due_s + every_s, time.monotonic())
+            if time.monotonic() >= due_s and (update := weigher.update()) is not None:
+                due_s = time.monotonic() + every_s
+                yield update
+        if (update := weigher.update()) is not None:
             yield update
-    if (update := weigher.update()) is not None:
-        yield update
 
 
-def _require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> None:
+def require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> None:
     """Refuses a controller whose flange is elsewhere than the model's would be; passes where it does not say.
 
-    A base that is turned about the vertical axis does not matter. Values are by the names of RTDE.
+    A base that is turned about the vertical axis does not matter.
+
+    Args:
+        robot: the arm of the model
+        values: of one row or several, by RTDE's names
+        name: of the source
     """
     at = [f"{word}_{k}" for word in ("actual_TCP_pose", "tcp_offset", "actual_q") for k in range(6)]
     if not set(at) <= set(values):

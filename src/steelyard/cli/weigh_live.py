@@ -1,0 +1,101 @@
+"""`steelyard weigh-live SOURCE --model MODEL`: moves, weighs, shows, and offers to set the payload."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard.cli.options import JsonFlag, file_to_write
+from steelyard.cli.output import Output
+from steelyard.cli.play import arm_and_motion, require_yes
+from steelyard.cli.record import SourceArgument, updating_line
+from steelyard.cli.set_payload import RatingOption, TransitionOption, YesFlag, settled
+from steelyard.cli.watch import AccuracyOption, LiveModelOption, line_of
+
+if TYPE_CHECKING:
+    from steelyard.arrays import Array
+    from steelyard.identification import DynamicModel
+    from steelyard.trajectory import FourierTrajectory
+
+
+def command(
+    source: SourceArgument,
+    model: LiveModelOption,
+    motion: Annotated[
+        Path | None,
+        typer.Option(help="A design to move by; a short one from where it stands by default."),
+    ] = None,
+    reach: Annotated[float, typer.Option(help="How far a joint may go from where it stands [rad].")] = 0.6,
+    period: Annotated[float, typer.Option(help="Length of the motion [s].")] = 6.0,
+    accuracy: AccuracyOption = 1.0,
+    record: Annotated[
+        Path | None, file_to_write("Where every row goes besides (.parquet or .arrows).", "--record")
+    ] = None,
+    output: Annotated[Path | None, file_to_write("Where the payload goes (.json).", "--output", "-o")] = None,
+    set_it: Annotated[bool, typer.Option("--set", help="Set the payload without asking.")] = False,
+    transition: TransitionOption = 0.5,
+    rating: RatingOption = None,
+    yes: YesFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Moves the arm a little, weighs what it carries, shows it, and offers to set it on the controller.
+
+    Exit code 1 when the answer is not to be trusted; then nothing is set.
+    """
+    from steelyard.errors import InvalidSamples
+    from steelyard.identification import DynamicModel
+    from steelyard.live import LiveWeigher, Recorder, Stream, source_of, watch
+    from steelyard.live.motion import Motion, standing_posture
+    from steelyard.live.setting import Proposal
+    from steelyard.live.ur import controller_of
+
+    out, known = Output(as_json), DynamicModel.load(model)
+    controller = controller_of(source_of(source))
+    with ExitStack() as open_now:
+        with Stream(controller) as before:
+            posture = standing_posture(before, known.robot)
+        core = _core(out, known, posture, motion, reach=reach, period_s=period)
+        stream = open_now.enter_context(Stream(controller))
+        plan = Motion.of(stream, known.robot, core)
+        require_yes(plan, known.robot, yes=yes)
+        recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
+        weigher = LiveWeigher(known, stream.columns, name=source, accuracy=accuracy / 100)
+        show, tell = open_now.enter_context(updating_line(quiet=as_json))
+        for update in watch(plan.play(stream), weigher, recorder=recorder):
+            for event in update.events:
+                tell(event)
+            show(line_of(update, accuracy / 100))
+    payload = weigher.payload()
+    if payload is None:
+        raise InvalidSamples(f"{source}: nothing could be weighed ({update.waiting})")
+    if output is not None:
+        payload.save(output)
+    if not as_json:
+        out.payload("What the arm carries (95 % intervals)", payload)
+        print()
+        out.verdict(payload.verdict)
+    sent = False
+    if payload.verdict.ok and (set_it or sys.stdin.isatty()):
+        proposal = Proposal.of(controller, payload, rating_kg=rating)
+        kept = None if output is None else output.with_suffix(".undo.json")
+        sent = settled(out, proposal, kept, yes=set_it, transition_s=transition)
+    facts = payload.to_dict() | {"rows": update.rows, "missing": update.missing, "set": sent, "file": output}
+    out.emit(facts, lambda: None, files={"Payload": output, "Recording": record}, verdict=payload.verdict)
+
+
+def _core(
+    out: Output, model: DynamicModel, posture: Array, motion: Path | None, *, reach: float, period_s: float
+) -> FourierTrajectory:
+    """The motion in a file, or a short one that is designed from where the arm stands."""
+    from steelyard.live.motion import payload_motion
+
+    if motion is not None:
+        return arm_and_motion(motion, model.robot.name)[1]
+    with out.progress(f"a motion of {period_s:g} s that shows a payload") as done:
+        found = payload_motion(model, posture, period_s=period_s, reach=reach).trajectory
+        done(1.0)
+    return found
