@@ -17,7 +17,7 @@ import numpy as np
 
 from steelyard import saved
 from steelyard.errors import InvalidInertia, SourceFailed
-from steelyard.export import ErrorLimits, export_load
+from steelyard.export import ErrorLimits, Export
 from steelyard.live.script import Believed
 from steelyard.live.source import Stream
 from steelyard.live.ur import UrSource, ask_dashboard, ready_row, send_script
@@ -65,7 +65,7 @@ class Proposal:
             limits: how uncertain it may be; 10 % of the mass and 20 mm by default
             rating_kg: what the arm may carry, [kg]; by the kind of arm that the controller names, by default
         """
-        export = export_load(payload.as_load(), "ur", limits=limits)
+        export = Export.of(payload.as_load(), "ur", limits=limits)
         export.text()  # refuses what an export refuses
         body, load = export.load.body, export.load
         inertia = [*load.inertia_com[:3].clip(min=0.0), *load.inertia_com[3:]]
