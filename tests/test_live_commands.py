@@ -244,7 +244,7 @@ def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeyp
         found.controller.fault("normal")
         while stream.row().waiting:
             pass
-        monkeypatch.setattr("steelyard.live.motion._STARTS_WITHIN_S", 0.2)
+        monkeypatch.setattr("steelyard.live.motion._LATE_S", 0.2)
         found.controller.fault("local")
         with pytest.raises(SourceFailed, match="does not move: is it in remote control"):
             list(plan.play(stream))

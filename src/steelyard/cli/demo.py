@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
     if live:
-        from steelyard.cli.live_demo import show_live
+        from steelyard.cli.weigh_live import show_live
 
         return show_live(picture.parent, as_json=as_json)
     from steelyard.identification import identify

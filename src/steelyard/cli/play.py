@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from steelyard.cli.live import SourceArgument, YesFlag, arm_and_motion, require_yes, updating_line
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
-from steelyard.cli.record import SourceArgument, updating_line
-from steelyard.cli.set_payload import YesFlag
-
-if TYPE_CHECKING:
-    from steelyard.live.motion import Motion
-    from steelyard.robot import RobotModel
-    from steelyard.trajectory import FourierTrajectory
 
 
 def command(
@@ -63,31 +56,3 @@ def command(
     words = f"The arm moved for {plan.trajectory.duration_s:.1f} s, {rows} rows."
     facts = {"seconds": plan.trajectory.duration_s, "rows": rows, "file": output}
     Output(as_json).emit(facts, lambda: print(words), files={"Recording": output})
-
-
-def arm_and_motion(path: Path, robot: str | None) -> tuple[RobotModel, FourierTrajectory]:
-    """The motion in a file, and the arm that it is for."""
-    from steelyard import saved
-    from steelyard.errors import InvalidTrajectory
-    from steelyard.robot import load_robot
-    from steelyard.trajectory import load_trajectory
-
-    core, content = load_trajectory(path), saved.read(path)
-    named = str(content.get("robot") or "")
-    if robot is None and not named:
-        raise InvalidTrajectory(f"{path} does not say which arm it is for: give --robot")
-    arm = load_robot(robot or named)
-    if named and arm.name != named:
-        raise InvalidTrajectory(f"{path} is a motion for {named}, not for {arm.name}")
-    if core.n != arm.n:
-        raise InvalidTrajectory(f"{path} moves {core.n} joints, {arm.name} has {arm.n}")
-    return arm, core
-
-
-def require_yes(plan: Motion, arm: RobotModel, *, yes: bool) -> None:
-    """Asks before the arm moves; without a terminal, --yes is needed."""
-    from steelyard.errors import InvalidTrajectory
-
-    question = f"{arm.name} will move for {plan.trajectory.duration_s:.1f} s. Is the space around it free?"
-    if not yes and not (sys.stdin.isatty() and typer.confirm(question)):
-        raise InvalidTrajectory("nothing was moved: --yes moves the arm")

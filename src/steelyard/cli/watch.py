@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import numpy as np
-import typer
-
+from steelyard.cli.live import (
+    AccuracyOption,
+    LiveModelOption,
+    SecondsOption,
+    SourceArgument,
+    line_of,
+    updating_line,
+)
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
-from steelyard.cli.record import SecondsOption, SourceArgument, updating_line
-
-if TYPE_CHECKING:
-    from steelyard.live import Update
-
-LiveModelOption = Annotated[
-    Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
-]
-AccuracyOption = Annotated[float, typer.Option(help="95 % half-width of the mass that is asked for [%].")]
 
 
 def command(
@@ -65,20 +61,3 @@ def command(
 
     files = {"Payload": output, "Recording": record}
     out.emit(facts, answer, files=files, verdict=payload.verdict)
-
-
-def line_of(update: Update, accuracy: float) -> str:
-    """What is known, in one line."""
-    rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
-    waiting = f"waiting: {update.waiting}; " if update.waiting else ""
-    if update.payload is None:
-        return f"{waiting}{rows}"
-    mass, half = update.payload.body.mass, 1.96 * update.payload.std[0]
-    if not np.isfinite(half):
-        return f"{waiting}mass unknown; {rows}"
-    asked = f"{100 * accuracy:g} %"
-    when = f"{asked} reached" if update.converged else f"{asked} in about {update.remaining_s:.0f} s"
-    if not np.isfinite(update.remaining_s):
-        when = f"{asked} cannot be reached by motion"
-    trusted = "" if update.payload.verdict.ok else "; do not use it yet"
-    return f"{waiting}{mass:.3f} +- {half:.3f} kg, {when}{trusted}; {rows}"

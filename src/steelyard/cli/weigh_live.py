@@ -1,20 +1,35 @@
-"""`steelyard weigh-live SOURCE --model MODEL`: moves, weighs, shows, and offers to set the payload."""
+"""`steelyard weigh-live SOURCE --model MODEL`: moves, weighs, shows, offers to set the payload; a demo."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
+from steelyard.cli.live import (
+    AccuracyOption,
+    LiveModelOption,
+    RatingOption,
+    SourceArgument,
+    TransitionOption,
+    YesFlag,
+    arm_and_motion,
+    line_of,
+    require_yes,
+    settled,
+    updating_line,
+)
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
-from steelyard.cli.play import arm_and_motion, require_yes
-from steelyard.cli.record import SourceArgument, updating_line
-from steelyard.cli.set_payload import RatingOption, TransitionOption, YesFlag, settled
-from steelyard.cli.watch import AccuracyOption, LiveModelOption, line_of
+from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
     from steelyard.arrays import Array
@@ -99,3 +114,54 @@ def _core(
         found = payload_motion(model, posture, period_s=period_s, reach=reach).trajectory
         done(1.0)
     return found
+
+
+# --- the demo -----------------------------------------------------------------------------------------------
+
+_ROBOT, _MASS, _COM = "ur10e", "2.5", "0.01,0.02,0.05"
+
+
+def show_live(folder: Path, *, as_json: bool) -> None:
+    """An empty arm is identified; then one with a payload moves, is weighed, and its controller is set."""
+    out = Output(as_json)
+    folder.mkdir(parents=True, exist_ok=True)
+    model = _identified(out, folder / "live_model.json")
+    with _controller("--serve", _ROBOT, "--rtde", "127.0.0.1:0", "--mass", _MASS, "--com", _COM) as address:
+        if not as_json:
+            print(
+                f"A simulated {_ROBOT} at {address} carries {_MASS} kg; its controller believes in nothing."
+            )
+        command(address, model, output=folder / "live_payload.json", yes=True, set_it=True, as_json=as_json)
+
+
+def _identified(out: Output, path: Path) -> Path:
+    """The model of the empty arm, from a simulated run of currents."""
+    from steelyard.identification import identify
+    from steelyard.live.world import NOMINAL_GAINS
+    from steelyard.robot import load_robot
+    from steelyard.signals import prepare
+    from steelyard.simulation import SimulationOptions, simulate
+    from steelyard.trajectory import load_trajectory
+
+    robot = load_robot(_ROBOT)
+    exact = replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
+    robot = robot.with_drive(exact)  # of a simulated arm
+    with out.progress(f"MuJoCo: the empty {_ROBOT} runs the trajectory of xu2024") as done:
+        run = simulate(robot, load_trajectory("xu2024"), options=SimulationOptions(progress=done))
+    identify(robot, prepare(run.recording, drive=robot.drive)).save(path)
+    return path
+
+
+@contextmanager
+def _controller(*options: str) -> Iterator[str]:
+    """The address of a simulated controller that runs meanwhile."""
+    words = [sys.executable, "-m", "steelyard", "simulate", *options]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            line = child.stdout.readline() if child.stdout is not None else ""
+            port = re.search(r"RTDE (\d+)", line)
+            if port is None:
+                raise SourceFailed(f"the simulated controller did not start: {line}")
+            yield f"ur://127.0.0.1:{port[1]}"
+        finally:
+            child.terminate()

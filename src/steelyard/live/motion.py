@@ -7,7 +7,6 @@ one that breaks a limit of the arm, and every arm that does not run in normal sa
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,7 +27,8 @@ _ENTRY_SPEED, _ENTRY_ACCELERATION = 0.5, 1.0  # [rad/s], [rad/s^2]
 _SPEED, _ACCELERATION = 1.5, 4.0  # [rad/s], [rad/s^2], of a motion that we design
 _SEARCH_S = 8.0
 _LOOKAHEAD_S, _GAIN = 0.1, 300
-_STARTS_WITHIN_S, _ENDS_WITHIN_S = 3.0, 3.0
+_LATE_S = 3.0  # of the controller's clock, to start and to end
+_SILENT_S = 5.0
 _PLAYING = 2  # of `runtime_state`
 
 
@@ -92,23 +92,24 @@ class Motion:
         source = controller_of(stream.source)
         state = stream.columns.index("runtime_state") if "runtime_state" in stream.columns else None
         send_script(source, self.script)
-        sent_s, moves, latest_s = time.monotonic(), False, self.trajectory.duration_s + _ENDS_WITHIN_S
-        while True:
-            for item in stream.take(0.1):
+        moves, start_s, latest_s = False, None, self.trajectory.duration_s + _LATE_S
+        while items := stream.take(_SILENT_S):
+            for item in items:
                 yield item
                 if not isinstance(item, Row):
                     continue
+                start_s = item.t if start_s is None else start_s
                 if moves and item.waiting:
                     raise SourceFailed(f"the motion was broken off: {item.waiting}")
                 playing = state is not None and item.values[state] == _PLAYING
                 if moves and not playing:
                     return
                 moves = moves or playing
-            waited_s = time.monotonic() - sent_s
-            if not moves and waited_s > _STARTS_WITHIN_S:
-                raise SourceFailed(f"{source} does not move: is it in remote control?")
-            if stream.ended or waited_s > _STARTS_WITHIN_S + latest_s:
-                raise SourceFailed(f"the motion did not end within {latest_s:.0f} s")
+                if not moves and item.t - start_s > _LATE_S:
+                    raise SourceFailed(f"{source} does not move: is it in remote control?")
+                if item.t - start_s > latest_s + _LATE_S:
+                    raise SourceFailed(f"the motion did not end within {latest_s:.0f} s")
+        raise SourceFailed(f"{source} fell silent while the arm moved")
 
 
 def standing_posture(stream: Stream, robot: RobotModel) -> Array:

@@ -194,10 +194,10 @@ class _File:
             for batch in pa.ipc.open_stream(stream):
                 group.append(batch)
                 if sum(map(len, group)) >= _GROUP_ROWS:
-                    writer.write_table(pa.Table.from_batches(group))
+                    writer.write(pa.Table.from_batches(group))
                     group = []
             if group:
-                writer.write_table(pa.Table.from_batches(group))
+                writer.write(pa.Table.from_batches(group))
 
 
 def _pyarrow() -> Any:

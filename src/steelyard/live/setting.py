@@ -104,7 +104,7 @@ class Proposal:
             )
             end = time.monotonic() + _ECHO_S + transition_s
             while time.monotonic() < end:
-                if _same(believed_of(stream), self.new, with_inertia=self.with_inertia):
+                if _same(_believed_of(stream), self.new, with_inertia=self.with_inertia):
                     return
         raise SourceFailed(f"nothing happened: {self.source} still believes in {self.old.mass:.4g} kg")
 
@@ -139,7 +139,7 @@ class Proposal:
         return proposal
 
 
-def believed_of(stream: Stream) -> Believed:
+def _believed_of(stream: Stream) -> Believed:
     """The payload that a controller believes in now.
 
     Args:
@@ -158,7 +158,7 @@ def _require_rest(stream: Stream) -> Believed:
     speed = max(abs(said.get(f"actual_qd_{k}", 0.0)) for k in range(6))
     if speed > _AT_REST:
         raise SourceFailed(f"{stream.source} moves ({speed:.2g} rad/s): stop the arm first")
-    return believed_of(stream)
+    return _believed_of(stream)
 
 
 def _rating(model: str, version: tuple[int, ...]) -> float:

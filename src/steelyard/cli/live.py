@@ -1,0 +1,143 @@
+"""What the verbs for live arms share: options, a line that updates, questions before something is sent."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from steelyard.cli.output import Output
+
+if TYPE_CHECKING:
+    from steelyard.live import Event, Update
+    from steelyard.live.motion import Motion
+    from steelyard.live.setting import Proposal
+    from steelyard.robot import RobotModel
+    from steelyard.trajectory import FourierTrajectory
+
+SourceArgument = Annotated[
+    str, typer.Argument(help="Where rows come from: ur://HOST, ur://HOST:PORT or replay:FILE.")
+]
+SecondsOption = Annotated[
+    float, typer.Option(help="How long [s]; until Ctrl-C by default.", show_default=False)
+]
+LiveModelOption = Annotated[
+    Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
+]
+AccuracyOption = Annotated[float, typer.Option(help="95 % half-width of the mass that is asked for [%].")]
+YesFlag = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
+TransitionOption = Annotated[float, typer.Option(help="In which the controller changes over [s].")]
+RatingOption = Annotated[
+    float | None,
+    typer.Option(help="What the arm may carry [kg]; by the kind of arm by default."),
+]
+
+
+@contextmanager
+def updating_line(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[Event], None]]]:
+    """What shows a line, which updates in a terminal and comes once per second elsewhere; and an event."""
+    if quiet:
+        yield lambda words: None, lambda event: None
+        return
+    if not sys.stdout.isatty():
+        due_s = 0.0
+
+        def show(words: str) -> None:
+            nonlocal due_s
+            if time.monotonic() >= due_s:
+                due_s = time.monotonic() + 1.0
+                print(words, flush=True)
+
+        yield show, lambda event: print(event.words, flush=True)
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(refresh_per_second=10) as live:
+        yield (
+            lambda words: live.update(Text(words, overflow="ellipsis", no_wrap=True)),
+            lambda event: live.console.print(event.words, markup=False, highlight=False),
+        )
+
+
+def line_of(update: Update, accuracy: float) -> str:
+    """What is known, in one line."""
+    rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
+    waiting = f"waiting: {update.waiting}; " if update.waiting else ""
+    if update.payload is None:
+        return f"{waiting}{rows}"
+    mass, half = update.payload.body.mass, 1.96 * update.payload.std[0]
+    if not np.isfinite(half):
+        return f"{waiting}mass unknown; {rows}"
+    asked = f"{100 * accuracy:g} %"
+    when = f"{asked} reached" if update.converged else f"{asked} in about {update.remaining_s:.0f} s"
+    if not np.isfinite(update.remaining_s):
+        when = f"{asked} cannot be reached by motion"
+    trusted = "" if update.payload.verdict.ok else "; do not use it yet"
+    return f"{waiting}{mass:.3f} +- {half:.3f} kg, {when}{trusted}; {rows}"
+
+
+def settled(out: Output, proposal: Proposal, kept: Path | None, *, yes: bool, transition_s: float) -> bool:
+    """Shows old beside new, asks, sends and waits for the echo; whether it was sent."""
+    if not out.as_json:
+        title = f"What {proposal.source} believes in (inertia about the centre of gravity)"
+        out.table(title, ("", "now", "new", "unit"), _rows(proposal))
+    if not yes and not (sys.stdin.isatty() and not out.as_json and typer.confirm("Set it?")):
+        _say(out, "Nothing was sent; --yes sends it.")
+        return False
+    if kept is not None:
+        proposal.save(kept)
+    proposal.send(transition_s=transition_s)
+    _say(out, f"Done: the controller says that it believes in {proposal.new.mass:.3f} kg.")
+    if kept is not None:
+        _say(out, f"What it believed in before: {kept} (--undo puts it back)")
+    return True
+
+
+def _say(out: Output, words: str) -> None:
+    if not out.as_json:
+        print(words)
+
+
+def _rows(proposal: Proposal) -> list[tuple[str, str, str, str]]:
+    def numbers(believed: Any) -> list[float]:
+        return [believed.mass, *(1e3 * x for x in believed.cog), *believed.inertia]
+
+    names = ["mass", *(f"centre of gravity {x}" for x in "xyz"), "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz"]
+    units = ["kg", *["mm"] * 3, *["kg m^2"] * 6]
+    cells = zip(names, numbers(proposal.old), numbers(proposal.new), units, strict=True)
+    return [(name, f"{old:.4f}", f"{new:.4f}", unit) for name, old, new, unit in cells]
+
+
+def arm_and_motion(path: Path, robot: str | None) -> tuple[RobotModel, FourierTrajectory]:
+    """The motion in a file, and the arm that it is for."""
+    from steelyard import saved
+    from steelyard.errors import InvalidTrajectory
+    from steelyard.robot import load_robot
+    from steelyard.trajectory import load_trajectory
+
+    core, content = load_trajectory(path), saved.read(path)
+    named = str(content.get("robot") or "")
+    if robot is None and not named:
+        raise InvalidTrajectory(f"{path} does not say which arm it is for: give --robot")
+    arm = load_robot(robot or named)
+    if named and arm.name != named:
+        raise InvalidTrajectory(f"{path} is a motion for {named}, not for {arm.name}")
+    if core.n != arm.n:
+        raise InvalidTrajectory(f"{path} moves {core.n} joints, {arm.name} has {arm.n}")
+    return arm, core
+
+
+def require_yes(plan: Motion, arm: RobotModel, *, yes: bool) -> None:
+    """Asks before the arm moves; without a terminal, --yes is needed."""
+    from steelyard.errors import InvalidTrajectory
+
+    question = f"{arm.name} will move for {plan.trajectory.duration_s:.1f} s. Is the space around it free?"
+    if not yes and not (sys.stdin.isatty() and typer.confirm(question)):
+        raise InvalidTrajectory("nothing was moved: --yes moves the arm")
