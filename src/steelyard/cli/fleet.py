@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import JsonFlag
+from steelyard.cli.options import JsonFlag, ReportOption
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, UnreadableFile
 
@@ -64,6 +64,7 @@ def command(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes on this machine; as many as cores by default.")
     ] = None,
+    report: ReportOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Watches a fleet: reduces logs to a store, and finds models, payloads and changes from it.
@@ -98,7 +99,7 @@ def command(
     elif step is _Step.WEIGH:
         _weigh(out, fleet, output)
     else:
-        _trend(out, fleet, output, rate)
+        _trend(out, fleet, output, rate, report)
 
 
 def _day(text: str | None) -> datetime | None:
@@ -183,11 +184,13 @@ def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
         raise typer.Exit(1)
 
 
-def _trend(out: Output, fleet: Fleet, output: Path | None, rate: float) -> None:
+def _trend(out: Output, fleet: Fleet, output: Path | None, rate: float, report: Path | None) -> None:
     with out.progress("comparing logs") as done:
         trends = fleet.trend(rate=rate, progress=done)
     changes = trends.changes
     _write(changes, output)
+    if report is not None:
+        fleet.write_page(trends, report)
     flagged = [row for row in changes.to_pylist() if row["flagged"]]
     foreign = {arm.robot: arm.left_out for arm in trends.arms if arm.left_out}
 
@@ -200,7 +203,11 @@ def _trend(out: Output, fleet: Fleet, output: Path | None, rate: float) -> None:
         for robot, files in foreign.items():
             print(f"{robot}: left out, not of this arm: {', '.join(files)}")
 
-    out.emit({"flagged": flagged, "left_out": foreign, "rate": rate}, show, files={"Table": output})
+    out.emit(
+        {"flagged": flagged, "left_out": foreign, "rate": rate},
+        show,
+        files={"Table": output, "Report": report},
+    )
     if flagged:
         raise typer.Exit(1)
 

@@ -35,6 +35,7 @@ from steelyard.fleet.store import Store, writing
 from steelyard.fleet.trend import Trends
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.recording import Preparation
+from steelyard.saved import write_text
 from steelyard.verdict import Doubt, DoubtKind
 
 if TYPE_CHECKING:
@@ -180,6 +181,19 @@ class Fleet:
             raise InvalidSamples(f"a rate of false alarms lies between 0 and 1, got {rate:g}")
         found = self._per_arm(trend, "looked at", progress)
         return Trends([arm for _, arm in sorted(found, key=lambda each: each[0])], rate)
+
+    def write_page(self, trends: Trends, path: str | Path) -> None:
+        """Writes a page (.html) of what has changed: arms as rows, worst first, and a page for each arm.
+
+        Args:
+            trends: of `trend`
+            path: of the file
+        """
+        from steelyard.fleet.page import fleet_html
+
+        failed = Counter(row["robot"] for row in self._store.rows(("ok",)).to_pylist() if not row["ok"])
+        with writing(Path(path).parent):
+            write_text(path, fleet_html(trends, failed))
 
     def _merge(self, here: Engine, arms: Sequence[_Arm], progress: Progress | None) -> None:
         """Finds the models of arms by trees of their factors."""
