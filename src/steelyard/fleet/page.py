@@ -63,7 +63,7 @@ def _answer(trends: Trends, flagged: Mapping[str, Sequence[Any]], tests: int, fa
     sentences = (
         first,
         f"From {logs} logs{f'; {failed} more are of no use' if failed else ''}. Of all changes that are"
-        f" named, at most {100 * trends.rate:g} % are false alarms, on average (rule of Benjamini and Yekutieli).",
+        f" named, at most {100 * trends.rate:g} % are false alarms, on average (Benjamini, Yekutieli).",
     )
     return "\n".join(f"<p>{html.escape(words)}</p>" for words in sentences)
 

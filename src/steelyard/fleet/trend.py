@@ -297,7 +297,7 @@ def _words(kind: str, joint: int, test: str, change: Change, before: float, bega
     scale, unit = (100.0, "%") if kind in ("gain", "Fl") else (1.0, UNITS[kind])
     size, half = scale * change.size, 1.96 * scale * change.std
     share = ""
-    if kind in ("Fc", "Fv", "Fs", "residual") and abs(before) > abs(change.size) / 100:
+    if kind in ("Fc", "Fv", "Fs", "residual") and abs(before) > abs(change.size) / 10:
         share = f" ({100 * change.size / abs(before):+.0f} %)"
     where = f" of joint {joint}" if joint else ""
     how = ("rises" if size > 0 else "falls") if change.ramp else "steps"
