@@ -1,26 +1,27 @@
-"""What workers make of the rows of one arm: merged factors, contradictions, payloads, trends."""
+"""What is made of the rows of one arm: merged factors, the model, payloads, trends; mostly by workers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steelyard.arrays import Array
+from steelyard.errors import InvalidSamples
 from steelyard.fleet.engine import EIGHT
-from steelyard.fleet.estimate import LogState, log_state, payload_of, state_names
-from steelyard.fleet.reduce import unpacked
+from steelyard.fleet.estimate import LogState, arm_model, log_state, payload_of, state_names
+from steelyard.fleet.reduce import Reduction, unpacked
 from steelyard.fleet.trend import ArmTrend, Change, level, likeliest_change
 from steelyard.identification import DynamicModel, RegressionFactor
-from steelyard.verdict import DoubtKind
+from steelyard.verdict import Doubt, DoubtKind
 
-FOREIGN = 4.0
-"""Contradiction of a log beyond which it may be another arm's,"""
-FOREIGN_TIMES = 2.0
-"""and so many times beyond that of the arm's other logs."""
-
+_FOREIGN = 4.0  # contradiction of a log beyond which it may be another arm's,
+_TIMES = 2.0  # and so many times beyond that of the arm's other logs
+_WORST = 0.2  # of the logs that count are tried without, while some contradict
+_SEVERAL = 1 / 3  # of all logs: so many of another arm are no mistake
+_FEWEST = 3  # logs that can disagree
 _CERTAIN = 1e-6  # p-value of a change that divides the logs of an arm
 _NO_LOAD = (DoubtKind.NOTHING_CARRIED, DoubtKind.NEGATIVE_MASS)
 _NAMED = ("robot", "file", "start_s", "end_s", "time", "tool", "load")
@@ -95,6 +96,102 @@ def agreement(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str
     return Agreement(found, sides[1] if len(sides[0]) >= len(sides[1]) else sides[0])
 
 
+class Arm:
+    """An arm on the way to its model.
+
+    Args:
+        robot: its name
+        keys: of its empty logs
+    """
+
+    def __init__(self, robot: str, keys: Sequence[str]) -> None:
+        self.robot, self.keys = robot, keys
+        self._left_out: dict[str, float] = {}
+        self._other_time: list[str] = []
+        self._model: DynamicModel | None = None
+
+    @property
+    def used(self) -> list[str]:
+        """Keys of the logs that count."""
+        return [key for key in self.keys if key not in self._left_out and key not in self._other_time]
+
+    @property
+    def candidates(self) -> list[str]:
+        """Keys of the logs that may count."""
+        return [key for key in self.keys if key not in self._other_time]
+
+    @property
+    def known(self) -> DynamicModel:
+        """The model."""
+        if self._model is None:
+            raise InvalidSamples(f"{self.robot} has not been identified")
+        return self._model
+
+    def fit(
+        self,
+        factor: RegressionFactor,
+        rows: Sequence[Mapping[str, Any]],
+        reduction: Callable[[str], Reduction],
+    ) -> None:
+        """Makes the model of a merged factor.
+
+        Args:
+            factor: of the logs that count
+            rows: of all logs of the arm
+            reduction: which a key stands for
+        """
+        by_key = {row["key"]: row for row in rows}
+        used = [by_key[key] for key in self.used]
+        lengths = [row["duration_s"] for row in used]
+        span = f"{used[0]['file']} to {used[-1]['file']}"
+        self._model = arm_model(
+            reduction(used[0]["reduction"]),
+            factor,
+            np.average([row["widening"] for row in used], axis=0, weights=lengths),
+            made_from=[f"{len(used)} logs of {self.robot}, {sum(lengths):.0f} s: {span}"],
+            from_currents=bool(used[0]["from_currents"]),
+            doubts=self._doubts(by_key),
+        )
+
+    def leave_out(self, found: Agreement) -> bool:
+        """Leaves out logs that do not belong to the others; whether the model has to be found again.
+
+        Args:
+            found: whether they belong together
+        """
+        contradiction, before = found.contradiction, {*self._left_out, *self._other_time}
+        if found.other_time:
+            self._other_time += [key for key in found.other_time if key not in self._other_time]
+            return len(self.used) >= _FEWEST and {*self._left_out, *self._other_time} != before
+        used = self.used
+        usual = float(np.median([contradiction[key] for key in used]))
+        odd = {key for key, x in contradiction.items() if x > max(_FOREIGN, _TIMES * usual)}
+        doubtful = sorted((k for k in used if contradiction[k] > _FOREIGN), key=lambda k: -contradiction[k])
+        odd |= set(doubtful[: int(np.ceil(_WORST * len(used)))])
+        odd -= set(self._other_time)
+        if len(contradiction) - len(odd) < _FEWEST:
+            return False
+        self._left_out = {key: contradiction[key] for key in odd}
+        return {*self._left_out, *self._other_time} != before
+
+    def _doubts(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Doubt]:
+        doubts = []
+        if self._left_out:
+            several = len(self._left_out) >= _SEVERAL * len(self.keys)
+            which = ", ".join(f"{rows[k]['file']} ({x:.0f} times)" for k, x in self._left_out.items())
+            words = f"left out, for they contradict the other logs of {self.robot} beyond noise: {which}"
+            question = "are there several arms under this name?" if several else "are they of another arm?"
+            doubts.append(Doubt(DoubtKind.OTHER_ROBOT, f"{words}; {question}", blocks=several))
+        if self._other_time:
+            first, last = (rows[self._other_time[k]]["file"] for k in (0, -1))
+            words = (
+                f"payload or gains of {self.robot} have changed: its model is without the"
+                f" {len(self._other_time)} logs on the other side, {first} to {last}"
+            )
+            doubts.append(Doubt(DoubtKind.CONTRADICTS_MODEL, words, blocks=False))
+        return doubts
+
+
 def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> ArmTrend:
     """The series of an arm and their likeliest changes.
 
@@ -107,7 +204,7 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, An
     timed = [row for row in rows if row["time"] is not None]
     states = [_state(model, row) for row in timed]
     beyond = np.array([state.contradiction for state in states])
-    most = max(FOREIGN, FOREIGN_TIMES * float(np.median(beyond))) if len(beyond) else np.inf
+    most = max(_FOREIGN, _TIMES * float(np.median(beyond))) if len(beyond) else np.inf
     kept = np.flatnonzero(beyond <= most)
     left_out = {timed[k]["file"]: float(beyond[k]) for k in np.flatnonzero(beyond > most)}
     own = [timed[k] for k in kept]

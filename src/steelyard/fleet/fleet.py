@@ -5,20 +5,19 @@ catalogue -> factors, once for each log -> models of empty arms -> payload and s
 
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from steelyard.computing import Progress
 from steelyard.errors import InvalidSamples
 from steelyard.fleet.arms import (
-    FOREIGN,
-    FOREIGN_TIMES,
-    Agreement,
+    Arm,
     agreement,
     leaves,
     merge,
@@ -26,17 +25,14 @@ from steelyard.fleet.arms import (
     payloads,
     trend,
 )
-from steelyard.fleet.build import Build
-from steelyard.fleet.catalogue import read_catalogue
+from steelyard.fleet.catalogue import Entry, filesystem, read_catalogue
 from steelyard.fleet.engine import Engine, engine
-from steelyard.fleet.estimate import arm_model
-from steelyard.fleet.reduce import Reduction
+from steelyard.fleet.reduce import Reduction, failed_row, reduce_log
 from steelyard.fleet.store import Store, writing
 from steelyard.fleet.trend import Trends
-from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification import DynamicModel
 from steelyard.recording import Preparation
 from steelyard.saved import write_text
-from steelyard.verdict import Doubt, DoubtKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,10 +41,10 @@ _LIGHT = (
     *("start_s", "end_s", "duration_s", "rate_hz", "tool", "load", "temperature", "ok", "reason", "warnings"),
     *("content", "reduction", "from_currents", "rows", "noise", "widening", "torque"),
 )
-_WORST = 0.2  # of the logs that count are tried without, while some contradict
-_SEVERAL = 1 / 3  # of all logs: so many of another arm are no mistake
-_FEWEST = 3  # logs that can disagree
 _ROUNDS = 8
+_FEW = 8  # logs for each core: they are done before a cluster has started
+_LOOKERS = 16  # threads that ask a file system about files
+_TELL_S = 1.0
 
 
 class Fleet:
@@ -104,7 +100,7 @@ class Fleet:
         for way in ways.values():
             place.keep(way)
         fleet = cls(store, scheduler=scheduler, workers=workers)
-        fleet.built = Build(place, ways, entries).run(scheduler, workers, progress)
+        fleet.built = _Build(place, ways, entries).run(scheduler, workers, progress)
         return fleet
 
     @property
@@ -143,7 +139,7 @@ class Fleet:
                 f"{self._store.folder} has no empty logs here: they have load 0 in the catalogue (or no log"
                 " of the arm has a load), and lie in the window where one is given"
             )
-        arms = {robot: _Arm(robot, keys) for robot, keys in chosen.items()}
+        arms = {robot: Arm(robot, keys) for robot, keys in chosen.items()}
         todo = sorted(arms)
         with engine(self._scheduler, self._workers) as here:
             for _ in range(_ROUNDS):
@@ -195,7 +191,7 @@ class Fleet:
         with writing(Path(path).parent):
             write_text(path, fleet_html(trends, failed))
 
-    def _merge(self, here: Engine, arms: Sequence[_Arm], progress: Progress | None) -> None:
+    def _merge(self, here: Engine, arms: Sequence[Arm], progress: Progress | None) -> None:
         """Finds the models of arms by trees of their factors."""
         by_name = {arm.robot: arm for arm in arms}
         groups = ((arm.robot, leaves(self._rows(arm.robot, arm.used))) for arm in arms)
@@ -238,85 +234,94 @@ class Fleet:
         return [{**row, "factor": factors[row["key"]].values.to_numpy()} for row in rows]
 
 
-class _Arm:
-    """An arm on the way to its model."""
+class _Build:
+    """Logs on their way into a store.
 
-    def __init__(self, robot: str, keys: Sequence[str]) -> None:
-        self.robot, self.keys = robot, keys
-        self._left_out: dict[str, float] = {}
-        self._other_time: list[str] = []
-        self._model: DynamicModel | None = None
+    A log whose file is as the file system last described it is not read. Any other is read by a worker, which
+    compares its content with the digest in the store before it reduces it. Rows are written here, one by one,
+    as they come: a run that is stopped loses what its workers had in hand, and the next one goes on.
+    """
 
-    @property
-    def used(self) -> list[str]:
-        """Keys of the logs that count."""
-        return [key for key in self.keys if key not in self._left_out and key not in self._other_time]
+    def __init__(self, store: Store, ways: Mapping[str, Reduction], entries: Sequence[Entry]) -> None:
+        self._store, self._ways, self._entries = store, ways, entries
+        robots = sorted({entry.robot for entry in entries} & set(store.robots))
+        rows = store.rows(("content", "reduction", "load", "tool"), robots).to_pylist()
+        self._known = {row["key"]: row for row in rows}
+        self._before = store.stamps
 
-    @property
-    def candidates(self) -> list[str]:
-        """Keys of the logs that may count."""
-        return [key for key in self.keys if key not in self._other_time]
+    def run(self, scheduler: str | None, workers: int | None, progress: Progress | None) -> Counter[str]:
+        """Reduces what is new; how many logs are new, changed, unchanged and failed."""
+        with ThreadPoolExecutor(_LOOKERS) as pool:
+            stamps = dict(zip((e.path for e in self._entries), pool.map(_stamp, self._entries), strict=True))
+        todo = [entry for entry in self._entries if not self._is_done(entry, stamps[entry.path])]
+        if scheduler is None and workers is None and len(todo) < _FEW * (os.cpu_count() or 1):
+            workers = 1
+        seen = {path: stamp for path, stamp in self._before.items() if stamps.get(path) == stamp}
+        counts = Counter({"new": 0, "changed": 0, "failed": 0, "unchanged": len(self._entries) - len(todo)})
+        touched = set()
+        try:
+            for entry, what in self._reduced(todo, scheduler, workers, progress):
+                counts[what] += 1
+                if what != "failed":
+                    seen[entry.path] = stamps[entry.path]
+                if what != "unchanged":
+                    touched.add(entry.robot)
+        finally:
+            self._store.stamp(seen)
+        for robot in sorted(touched):
+            self._store.tidy(robot)
+        return counts
 
-    @property
-    def known(self) -> DynamicModel:
-        """The model."""
-        if self._model is None:
-            raise InvalidSamples(f"{self.robot} has not been identified")
-        return self._model
+    def _reduced(
+        self, todo: Sequence[Entry], scheduler: str | None, workers: int | None, progress: Progress | None
+    ) -> Iterator[tuple[Entry, str]]:
+        """Each log as its row has come into the store, and what became of it."""
+        if not todo:
+            return
+        contents = {name: way.to_dict() for name, way in self._ways.items()}
+        tasks = ((e, self._ways[e.model].key, contents[e.model], self._content(e)) for e in todo)
+        began = said = time.monotonic()
+        with engine(scheduler, workers) as here:
+            for done, (entry, row) in enumerate(here.each(reduce_log, tasks), start=1):
+                yield entry, self._added(entry, row)
+                now = time.monotonic()
+                if progress is not None and (now - said > _TELL_S or done == len(todo)):
+                    said, rate = now, done / max(now - began, 1e-9)
+                    progress(done / len(todo), f"{done} of {len(todo)} logs, {rate:.3g} files per second")
 
-    def fit(
-        self,
-        factor: RegressionFactor,
-        rows: Sequence[Mapping[str, Any]],
-        reduction: Callable[[str], Reduction],
-    ) -> None:
-        """Makes the model of a merged factor."""
-        by_key = {row["key"]: row for row in rows}
-        used = [by_key[key] for key in self.used]
-        lengths = [row["duration_s"] for row in used]
-        span = f"{used[0]['file']} to {used[-1]['file']}"
-        self._model = arm_model(
-            reduction(used[0]["reduction"]),
-            factor,
-            np.average([row["widening"] for row in used], axis=0, weights=lengths),
-            made_from=[f"{len(used)} logs of {self.robot}, {sum(lengths):.0f} s: {span}"],
-            from_currents=bool(used[0]["from_currents"]),
-            doubts=self._doubts(by_key),
-        )
+    def _added(self, entry: Entry, row: dict[str, Any] | Exception | None) -> str:
+        """Writes the row of a log, and says what became of it."""
+        if row is None:
+            return "unchanged"
+        if isinstance(row, Exception):
+            row = failed_row(entry, self._ways[entry.model].key, f"no worker survived it: {row}")
+        self._store.add(row)
+        return "failed" if not row["ok"] else "changed" if entry.key in self._known else "new"
 
-    def leave_out(self, found: Agreement) -> bool:
-        """Leaves out logs that do not belong to the others; whether the model has to be found again."""
-        contradiction, before = found.contradiction, {*self._left_out, *self._other_time}
-        if found.other_time:
-            self._other_time += [key for key in found.other_time if key not in self._other_time]
-            return len(self.used) >= _FEWEST and {*self._left_out, *self._other_time} != before
-        used = self.used
-        usual = float(np.median([contradiction[key] for key in used]))
-        odd = {key for key, x in contradiction.items() if x > max(FOREIGN, FOREIGN_TIMES * usual)}
-        doubtful = sorted((k for k in used if contradiction[k] > FOREIGN), key=lambda k: -contradiction[k])
-        odd |= set(doubtful[: int(np.ceil(_WORST * len(used)))])
-        odd -= set(self._other_time)
-        if len(contradiction) - len(odd) < _FEWEST:
+    def _is_done(self, entry: Entry, stamp: str) -> bool:
+        """Whether the store has the row of a log, and the file is as it was then."""
+        return bool(stamp) and self._before.get(entry.path) == stamp and self._alike(entry)
+
+    def _content(self, entry: Entry) -> str:
+        """The digest of the content that the store has a row of, made in the same way."""
+        return str(self._known[entry.key]["content"]) if self._alike(entry) else ""
+
+    def _alike(self, entry: Entry) -> bool:
+        """Whether the store has a row of a log that says the same of it."""
+        row = self._known.get(entry.key)
+        if row is None or row["reduction"] != self._ways[entry.model].key:
             return False
-        self._left_out = {key: contradiction[key] for key in odd}
-        return {*self._left_out, *self._other_time} != before
+        same = row["load"] == entry.load and row["tool"] == entry.tool
+        return same and (entry.time is None or row["time"] == entry.time)
 
-    def _doubts(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Doubt]:
-        doubts = []
-        if self._left_out:
-            several = len(self._left_out) >= _SEVERAL * len(self.keys)
-            which = ", ".join(f"{rows[k]['file']} ({x:.0f} times)" for k, x in self._left_out.items())
-            words = f"left out, for they contradict the other logs of {self.robot} beyond noise: {which}"
-            question = "are there several arms under this name?" if several else "are they of another arm?"
-            doubts.append(Doubt(DoubtKind.OTHER_ROBOT, f"{words}; {question}", blocks=several))
-        if self._other_time:
-            first, last = (rows[self._other_time[k]]["file"] for k in (0, -1))
-            words = (
-                f"payload or gains of {self.robot} have changed: its model is without the"
-                f" {len(self._other_time)} logs on the other side, {first} to {last}"
-            )
-            doubts.append(Doubt(DoubtKind.CONTRADICTS_MODEL, words, blocks=False))
-        return doubts
+
+def _stamp(entry: Entry) -> str:
+    """What the file system says of a file, as a digest; empty where it says nothing."""
+    fs, path = filesystem(entry.path)
+    try:
+        return str(fs.ukey(path))
+    except (OSError, NotImplementedError):
+        return ""
 
 
 def _usable(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
