@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.errors import InvalidSamples
 from steelyard.fleet.engine import EIGHT
-from steelyard.fleet.estimate import LogState, arm_model, log_state, payload_of, state_names
-from steelyard.fleet.reduce import Reduction, unpacked
+from steelyard.fleet.estimate import LogState, log_state, payload_of, state_names
+from steelyard.fleet.reduce import unpacked
 from steelyard.fleet.trend import ArmTrend, Change, level, likeliest_change
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.verdict import Doubt, DoubtKind
@@ -97,7 +96,7 @@ def agreement(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str
 
 
 class Arm:
-    """An arm on the way to its model.
+    """Which logs of an arm make its model.
 
     Args:
         robot: its name
@@ -108,7 +107,6 @@ class Arm:
         self.robot, self.keys = robot, keys
         self._left_out: dict[str, float] = {}
         self._other_time: list[str] = []
-        self._model: DynamicModel | None = None
 
     @property
     def used(self) -> list[str]:
@@ -119,39 +117,6 @@ class Arm:
     def candidates(self) -> list[str]:
         """Keys of the logs that may count."""
         return [key for key in self.keys if key not in self._other_time]
-
-    @property
-    def known(self) -> DynamicModel:
-        """The model."""
-        if self._model is None:
-            raise InvalidSamples(f"{self.robot} has not been identified")
-        return self._model
-
-    def fit(
-        self,
-        factor: RegressionFactor,
-        rows: Sequence[Mapping[str, Any]],
-        reduction: Callable[[str], Reduction],
-    ) -> None:
-        """Makes the model of a merged factor.
-
-        Args:
-            factor: of the logs that count
-            rows: of all logs of the arm
-            reduction: which a key stands for
-        """
-        by_key = {row["key"]: row for row in rows}
-        used = [by_key[key] for key in self.used]
-        lengths = [row["duration_s"] for row in used]
-        span = f"{used[0]['file']} to {used[-1]['file']}"
-        self._model = arm_model(
-            reduction(used[0]["reduction"]),
-            factor,
-            np.average([row["widening"] for row in used], axis=0, weights=lengths),
-            made_from=[f"{len(used)} logs of {self.robot}, {sum(lengths):.0f} s: {span}"],
-            from_currents=bool(used[0]["from_currents"]),
-            doubts=self._doubts(by_key),
-        )
 
     def leave_out(self, found: Agreement) -> bool:
         """Leaves out logs that do not belong to the others; whether the model has to be found again.
@@ -174,16 +139,21 @@ class Arm:
         self._left_out = {key: contradiction[key] for key in odd}
         return {*self._left_out, *self._other_time} != before
 
-    def _doubts(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Doubt]:
+    def doubts(self, files: Mapping[str, str]) -> list[Doubt]:
+        """What counts against its logs.
+
+        Args:
+            files: by key
+        """
         doubts = []
         if self._left_out:
             several = len(self._left_out) >= _SEVERAL * len(self.keys)
-            which = ", ".join(f"{rows[k]['file']} ({x:.0f} times)" for k, x in self._left_out.items())
+            which = ", ".join(f"{files[k]} ({x:.0f} times)" for k, x in self._left_out.items())
             words = f"left out, for they contradict the other logs of {self.robot} beyond noise: {which}"
             question = "are there several arms under this name?" if several else "are they of another arm?"
             doubts.append(Doubt(DoubtKind.OTHER_ROBOT, f"{words}; {question}", blocks=several))
         if self._other_time:
-            first, last = (rows[self._other_time[k]]["file"] for k in (0, -1))
+            first, last = (files[self._other_time[k]] for k in (0, -1))
             words = (
                 f"payload or gains of {self.robot} have changed: its model is without the"
                 f" {len(self._other_time)} logs on the other side, {first} to {last}"

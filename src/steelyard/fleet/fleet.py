@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from steelyard.computing import Progress
 from steelyard.errors import InvalidSamples
 from steelyard.fleet.arms import (
@@ -27,10 +29,11 @@ from steelyard.fleet.arms import (
 )
 from steelyard.fleet.catalogue import Entry, filesystem, read_catalogue
 from steelyard.fleet.engine import Engine, engine
+from steelyard.fleet.estimate import arm_model
 from steelyard.fleet.reduce import Reduction, failed_row, reduce_log
 from steelyard.fleet.store import Store, writing
 from steelyard.fleet.trend import Trends
-from steelyard.identification import DynamicModel
+from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.recording import Preparation
 from steelyard.saved import write_text
 
@@ -141,19 +144,20 @@ class Fleet:
             )
         arms = {robot: Arm(robot, keys) for robot, keys in chosen.items()}
         todo = sorted(arms)
+        models: dict[str, DynamicModel] = {}
         with engine(self._scheduler, self._workers) as here:
             for _ in range(_ROUNDS):
-                self._merge(here, [arms[robot] for robot in todo], progress)
-                tasks = ((r, arms[r].known.to_dict(), self._rows(r, arms[r].candidates)) for r in todo)
+                models.update(self._merge(here, [arms[robot] for robot in todo], progress))
+                tasks = ((r, models[r].to_dict(), self._rows(r, arms[r].candidates)) for r in todo)
                 found = list(here.each(agreement, tasks))
                 todo = sorted(robot for robot, result in found if arms[robot].leave_out(_sure(result)))
                 if not todo:
                     break
         self._store.folder_of("models")
-        for arm in arms.values():
+        for robot, model in models.items():
             with writing(self._store.folder):
-                arm.known.save(self._store.model_path(arm.robot))
-        return {robot: arm.known for robot, arm in arms.items()}
+                model.save(self._store.model_path(robot))
+        return dict(sorted(models.items()))
 
     def weigh(self, *, progress: Progress | None = None) -> pa.Table:
         """The payload of each log of the arms that have models, with standard deviations and verdict.
@@ -191,14 +195,30 @@ class Fleet:
         with writing(Path(path).parent):
             write_text(path, fleet_html(trends, failed))
 
-    def _merge(self, here: Engine, arms: Sequence[Arm], progress: Progress | None) -> None:
-        """Finds the models of arms by trees of their factors."""
+    def _merge(
+        self, here: Engine, arms: Sequence[Arm], progress: Progress | None
+    ) -> Iterator[tuple[str, DynamicModel]]:
+        """The models of arms, by trees of their factors."""
         by_name = {arm.robot: arm for arm in arms}
         groups = ((arm.robot, leaves(self._rows(arm.robot, arm.used))) for arm in arms)
         for done, (robot, factor) in enumerate(here.trees(merge_packed, merge, groups), start=1):
-            rows = self._store.rows(_LIGHT, [robot]).to_pylist()
-            by_name[robot].fit(factor, rows, self._store.reduction)
+            yield robot, self._fitted(by_name[robot], factor)
             _say(progress, done, len(arms), "merged the logs of")
+
+    def _fitted(self, arm: Arm, factor: RegressionFactor) -> DynamicModel:
+        """The model of an arm from the merged factor of its logs."""
+        by_key = {row["key"]: row for row in self._store.rows(_LIGHT, [arm.robot]).to_pylist()}
+        used = [by_key[key] for key in arm.used]
+        lengths = [row["duration_s"] for row in used]
+        span = f"{used[0]['file']} to {used[-1]['file']}"
+        return arm_model(
+            self._store.reduction(used[0]["reduction"]),
+            factor,
+            np.average([row["widening"] for row in used], axis=0, weights=lengths),
+            made_from=[f"{len(used)} logs of {arm.robot}, {sum(lengths):.0f} s: {span}"],
+            from_currents=bool(used[0]["from_currents"]),
+            doubts=arm.doubts({key: row["file"] for key, row in by_key.items()}),
+        )
 
     def _per_arm(self, work: Any, words: str, progress: Progress | None) -> Iterator[tuple[str, Any]]:
         """What some work makes of the model and the logs of each arm."""
