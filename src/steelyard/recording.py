@@ -305,6 +305,7 @@ class Samples:
         gain: of the drives that made torques of motor currents, (n,) [Nm/A]; None where torques were measured
         preparation: how they were made of a recording, its cut-off as a number; None where they were made
             otherwise
+        a_noise: standard deviation of the noise of a, (n,) [rad/s^2 or m/s^2]; None where it is not known
     """
 
     q: Array
@@ -320,6 +321,7 @@ class Samples:
     warnings: Sequence[str] = ()
     gain: Array | None = None
     preparation: Preparation | None = None
+    a_noise: Array | None = None
 
     def __post_init__(self) -> None:
         shape = np.shape(self.q)

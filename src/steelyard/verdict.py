@@ -31,6 +31,7 @@ class DoubtKind(StrEnum):
     MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself
     PREPARED_OTHERWISE = "prepared_otherwise"  # not as the samples were that the model was fitted to
     RECORDING = "recording"  # a recording has faults
+    NOISY_MOTION = "noisy_motion"  # measured motion is so noisy that inertias come out too small
     GAINS = "gains"  # drive gains are doubtful
     POSTURES_TOO_ALIKE = "postures_too_alike"
     NO_ZERO = "no_zero"  # a wrist sensor was never at rest without contact

@@ -11,6 +11,7 @@ from steelyard.computing import Progress
 from steelyard.errors import InvalidSamples
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.fit import Estimator, Fit, fit
+from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.model import DynamicModel
 from steelyard.identification.problem import RowMaker, require_same_joints, samples_of
 from steelyard.identification.validation import FrictionChoice, choose_friction
@@ -120,9 +121,11 @@ def _model(
 ) -> DynamicModel:
     p = len(found.theta)
     names = maker.names(found.law)
+    noise_grams = np.concatenate([maker.noise_grams(part, p) for part in parts])
+    shift = solve_weighted(found.factor).motion_shift(noise_grams)
     estimate = Estimate(
         found.theta,
-        found.covariance[:p, :p],
+        found.covariance[:p, :p] + np.outer(shift, shift),
         names,
         np.sqrt(np.mean(found.noise**2, axis=0)),
         found.inflation,
@@ -145,6 +148,7 @@ def _model(
         choice,
         from_currents=parts[0].gain is not None,
         preparation=preparations.pop() if len(preparations) == 1 else None,
+        motion_shift=shift,
     )
 
 

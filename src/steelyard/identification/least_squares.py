@@ -23,6 +23,7 @@ _ROUNDS = 50
 _RELATIVE_RANK = 1e-8
 _SMALLEST_NOISE = 1e-10  # [Nm]
 _SETTLED = 1e-12
+_TURNS = 6  # where noise is half of all accelerations, 2 % are left
 _LEAST_SHARE = 1e-14  # of the sum of squares that inner products can resolve
 _LEAST_PIVOT = 1e-6  # of their triangular factor
 
@@ -59,6 +60,23 @@ class Solution:
             pull = R[:, :-1].T @ R[:, -1]
             out[:, g % n] += weight**2 * (pull if mixing is None else mixing.T @ pull)
         return np.asarray(self.inverse @ out)
+
+    def motion_shift(self, noise_grams: Array, mixing: Array | None = None) -> Array:
+        """How far noise of the motion has moved it, (p,): x - x_0 = -A^-1 N x_0, N = sum_g w_g^2 N_g.
+
+        Inner products Y'Y of noisy motion are too large by N_g, on the average, so that what is multiplied
+        with accelerations comes out too small. x_0 = x - (x - x_0) is found by turns.
+
+        Args:
+            noise_grams: the N_g of each group, (G, columns, columns)
+            mixing: the columns of the rows from the p unknowns, (columns, p); the same when None
+        """
+        N = np.einsum("g,gij->ij", self.weights**2, noise_grams)
+        pull = -self.inverse @ (N if mixing is None else mixing.T @ N @ mixing)
+        shift = np.zeros(len(self.value))
+        for _ in range(_TURNS):
+            shift = pull @ (self.value - shift)
+        return np.asarray(shift)
 
 
 def solve_weighted(

@@ -54,6 +54,8 @@ class DynamicModel:
             that is not known
         lag_std: standard deviation of the time by which torques come later than motion, (n,) [s], infinite
             where the data do not show it; None where it was not estimated
+        motion_shift: how far noise of the measured motion may have moved the parameters, (p,); None where
+            that is not known
     """
 
     robot: RobotModel
@@ -68,6 +70,7 @@ class DynamicModel:
     preparation: Preparation | None = None
     temperature: Array | None = None
     lag_std: Array | None = None
+    motion_shift: Array | None = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -125,6 +128,10 @@ class DynamicModel:
         """
         return self._maker.rows(samples, self.law, self.estimate.value if theta is None else theta)
 
+    def noise_grams(self, samples: Samples) -> Array:
+        """What noise of the accelerations adds to the inner products of each joint's rows, (n, p, p)."""
+        return self._maker.noise_grams(samples, len(self.estimate.value))
+
     def keeping_rows(self) -> DynamicModel:
         """The same model, which keeps what it has computed of samples for as long as it lives."""
         same = copy(self)
@@ -178,6 +185,7 @@ class DynamicModel:
             "preparation": None if self.preparation is None else self.preparation.to_dict(),
             "temperature": self.temperature,
             "lag_std": self.lag_std,
+            "motion_shift": self.motion_shift,
             "factor": {"R": self.factor.R, "rows": self.factor.rows},
         }
 
@@ -196,8 +204,10 @@ class DynamicModel:
             None if content["choice"] is None else FrictionChoice(*content["choice"]),
             bool(content["from_currents"]),
             None if content["preparation"] is None else Preparation.from_dict(content["preparation"]),
-            None if content.get("temperature") is None else np.array(content["temperature"], dtype=float),
-            None if content.get("lag_std") is None else np.array(content["lag_std"], dtype=float),
+            *(
+                None if content.get(name) is None else np.array(content[name], dtype=float)
+                for name in ("temperature", "lag_std", "motion_shift")
+            ),
         )
 
     def save(self, path: str | Path) -> None:

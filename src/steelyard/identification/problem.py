@@ -23,6 +23,7 @@ from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw
 
+_ENOUGH = 200  # samples for a mean over postures
 _DRIVES = ("Ia", "Fc", "Fv", "B", "Fs", "Fl")  # what gears do not carry
 
 
@@ -137,6 +138,24 @@ class RowMaker:
             out[j][np.ix_(own, rest)] = across = C @ fixed.Y
             out[j][np.ix_(rest, own)] = across.T
             out[j][np.ix_(own, own)] = C @ C.T
+        return out
+
+    def noise_grams(self, samples: Samples, p: int) -> Array:
+        """What noise of the accelerations adds to the inner products Y'Y of each joint, (n, p, p).
+
+        With s_k the standard deviation of the noise of a_k, and y_jk = dY_j / da_k: sum_k s_k^2 y_jk'y_jk.
+        """
+        out = np.zeros((samples.n, p, p))
+        if samples.a_noise is None or not samples.a_noise.any():
+            return out
+        every = -(-len(samples) // _ENOUGH)
+        q, usable = samples.q[::every], samples.mask[::every]
+        still, b = np.zeros_like(q), len(self.basis)
+        held = self.basis.reduce(self.robot.regressor(q, still, still))
+        for one in np.diag(samples.a_noise):
+            moved = self.basis.reduce(self.robot.regressor(q, still, still + one)) - held
+            counted = (moved * usable[:, :, None]).transpose(1, 0, 2)
+            out[:, :b, :b] += every * (counted.transpose(0, 2, 1) @ counted)
         return out
 
     def torque(self, samples: Samples, law: FrictionLaw, theta: Array) -> Array:

@@ -51,6 +51,7 @@ _HELP = {
     "friction": "an empty run of the same day",
     "gains": "a known mass",
     "drift": "an empty run right before or after",
+    "motion": "a lower cut-off",
 }
 _CHECK = "is the model that of this arm, and did nothing touch it?"
 

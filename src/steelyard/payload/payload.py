@@ -71,7 +71,8 @@ class Payload:
         gain_error: how one standard deviation of each cause of wrong drive gains moves the ten numbers,
             (10, causes), which is in the covariance too; None where torques were measured
         shares: of the mass's variance, by what makes it: 'noise', 'friction' (of the day, and where loaded
-            data contradict the empty arm), 'gains', and their 'drift' since the empty runs
+            data contradict the empty arm), 'gains', their 'drift' since the empty runs, and the noise of
+            'motion'
     """
 
     body: InertialParameters

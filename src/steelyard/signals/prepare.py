@@ -13,7 +13,15 @@ from steelyard.quality import check_quality
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel, JointLimits
 from steelyard.signals.cutoff import chosen_cutoff_hz
-from steelyard.signals.filters import central_differences, low_pass, moving_mean, resample, uniform_clock
+from steelyard.signals.filters import (
+    central_differences,
+    low_pass,
+    moving_mean,
+    noise_gains,
+    noise_of_differences,
+    resample,
+    uniform_clock,
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,7 @@ def prepare(
     rate_hz = signals.rate_hz
     if how.cutoff_hz == "auto":
         how = replace(how, cutoff_hz=chosen_cutoff_hz([(signals.motion[0], rate_hz)]))
+    a_noise = _noise_of_accelerations(signals, how)
     signals = _filter(signals, how, rate_hz)
     q, v, a, derived = _differentiate(signals, how, rate_hz)
     signals, usable = _in_time(signals, how, v)
@@ -94,6 +103,7 @@ def prepare(
         warnings=report.warnings,
         gain=None if drive is None else drive.gain,
         preparation=how,
+        a_noise=a_noise,
     )
 
 
@@ -200,6 +210,15 @@ def _differentiate(signals: _Signals, how: Preparation, rate_hz: float) -> tuple
         )
     v, a = commanded
     return q, v, a, "commanded velocity and acceleration"
+
+
+def _noise_of_accelerations(signals: _Signals, how: Preparation) -> Array | None:
+    """What white noise of the positions, as of encoder steps, leaves in accelerations, (n,) [rad/s^2]."""
+    if len(signals.motion) > 1 or how.fourier_period_s is not None or len(signals.t) < 8:
+        return None
+    cutoff_hz = how.cutoff_hz if isinstance(how.cutoff_hz, float | int) else None
+    _, _, gain = noise_gains(cutoff_hz, signals.rate_hz)
+    return np.asarray(noise_of_differences(signals.motion[0]) * np.sqrt(gain))
 
 
 def _in_time(signals: _Signals, how: Preparation, v: Array) -> tuple[_Signals, Mask]:

@@ -210,7 +210,23 @@ def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Arra
         solution: of m unknowns, the parameters of the model first
         prior: rows [Z z] of what the empty runs say, (r, m + 1)
     """
-    moved = np.zeros((prior.shape[1] - 1, model.robot.n))
-    moved[: len(model.estimate.value)] = model.gain_response
+    return _through(model.gain_response, solution, prior)
+
+
+def motion_through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
+    """How a solution changes because noise of the motion has moved what the empty runs say, (m,).
+
+    Args:
+        solution: of m unknowns, the parameters of the model first
+        prior: rows [Z z] of what the empty runs say, (r, m + 1)
+    """
+    shift = np.zeros(len(model.estimate.value)) if model.motion_shift is None else model.motion_shift
+    return _through(shift[:, None], solution, prior)[:, 0]
+
+
+def _through(of_model: Array, solution: Solution, prior: Array) -> Array:
+    """How a solution changes with changes of the model's parameters, (p, k), through the prior, (m, k)."""
+    moved = np.zeros((prior.shape[1] - 1, of_model.shape[1]))
+    moved[: len(of_model)] = of_model
     Z = prior[:, :-1]
     return np.asarray(solution.inverse @ (Z.T @ (Z @ moved)))

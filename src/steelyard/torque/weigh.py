@@ -23,7 +23,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification.problem import require_same_joints, samples_of
-from steelyard.inertia import InertialParameters
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.recording import Samples
@@ -33,6 +33,7 @@ from steelyard.torque.prior import widened
 from steelyard.verdict import Doubt, DoubtKind
 
 _UNLIKE = 4.0  # standard deviations
+_NOISY_MOTION = 1.0  # standard deviations
 
 
 def weigh(
@@ -96,9 +97,26 @@ def _doubts(
         *{model.preparation_doubt(part) for part in parts},
         doubted_model(model.verdict),
         strange,
+        _noisy_motion(answer),
         _unlike_fixed(problem, method, fixed),
     )
     return tuple(doubt for doubt in doubts if doubt is not None)
+
+
+def _noisy_motion(answer: Answer) -> Doubt | None:
+    """A doubt where noise of the measured motion moves an answer by more than noise of the torques does."""
+    if answer.shift is None:
+        return None
+    std = np.sqrt(np.diag(answer.covariance))
+    share = np.where(np.isfinite(std) & ~answer.unknown, np.abs(answer.shift) / np.maximum(std, 1e-300), 0.0)
+    if share.max() < _NOISY_MOTION:
+        return None
+    words = (
+        f"noise of the measured motion may have moved {PARAMETER_NAMES[int(share.argmax())]} by"
+        f" {share.max():.1f} of the deviations that noise of the torques makes (the mass by"
+        f" {answer.shift[0]:+.3g} kg): filter more, both runs, say with the cut-off 'auto'"
+    )
+    return Doubt(DoubtKind.NOISY_MOTION, words, blocks=False)
 
 
 def _checked(
@@ -114,7 +132,7 @@ def _checked(
 
 def _widened(model: DynamicModel, answer: Answer) -> tuple[Array, Array | None, dict[str, float]]:
     """The covariance of an answer with all that may be wrong, what gains do, and shares of its variance."""
-    return widened(
+    covariance, gain_error, shares = widened(
         answer.covariance,
         model.robot.drive,
         per_gain=answer.per_gain,
@@ -122,6 +140,11 @@ def _widened(model: DynamicModel, answer: Answer) -> tuple[Array, Array | None, 
         contradiction=answer.contradiction,
         friction=answer.friction,
     )
+    if answer.shift is None:
+        return covariance, gain_error, shares
+    wide = covariance + np.outer(answer.shift, answer.shift)
+    rest = float(covariance[0, 0] / wide[0, 0]) if np.isfinite(wide[0, 0]) and wide[0, 0] > 0 else 1.0
+    return wide, gain_error, {name: rest * share for name, share in shares.items()} | {"motion": 1.0 - rest}
 
 
 def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> Doubt | None:

@@ -7,6 +7,8 @@ The prior says nothing of Fc, Fv, B and Fs: they are estimated anew.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard.arrays import Array
@@ -14,7 +16,7 @@ from steelyard.identification import RegressionFactor
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.torque.methods.problem import Answer, WeighingProblem
-from steelyard.torque.prior import contradiction, slow_noise, through_prior
+from steelyard.torque.prior import contradiction, motion_through_prior, slow_noise, through_prior
 
 
 def direct(problem: WeighingProblem) -> Answer:
@@ -45,7 +47,10 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
     wrong = drifted + through_prior(model, solution, arm)
     expected = _of_empty_noise(problem, factor, solution, prior)
     moved = contradiction(arm, solution.value, solution.inverse, (covariance, expected))
-    return Answer.of(solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved)
+    answer = Answer.of(solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved)
+    noise_grams = np.concatenate([model.noise_grams(part) for part in problem.loaded])
+    shift = solution.motion_shift(noise_grams, mixing) + motion_through_prior(model, solution, arm)
+    return replace(answer, shift=shift[-10:])
 
 
 def _of_empty_noise(

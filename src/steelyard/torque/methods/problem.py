@@ -102,6 +102,7 @@ class Answer:
         expected: why numbers are unknown by the nature of the method; empty where it can determine all ten
         doubts: what counts against the answer
         remark: what else is to know about how it was found, in words
+        shift: how far noise of the measured motion may have moved the ten numbers, (10,); None for not at all
     """
 
     value: Array
@@ -115,6 +116,7 @@ class Answer:
     expected: str = ""
     doubts: tuple[Doubt, ...] = ()
     remark: str = ""
+    shift: Array | None = None
 
     @classmethod
     def of(
