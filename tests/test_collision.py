@@ -103,7 +103,7 @@ def test_every_push_is_found_soon_with_its_joint_direction_and_link(found, pushe
         assert push.start_s + push.duration_s < contact.end_s + 0.05 < push.start_s + push.duration_s + 0.3
         middle = np.searchsorted(pushed.truth.t, push.start_s + 0.2)
         external = pushed.truth.external[middle]
-        j = found.residuals.names.index(contact.joint)
+        j = found.residuals.observer.names.index(contact.joint)
         assert contact.direction == np.sign(external[j]) == np.sign(contact.peak)
         assert contact.peak == pytest.approx(external[j], rel=0.25)
         assert contact.link == link
@@ -175,7 +175,7 @@ def test_the_other_observers_find_the_pushes_too(model, payload, free, pushed, k
         assert any(push.start_s <= c.detected_s <= push.start_s + push.duration_s for c in found.contacts)
     if kind == "energy":
         assert all(c.link is None and c.joint == "power" for c in found.contacts)
-        assert found.residuals.unit == "W"
+        assert found.residuals.observer.unit == "W"
 
 
 def test_the_former_name_of_the_inverse_dynamics_observer_is_understood(model):

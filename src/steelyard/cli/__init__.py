@@ -60,7 +60,7 @@ def _steelyard(
 
 
 def _app(first: str) -> typer.Typer:
-    """The command; with the one verb that is asked for, or with all of them where it is none of ours."""
+    """The command with the one verb that is named first; with all of them where that is none of ours."""
     app = typer.Typer(
         name="steelyard",
         help="Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor.",

@@ -33,7 +33,7 @@ PictureOption = Annotated[Path | None, file_to_write("Where a picture goes (.png
 RobotArgument = Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")]
 LockOption = Annotated[
     list[str] | None,
-    typer.Option(help="A joint that shall not move, as finger=0.02 [rad or m]; may be repeated."),
+    typer.Option(help="A joint to hold still, as finger=0.02 [rad or m]; may be repeated."),
 ]
 FlangeOption = Annotated[str | None, typer.Option(help="The frame for payloads, of a URDF.")]
 GravityOption = Annotated[

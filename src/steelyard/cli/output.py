@@ -80,7 +80,7 @@ class Output:
         report: Path | None,
         picture: Path | None = None,
     ) -> None:
-        """Writes a page, with every setting of the run, and the picture of it, where they are asked for.
+        """Writes a page, with every setting of the run, and the picture of it, where they are requested.
 
         Args:
             page: makes it
@@ -165,7 +165,7 @@ class Output:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """The value as a person reads it, with so many digits; a dash where it is not finite."""
+    """The value with that many significant digits; a dash where it is not finite."""
     return f"{value:.{digits}g}" if math.isfinite(value) else "-"
 
 
@@ -195,7 +195,8 @@ def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[st
     settings |= _versions()
     for file in dict.fromkeys(str(file) for file in files if file is not None):
         if Path(file).is_file():
-            settings[f"sha256 of {file}"] = _digest(Path(file))
+            with open(file, "rb") as content:
+                settings[f"sha256 of {file}"] = hashlib.file_digest(content, "sha256").hexdigest()
     settings["written"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return settings
 
@@ -218,8 +219,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

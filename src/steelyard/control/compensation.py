@@ -44,7 +44,7 @@ _HARDLY = 1e-3  # of gravity [N/kg]: a joint that slides level but for rounding
 
 @dataclass(frozen=True, eq=False)
 class _FeedForward:
-    """The torque that the drives shall apply, or a part of it, (n,) or (N, n) each [Nm or N].
+    """The torque for the drives to apply, or a part of it, (n,) or (N, n) each [Nm or N].
 
     Attributes:
         gravity: holds links and payload
@@ -52,7 +52,7 @@ class _FeedForward:
         friction: what friction takes
         offset: constant torque of each drive; part of gravity where no motion separates it from a weight
         std: standard deviation of the sum, from the payload's covariance; NaN where the payload has none,
-            infinite where a number that counts was not excited; None where it was not asked for
+            infinite where a number that counts was not excited; None where it was not calculated
     """
 
     gravity: Array
@@ -228,19 +228,14 @@ def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed
                 f"the payload's {', '.join(missing)} were not excited; weigh it with a richer motion, or give"
                 " payload.body if you know that these numbers are right"
             )
-    if words := _why_no_body(payload, bool(unknown.any())):
+    words: str | None = payload.body.why_not_physical
+    if unknown.any():  # then only the mass can say
+        massless = np.isfinite(payload.std[0]) and payload.body.mass <= 0
+        words = f"the mass is {payload.body.mass:.4g} kg" if massless else None
+    if words:
         raise InvalidInertia(
             f"no body can be this payload: {words}; weigh it again, or give payload.body if you mean it"
         )
-
-
-def _why_no_body(payload: Payload, some_unknown: bool) -> str | None:
-    """Why no body has these numbers; of those that are not all known, only the mass can say."""
-    if not some_unknown:
-        return payload.body.why_not_physical
-    if np.isfinite(payload.std[0]) and payload.body.mass <= 0:
-        return f"the mass is {payload.body.mass:.4g} kg"
-    return None
 
 
 class _IdentifiedArm(NamedTuple):

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import checked_transform
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -122,6 +122,12 @@ class ZeroKeeper:
         if self.rest_rows < 1:
             raise InvalidSamples(f"a zero needs at least one row at rest, got {self.rest_rows}")
 
+    def is_rest(self, external: Array, speed: float | Array) -> Mask:
+        """Whether speed and external wrench, (..., 6), are those of a rest without contact, (...)."""
+        force, torque = (np.linalg.norm(x, axis=-1) for x in (external[..., :3], external[..., 3:]))
+        still: Mask = (speed <= self.speed) & (force < self.largest_force) & (torque < self.largest_torque)
+        return still
+
     def init(self) -> _ZeroState:
         """The state before the first sample."""
         return _ZeroState(np.zeros(6), np.zeros(6), 0, 0)
@@ -135,11 +141,7 @@ class ZeroKeeper:
         """
         if self.mode == "none" or (self.mode == "start" and state.found):
             return state
-        small = (
-            np.linalg.norm(external[:3]) < self.largest_force
-            and np.linalg.norm(external[3:]) < self.largest_torque
-        )
-        if speed > self.speed or not small:
+        if not self.is_rest(external, speed):
             return _ZeroState(state.offset, np.zeros(6), 0, state.found)
         total, count = state.total + external, state.rows + 1
         if count < self.rest_rows:
@@ -248,10 +250,7 @@ def _trend(
     keeper: ZeroKeeper, external: Array, speed: Array, against: Array, shortest: float
 ) -> tuple[Array, Array]:
     """How the external wrench at rest moves with time or temperature, from the rows at rest, (6,) each."""
-    small = (np.linalg.norm(external[:, :3], axis=1) < keeper.largest_force) & (
-        np.linalg.norm(external[:, 3:], axis=1) < keeper.largest_torque
-    )
-    still = (speed < keeper.speed) & small
+    still = keeper.is_rest(external, speed)
     if still.sum() < 20 or np.ptp(against[still]) < shortest:
         return np.full(6, np.nan), np.full(6, np.nan)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))

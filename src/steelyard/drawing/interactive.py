@@ -22,7 +22,7 @@ _MOST_DOTS = 250  # each is an element of its own in the page: slow to draw
 
 
 def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, Any]:
-    """Traces and layout of a panel, for Plotly: at most so many points of a curve; all words are escaped."""
+    """Traces and layout of a panel, for Plotly, at most `most` points per curve; all words are escaped."""
     traces = []
     for part in panel.curves:
         colour = colours[part.name]

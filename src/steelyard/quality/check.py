@@ -34,9 +34,7 @@ from steelyard.recording import Recording
 DAMAGED_END = "damaged end"
 """How the note begins about a file that was read only up to its last whole row."""
 
-_STILL = (
-    0.01  # [rad] a joint that moves less shows neither inertia nor friction, only its brake and its noise
-)
+_STILL = 0.01  # [rad] a joint that moves less shows neither inertia nor friction, only brake and noise
 _WINDOW_S = 0.1  # long against noise and lag, short against a swing
 _WINDOW_MOTION = 2e-3  # [rad] RMS over the windows; below it the comparison of q and v weighs noise
 _FOLLOWS = 0.8  # correlation of v with the change of q: 0.9999 on real logs, below 0.5 for a wrong column

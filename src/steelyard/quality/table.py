@@ -17,7 +17,7 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 Severity = Literal["error", "warning", "info"]
 
 GAP_STEPS = 3.0
-"""Longer than so many median steps is a gap: an interpolation would invent more rows than it keeps."""
+"""A step longer than this many median ones is a gap: interpolation would invent more rows than it keeps."""
 
 FEWEST_ROWS = 10
 """A smoothed second derivative needs more."""

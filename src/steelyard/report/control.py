@@ -113,7 +113,7 @@ def _drift_table(contact: ContactForce) -> Table:
 def _residual_plot(detections: Detections) -> Plot:
     seen = detections.residuals
     panels = []
-    for j, name in enumerate(seen.names):
+    for j, name in enumerate(seen.observer.names):
         low, high = -seen.slack[:, 0, j], seen.slack[:, 1, j]
         upper, lower = high + detections.threshold[:, j], low - detections.threshold[:, j]
         usual = float(np.quantile(np.maximum(upper, -lower), 0.9))
@@ -127,7 +127,7 @@ def _residual_plot(detections: Detections) -> Plot:
         ]
         numbered = enumerate(detections.contacts, start=1)
         marks = [(c.start_s, f"{k}") for k, c in numbered if name in c.joints]
-        label = f"residual [{seen.unit}]"
+        label = f"residual [{seen.observer.unit}]"
         panels.append(Panel(name, "time [s]", label, parts, marks, y_range=(-reach, reach)))
     return Plot("What each joint feels, and from where on it is a contact.", panels)
 

@@ -22,7 +22,7 @@ def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
     """Mass, its relative uncertainty and the centre of mass over time, with 95 % bands.
 
     Args:
-        accuracy: half-width of the mass's 95 % interval over the mass that was asked for
+        accuracy: half-width of the mass's 95 % interval over the mass that was requested
     """
     last = points[-1]
     half = f"± {HALF_WIDTH * last.mass_std:.3f} kg (95 %)" if np.isfinite(last.mass_std) else "kg (not known)"
@@ -56,7 +56,7 @@ def _share_panel(spans: Sequence[_Span], whole: tuple[float, float], accuracy: f
     low, high = known.min(initial=asked / 2), known.max(initial=2 * asked)
     parts = [
         Curve("half-width", t, percent, colour="#2266aa"),
-        Curve(f"asked for: {asked:g} %", np.array(whole), np.full(2, asked), "dashed", colour="#c23030"),
+        Curve(f"requested: {asked:g} %", np.array(whole), np.full(2, asked), "dashed", colour="#c23030"),
     ]
     window = (0.9 * float(low), min(float(high), _LARGEST_SHARE))
     title = "half-width of the 95 % interval of the mass"
@@ -101,7 +101,7 @@ def _window(shown: Sequence[tuple[float, float]], least: float) -> tuple[float, 
 
 
 def _marks(points: Sequence[CurvePoint]) -> list[tuple[float, str]]:
-    """Changes of the payload, and since when each was known as asked for."""
+    """Changes of the payload, and since when each was known to the requested accuracy."""
     changes = [(b.t, "another payload") for a, b in pairwise(points) if b.payload > a.payload]
     since = convergence_times(points).values()
     return sorted([*changes, *((t, f"converged at {t:.1f} s") for t in since)])

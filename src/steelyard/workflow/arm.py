@@ -157,7 +157,7 @@ class Identification:
         """The page that shows and explains it; it draws the first run that it was not fitted to.
 
         Args:
-            bodies: the nearest real bodies, `model.feasible_arm()`, where they shall be named
+            bodies: the nearest real bodies, `model.feasible_arm()`, to be named
         """
         from steelyard.report.identification import identification_page
 

@@ -179,7 +179,7 @@ def _runs(data: Data, robot: RobotModel | None) -> tuple[Run, ...]:
 
 
 def preparation_for(model: DynamicModel, preparation: Preparation | None) -> Preparation:
-    """How to prepare a recording for a model: as asked for, else as those that the model was fitted to."""
+    """How to prepare a recording for a model: as requested, else as those that the model was fitted to."""
     return preparation or model.preparation or Preparation(kinematics=model.kinematics)
 
 

@@ -27,7 +27,7 @@ _ALL_METHODS = "all"
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """What `weigh` does with its arguments, step by step; each step is taken when it is first asked for."""
+    """What `weigh` does with its arguments, step by step; each step is taken when it is first needed."""
 
     model: DynamicModel
     data: Data
@@ -54,7 +54,7 @@ class Weighing:
     @cached_property
     @one_blas_thread()
     def methods(self) -> dict[str, Payload | str]:
-        """The answer of each method, or why it has none; empty unless all were asked for."""
+        """The answer of each method, or why it has none; empty unless all were requested."""
         found: dict[str, Payload | str] = {}
         for name in METHODS if self.method == _ALL_METHODS else ():
             try:

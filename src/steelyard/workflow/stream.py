@@ -60,12 +60,12 @@ class OnlineWeighing:
 
     @property
     def converged_s(self) -> dict[int, float]:
-        """Since when each payload was known as asked for, [s], payloads counted from 1."""
+        """Since when each payload was known to the requested accuracy, [s], payloads counted from 1."""
         return convergence_times(self.points)
 
     @property
     def when(self) -> str:
-        """Since when the payload was known as asked for, and how late samples come, a sentence."""
+        """Since when the payload was known to the requested accuracy, and how late samples come."""
         asked, late_s = f"{100 * self.accuracy:g} %", f"{self.delay_s:.2f} s"
         since_s = self.converged_s.get(len(self.state.history) + 1)
         known = f"is known to {asked} since {since_s:.1f} s" if since_s is not None else ""

@@ -93,7 +93,7 @@ class _WristRig:
 
 @dataclass(frozen=True, eq=False)
 class WristWeighing:
-    """What `weigh_wrist` does with its arguments, step by step; each is taken when it is first asked for."""
+    """What `weigh_wrist` does with its arguments, step by step; each is taken when it is first needed."""
 
     static: WristSource | None = None
     dynamic: WristSource | None = None

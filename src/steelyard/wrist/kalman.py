@@ -138,7 +138,7 @@ class PoseKalmanFilter:
         rotation_std: standard deviation of a measured orientation, [rad]
         position_jerk: intensity of the jerk of the position, [m^2/s^5]
         rotation_jerk: intensity of the jerk of the orientation, [rad^2/s^5]
-        settle: after so many samples the gains stay [samples]
+        settle: number of samples after which the gains stay
     """
 
     step_s: float
@@ -191,7 +191,7 @@ class PoseKalmanFilter:
     def noise(self, mean_length: int = 1) -> Array:
         """The covariance of (acceleration, angular velocity, angular acceleration) from noise alone, (9, 9).
 
-        Behind the filter stands a moving mean of so many samples.
+        A moving mean of `mean_length` samples follows the filter.
         """
         linear, angular = (one.noise_through(mean_length) for one in (self._linear, self._angular))
         covariance = np.zeros((9, 9))

@@ -249,7 +249,7 @@ class WrenchRecording:
         return np.asarray(np.maximum(noise_of_differences(wrench), least))
 
     def rows(self, which: slice | Mask, note: str = "") -> WrenchRecording:
-        """Some of the rows; their clock starts at 0 again, and the notes may tell why."""
+        """Some of the rows; their clock starts at 0 again; a note may say why."""
         if np.size(self.t[which]) == 0:
             raise InvalidRecording("no rows are left")
         cut = {name: signal[which] for name in _SIGNALS if (signal := getattr(self, name)) is not None}

@@ -252,7 +252,7 @@ class Detections:
     @property
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Headers and rows for people, a row for each contact."""
-        unit = self.residuals.unit
+        unit = self.detector.observer.unit
         times = ("from [s]", "to [s]", "joint", "its axis")
         rows: list[tuple[str, ...]] = [
             (
@@ -279,8 +279,8 @@ class Detections:
         learned = self.detector.thresholds.learned
         return {
             "contacts": [asdict(contact) for contact in self.contacts],
-            "residuals": list(self.residuals.names),
-            "unit": self.residuals.unit,
+            "residuals": list(self.detector.observer.names),
+            "unit": self.detector.observer.unit,
             "typical_threshold": np.median(self.threshold, axis=0),
             "largest_residual": np.abs(self.residuals.residual).max(axis=0),
             "friction_change": None if learned is None else learned.friction_change,

@@ -216,7 +216,7 @@ class FrameForce:
     Attributes:
         frame: at whose origin it acts
         force_base: (3,) [N], in the base frame's axes
-        torque_base: (3,) [Nm], in the base frame's axes; 0 where a pure force was asked for
+        torque_base: (3,) [Nm], in the base frame's axes; 0 for a pure force
         std: standard deviations of force and torque, (6,); infinite where the posture does not determine them
         unexplained: joint torques that no such contact makes, (n,) [Nm or N]
         status: what the posture determines, a sentence

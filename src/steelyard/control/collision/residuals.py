@@ -118,16 +118,6 @@ class Residuals:
         return len(self.t)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """What each residual belongs to."""
-        return self.observer.names
-
-    @property
-    def unit(self) -> str:
-        """Of the residual."""
-        return self.observer.unit
-
-    @property
     def beyond_friction(self) -> Array:
         """The part of the residual that no friction at rest explains, (N, m)."""
         return np.asarray(self.residual - np.clip(self.residual, -self.slack[:, 0], self.slack[:, 1]))
@@ -147,7 +137,7 @@ class Residuals:
     def missing_friction(self) -> str | None:
         """What it shows of friction that the model does not know, in words; None when the model knows it."""
         friction = self.observer.arm.friction
-        if len(self.names) != self.observer.arm.n:
+        if len(self.observer.names) != self.observer.arm.n:
             return None
         drives, settled = friction.transmission, self.settled
         speed, torque = drives.to_drives(self.v[settled]), drives.load(self.residual[settled])
@@ -155,8 +145,8 @@ class Residuals:
             size = _turning_torque(speed[:, j], torque[:, j], _ENOUGH * self.alike)
             if size > Fc + Fv * np.abs(speed[:, j]).max(initial=0.0):
                 return (
-                    f"{self.names[j]} has about {size:.2g} {self.unit} of friction that the model does not"
-                    " know: identify the arm with a friction law, or give the drives their friction"
+                    f"{self.observer.names[j]} has about {size:.2g} {self.observer.unit} of friction that the"
+                    " model does not know: identify the arm with a friction law, or give the drives theirs"
                 )
         return None
 

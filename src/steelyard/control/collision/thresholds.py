@@ -73,7 +73,7 @@ class _Tail:
         return cls(u, likely, scale, len(peaks) / hours, len(peaks), float(peaks.max()), gap_s)
 
     def level(self, crossings_per_hour: float) -> float:
-        """The level that is crossed so often per hour, at least a little above the largest peak."""
+        """The level that is crossed at that rate, [1/h]; at least a little above the largest peak."""
         ratio = max(self.clusters_per_hour / crossings_per_hour, 1.0)
         power = self.start**self.exponent + self.scale * np.log(ratio)
         return float(max(power ** (1 / self.exponent), _ABOVE_LARGEST * self.largest))
@@ -99,7 +99,7 @@ class _FreeMotion:
     """The free motion that thresholds were learned from."""
 
     duration_s: float  # [s]
-    false_alarms_per_hour: float  # that were asked for, all residuals together, [1/h]
+    false_alarms_per_hour: float  # that were requested, all residuals together, [1/h]
     uncertainty: TorqueUncertainty  # of the arm's torque, the change of friction in it
     tails: tuple[_Tail, ...]  # of the residuals in standard deviations of either kind, 2 m
     largest_v: Array  # largest speed of each joint, (n,) [rad/s or m/s]
@@ -236,9 +236,9 @@ def _tails(
         if foreign := tail.foreign_peak(z[:, j], t):
             raise InvalidRecording(
                 f"the learning motion is not free: near t = {foreign[0]:.2f} s the residual of"
-                f" {free.names[j % len(free.names)]} is {foreign[1]:.1f} times its standard deviation, which"
-                " does not belong to the others (a contact, a jolt, a hard stop); cut that part off or record"
-                " a free motion"
+                f" {observer.names[j % len(observer.names)]} is {foreign[1]:.1f} standard deviations large,"
+                " which does not belong to the others (a contact, a jolt, a hard stop); cut that part off or"
+                " record a free motion"
             )
     return tails
 
