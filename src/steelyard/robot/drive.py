@@ -30,8 +30,8 @@ COMMON_GAIN_TOLERANCE = 0.02
 """What makers' gains are worth all together, relative: one batch of magnets, one way to measure them."""
 
 GAIN_DRIFT = 0.0015
-"""How gains change between the empty and the loaded run, relative: those of a real UR10e changed by less in
-two months (95 %). A cold and a warm arm may be ten kelvins apart (0.01)."""
+"""How gains change between the empty and the loaded run, relative: runs of a real UR10e over two months leave
+0.1 % at most (RMS, by their likelihood). A cold and a warm arm may be ten kelvins apart (0.01)."""
 
 GAIN_DRIFT_PER_KELVIN = 0.001
 """How gains change for each kelvin between the empty and the loaded run, relative: magnets weaken so."""
