@@ -118,22 +118,36 @@ def test_files_of_other_kinds_and_without_a_folder_are_refused(tmp_path):
         Recorder(tmp_path / "none" / "log.parquet", ("t",))
 
 
-def test_a_stream_that_was_cut_short_is_read_up_to_its_last_whole_batch(tmp_path):
+def test_a_stream_that_was_cut_short_is_read_up_to_its_last_whole_batch(tmp_path, monkeypatch):
     path = tmp_path / "log.arrows"
+    monkeypatch.setattr("steelyard.live.recorder._BATCH_S", 0.001)
     with Recorder(path, ("t", "q_0", "tau_0")) as recorder:
         for k in range(100):
-            recorder.add(Row(k / 100, (k / 100, float(k), 0.0), received_s=k / 10))
+            recorder.add(Row(k / 100, (k / 100, float(k), 0.0)))
+            time.sleep(0.002)
     whole = path.read_bytes()
     for size in range(len(whole) // 2, len(whole), 97):
         path.write_bytes(whole[:size])
         back = read_recording(path)
-        assert 40 < len(back) <= 100
+        assert 20 < len(back) <= 100
         np.testing.assert_array_equal(back.q[:, 0], np.arange(len(back)))
         assert len(back) == 100 or not back.notes or "damaged end" in back.notes[-1]
     for broken, words in ((b"nonsense", "no stream of Arrow's batches"), (whole[:300], r"no rows|no stream")):
         path.write_bytes(broken)
         with pytest.raises(UnreadableFile, match=words):
             read_recording(path)
+
+
+def test_a_disk_that_is_full_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("steelyard.live.recorder._BATCH_S", 0.001)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    recorder = Recorder(tmp_path / "log.arrows", ("t",))
+    recorder.add(Row(0.0, (0.0,)))
+    time.sleep(0.05)
+    with pytest.raises(UnreadableFile, match=r"cannot write .*log\.arrows: .*No space left"):
+        recorder.add(Row(0.1, (0.1,)))
+    with pytest.raises(UnreadableFile, match="No space left"):
+        recorder.close()
 
 
 def test_a_recorder_that_is_killed_loses_at_most_the_last_second(tmp_path):

@@ -21,6 +21,9 @@ from steelyard.live.controller import Controller, RtdeServer
 from steelyard.live.rtde import PORT
 from steelyard.live.ur import DASHBOARD, SCRIPTS
 
+CLOCK_OUTPUT = "output_double_register_24"
+"""Where the clock of this machine (`time.monotonic`) stands when a row is sent, to measure delays with."""
+
 _STATE_S = 0.1
 _STATE_MESSAGE = struct.pack(">IB", 100, 16) + bytes(95)
 _GREETING = b"Connected: Universal Robots Dashboard Server\n"
@@ -128,6 +131,7 @@ class Served:
         if self._on_step is not None:
             self._on_step(self.controller)
         self.controller.step()
+        self.controller.outputs[CLOCK_OUTPUT] = (time.monotonic(),)
         if how := self.controller.hang_up:
             self._hang_up(reset=how == "reset")
         silent = self.controller.modes.mute or self.controller.skipping

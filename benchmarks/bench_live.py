@@ -1,0 +1,165 @@
+"""Live: a simulated controller at 500 Hz in a process of its own, read, recorded and weighed on loopback.
+
+Delays are from the moment when the controller sends a row to the moment when the estimate holds it, on one
+clock. Picks are simulated without sockets, as fast as it goes: the same controller, rows and weigher.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from figure import Figure
+
+import steelyard as sy
+from steelyard.computing import one_blas_thread
+from steelyard.identification import DynamicModel, identify
+from steelyard.inertia import InertialParameters
+from steelyard.live import LiveWeigher, Recorder, Row, Stream, UrSource
+from steelyard.live.controller import Controller
+from steelyard.live.motion import payload_motion
+from steelyard.live.serve import CLOCK_OUTPUT
+from steelyard.live.world import NOMINAL_GAINS, PlayedRecording, SimulatedArm
+from steelyard.robot import RobotModel, load_robot
+from steelyard.signals import prepare
+from steelyard.simulation import simulate
+from steelyard.trajectory import load_trajectory
+
+SECONDS = float(os.environ.get("LIVE_SECONDS", "60"))
+UPDATES_HZ = 30.0
+SEEDS = 20
+POSTURE = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
+REAL = Path(__file__).parents[2] / "shared" / "data" / "ur10e"
+COLUMNS = tuple(
+    name
+    for word in ("timestamp", "actual_q", "actual_current")
+    for name in ([word] if word == "timestamp" else [f"{word}_{k}" for k in range(6)])
+)
+
+
+def arm() -> RobotModel:
+    robot = load_robot("ur10e")
+    return robot.with_drive(replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6)))
+
+
+def model_of(robot: RobotModel) -> DynamicModel:
+    runs = [simulate(robot, load_trajectory("xu2024"), seed=k).recording for k in range(2)]
+    return identify(robot, [prepare(run, drive=robot.drive) for run in runs])
+
+
+@contextmanager
+def controller(*options: str) -> Iterator[UrSource]:
+    words = [sys.executable, "-m", "steelyard", "simulate", "--serve", "ur10e", "--rtde", "127.0.0.1:0"]
+    with subprocess.Popen([*words, *options], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            port = int(re.search(r"RTDE (\d+)", child.stdout.readline())[1])
+            yield UrSource("127.0.0.1", port)
+        finally:
+            child.terminate()
+
+
+def loopback(model: DynamicModel) -> Iterator[Figure]:
+    delays, missing, update_s = [], 0, 0.0
+    with (
+        controller("--trajectory", "xu2024", "--mass", "2.5") as source,
+        Stream(source) as stream,
+        tempfile.TemporaryDirectory() as folder,
+        Recorder(Path(folder) / "log.parquet", stream.columns) as recorder,
+        one_blas_thread(),
+    ):
+        weigher, sent = LiveWeigher(model, stream.columns), stream.columns.index(CLOCK_OUTPUT)
+        for item in stream.items(2.0):
+            weigher.take(item)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        began, worked, due_s = time.monotonic(), time.process_time(), 0.0
+        for item in stream.items(SECONDS):
+            weigher.take(item)
+            if isinstance(item, Row):
+                delays.append(time.monotonic() - item.values[sent])
+                recorder.add(item)
+            else:
+                missing += item.rows
+            if time.monotonic() >= due_s:
+                due_s = time.monotonic() + 1 / UPDATES_HZ
+                weigher.update()
+        elapsed = time.monotonic() - began
+        share = 100 * (time.process_time() - worked) / elapsed
+        update_s = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    late = 1e3 * np.percentile(delays, [50, 99, 99.9])
+    yield Figure("lost", f"rows lost in {SECONDS:.0f} s at 500 Hz (of {len(delays)})", missing, "rows", 0)
+    yield Figure("delay", "from sent to weighed, median", late[0], "ms")
+    yield Figure("delay_99", "the same, 99th percentile", late[1], "ms")
+    yield Figure("delay_999", "the same, 99.9th percentile", late[2], "ms", 5.0)
+    yield Figure("core", "reading, weighing, recording, updates at 30 Hz: of one core", share, "%", 50.0)
+    yield Figure("memory", "growth of the largest memory meanwhile", update_s / 1024, "MB", 30.0)
+
+
+def rows_of(world: SimulatedArm | PlayedRecording, control: Controller, seconds: float) -> Iterator[Row]:
+    for _ in range(int(seconds * world.rate_hz)):
+        control.step()
+        out = control.outputs
+        values = (*out["timestamp"], *out["actual_q"], *out["actual_current"])
+        yield Row(values[0], values, waiting="" if control.modes.run else "over")
+
+
+def picks(robot: RobotModel, model: DynamicModel) -> Iterator[Figure]:
+    motion = payload_motion(model, POSTURE, period_s=6.0).trajectory
+    errors, inside, late = [], 0, []
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        mass, com = rng.uniform(1, 5), rng.uniform([-0.05, -0.05, 0.02], [0.05, 0.05, 0.12])
+        body = InertialParameters.from_com(mass, com, mass * 0.1**2 / 6 * np.eye(3), robot.flange)
+        at_s = 6.0 + rng.uniform(0, 6)
+        world = SimulatedArm(robot, {at_s: body}, start=POSTURE, seed=seed)
+        control, weigher = Controller(world), LiveWeigher(model, COLUMNS)
+        control.repeat(motion)
+        for row in rows_of(world, control, at_s + 3.0 + 0.1):
+            weigher.take(row)
+        found = weigher.update().payload
+        late.append(weigher.state.history[-1].end_s - at_s if weigher.state.history else np.inf)
+        errors.append(100 * (found.mass / mass - 1))
+        inside += abs(found.mass - mass) <= 1.96 * found.std[0]
+    worst = np.abs(errors)
+    yield Figure("picks_seen", f"{SEEDS} picks of 1-5 kg: not seen", float(np.isinf(late).sum()), "", 0)
+    yield Figure(
+        "picks_error", "error of the mass 3 s after a pick, 95th percentile", np.percentile(worst, 95), "%", 2
+    )
+    yield Figure("picks_worst", "the same, worst", worst.max(), "%")
+    yield Figure("picks_outside", "outside of its 95 % interval", 100 * (1 - inside / SEEDS), "%", 10.0)
+
+
+def real() -> Iterator[Figure]:
+    """Real recordings behind the simulated controller, against the same weighed offline."""
+    if not REAL.is_dir():
+        return
+    robot = load_robot("ur10e")
+    empty = [REAL / "unloaded" / f"{name}.npz" for name in ("ur-20_02_19_14harm50sec",)]
+    model = sy.identify(robot, empty, friction="power")
+    for path in sorted((REAL / "loaded").glob("*.npz")):
+        recording = sy.read_recording(path)
+        offline = sy.weigh_online(model, recording).payload
+        world = PlayedRecording(recording)
+        control, weigher = Controller(world), LiveWeigher(model, COLUMNS)
+        for row in rows_of(world, control, len(recording) / world.rate_hz - 2 / world.rate_hz):
+            weigher.take(row)
+        live = weigher.payload()
+        share = abs(live.mass - offline.mass) / (1.96 * offline.std[0])
+        yield Figure(f"real_{path.stem}", f"{path.stem}: live - offline, over the interval", share, "", 0.5)
+
+
+def figures() -> Iterator[Figure]:
+    robot = arm()
+    model = model_of(robot)
+    yield from loopback(model)
+    yield from picks(robot, model)
+    yield from real()
