@@ -107,23 +107,6 @@ class InertialParameters:
         return cls.from_pseudo_inertia(U @ U.T, frame)
 
     @classmethod
-    def from_principal(
-        cls, mass: float, com: ArrayLike, moments: ArrayLike, *, axes: ArrayLike, frame: str = "flange"
-    ) -> InertialParameters:
-        """The body with given principal moments.
-
-        Args:
-            mass: [kg]
-            com: centre of mass, (3,) [m], in `frame`
-            moments: principal moments of inertia about the centre of mass, (3,) [kg m^2]
-            axes: principal axes as columns, (3, 3), in `frame`
-        """
-        R = _checked(axes, (3, 3), "axes")
-        if not _orthonormal(R):
-            raise InvalidInertia(f"axes must be orthonormal columns, got\n{R}")
-        return cls.from_com(mass, com, R @ np.diag(_checked(moments, (3,), "moments")) @ R.T, frame)
-
-    @classmethod
     def from_points(cls, masses: ArrayLike, points: ArrayLike, frame: str = "flange") -> InertialParameters:
         """The body made of point masses, (N,) [kg], at points, (N, 3) [m], in `frame`."""
         x = _checked(points, (np.size(masses), 3), "points")

@@ -310,7 +310,7 @@ class Certificate:
     Attributes:
         checks: one for each limit, at its closest point
         rate_hz: of the grid, [Hz]
-        unchecked: what no limit was given for, so that it was not checked, a few words each
+        unchecked: what was not checked, because no limit was given, in a few words for each
     """
 
     checks: tuple[_LimitCheck, ...]

@@ -213,7 +213,7 @@ class _Reader:
         return signals
 
     def require_usable_effort(self, states: JointStates, descriptions: Sequence[str]) -> None:
-        """Refuses the effort of a UR as a torque, and as a current where the bag shows that it is none."""
+        """Refuses the effort of a UR as a torque, and as a current where the bag shows otherwise."""
         if _GRAVITY_LESS in states.topic:
             raise self.refusal(
                 f"{states.topic} cannot serve as {self.choice.effort}: {REFUSED[_GRAVITY_LESS]}"

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, Mask, read_only
+from steelyard.arrays import Array, Mask, freeze, read_only
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.robot.dh import JointType
 
@@ -100,11 +100,12 @@ class KinematicChain:
     flange: str
     limits: JointLimits
     _pin: pin.Model = field(repr=False)
-    _T_joint_link: Array = field(repr=False)
-    _link_names: tuple[str, ...] = field(repr=False)
+    T_joint_link: Array = field(repr=False)
+    link_names: tuple[str, ...] = field(repr=False)
     _data: pin.Data = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        freeze(self, "T_joint_link")
         object.__setattr__(self, "_data", self._pin.createData())
 
     @property
@@ -127,11 +128,6 @@ class KinematicChain:
         )
 
     @property
-    def link_names(self) -> tuple[str, ...]:
-        """Name of the link that each joint moves; also the name of its frame."""
-        return self._link_names
-
-    @property
     def frames(self) -> tuple[str, ...]:
         """Names of all frames that `forward_kinematics` and `frame_motion` know."""
         return tuple(f.name for f in self._pin.frames)
@@ -145,11 +141,6 @@ class KinematicChain:
     def joint_axes(self) -> Array:
         """Axis of each joint, (n, 3), in its joint frame."""
         return np.array([_subspace(joint).sum(axis=0) for joint in self._pin.joints[1:]])
-
-    @property
-    def T_joint_link(self) -> Array:
-        """Each link frame in its joint frame, (n, 4, 4)."""
-        return self._T_joint_link.copy()
 
     @property
     def T_joint_flange(self) -> Array:

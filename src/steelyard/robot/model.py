@@ -50,6 +50,8 @@ class RobotModel(KinematicChain):
         name: of the robot
         flange: name of the frame that a payload is fixed to and expressed in
         limits: of the joints
+        T_joint_link: each link frame in its joint frame, (n, 4, 4)
+        link_names: name of the link that each joint moves; also the name of its frame
         drive: rotor inertia, friction, gains and coupling of the drives
         dh: the table it was made from; None for a URDF
         home: a posture to start from, (n,) [rad or m]
@@ -108,8 +110,8 @@ class RobotModel(KinematicChain):
             home=parsed.limits.nearest_to_zero,
             source=source,
             _pin=model,
-            _T_joint_link=np.tile(np.eye(4), (n, 1, 1)),
-            _link_names=parsed.link_names,
+            T_joint_link=np.tile(np.eye(4), (n, 1, 1)),
+            link_names=parsed.link_names,
         )
 
     @classmethod
@@ -158,8 +160,8 @@ class RobotModel(KinematicChain):
             home=limits.nearest_to_zero,
             source=f"{dh.convention} DH table",
             _pin=model,
-            _T_joint_link=dh.T_joint_link,
-            _link_names=link_names,
+            T_joint_link=dh.T_joint_link,
+            link_names=link_names,
         )
         return made.with_links(bodies)
 
@@ -188,8 +190,8 @@ class RobotModel(KinematicChain):
             home=read_only(content["home"]),
             source=content["source"],
             _pin=model,
-            _T_joint_link=read_only(content["T_joint_link"]),
-            _link_names=tuple(content["link_names"]),
+            T_joint_link=content["T_joint_link"],
+            link_names=tuple(content["link_names"]),
         )
         links = zip(content["links"], made.link_names, strict=True)
         return made.with_links([InertialParameters.from_vector(vector, name) for vector, name in links])
@@ -211,7 +213,7 @@ class RobotModel(KinematicChain):
         if len(links) != self.n:
             raise InvalidRobot(f"{self.name} has {self.n} links, got {len(links)}")
         model = self._pin.copy()
-        for i, (body, T) in enumerate(zip(links, self._T_joint_link, strict=True)):
+        for i, (body, T) in enumerate(zip(links, self.T_joint_link, strict=True)):
             model.inertias[i + 1] = _pinocchio_inertia(body.in_frame(f"joint {i + 1}", T))
         return replace(self, _pin=model)
 
@@ -223,7 +225,7 @@ class RobotModel(KinematicChain):
                 " bring it there with in_frame()"
             )
         *others, last = self.links
-        T_link_flange = np.linalg.inv(self._T_joint_link[-1]) @ self.T_joint_flange
+        T_link_flange = np.linalg.inv(self.T_joint_link[-1]) @ self.T_joint_flange
         return self.with_links([*others, last + payload.in_frame(last.frame, T_link_flange)])
 
     def with_drive(self, drive: DriveModel) -> RobotModel:
@@ -251,8 +253,8 @@ class RobotModel(KinematicChain):
             dh=None,
             home=read_only(self.home[free]),
             _pin=model,
-            _T_joint_link=read_only(self._T_joint_link[free]),
-            _link_names=tuple(name for name, kept in zip(self._link_names, free, strict=True) if kept),
+            T_joint_link=self.T_joint_link[free],
+            link_names=tuple(name for name, kept in zip(self.link_names, free, strict=True) if kept),
         )
 
     # --- its parameters ------------------------------------------------------------------------------------
@@ -260,7 +262,7 @@ class RobotModel(KinematicChain):
     @property
     def links(self) -> tuple[InertialParameters, ...]:
         """Inertial parameters of each link, in the link's frame."""
-        bodies = zip(self._pin.inertias[1:], self._link_names, self._T_joint_link, strict=True)
+        bodies = zip(self._pin.inertias[1:], self.link_names, self.T_joint_link, strict=True)
         return tuple(
             InertialParameters.from_vector(body.toDynamicParameters(), name).in_frame(name, np.linalg.inv(T))
             for body, name, T in bodies
@@ -342,7 +344,7 @@ class RobotModel(KinematicChain):
         links = Y[:, :, : 10 * n]
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
             links[i] = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)
-        for columns, change in _changes_of_frame(self._T_joint_link.tobytes()):
+        for columns, change in _changes_of_frame(self.T_joint_link.tobytes()):
             links[:, :, columns] = links[:, :, columns] @ change
         self.drive.fill_regressor(Y[:, :, 10 * n :], rows[1], rows[2])
         return Y

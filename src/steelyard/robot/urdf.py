@@ -135,7 +135,7 @@ def _require_readable_inertials(root: ET.Element, source: str) -> None:
 
 
 def _numbers(texts: Sequence[str | None]) -> list[float]:
-    """The texts as numbers; NaN where one is missing or is none."""
+    """The texts as numbers; NaN where one is missing or no number."""
     numbers = []
     for text in texts:
         try:
