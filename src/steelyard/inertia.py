@@ -67,8 +67,6 @@ class InertialParameters:
         object.__setattr__(self, "first_moment", read_only(h))
         object.__setattr__(self, "inertia", read_only((inertia + inertia.T) / 2))
 
-    # --- makers -----------------------------------------------------------------------------------------
-
     @classmethod
     def from_vector(cls, vector: ArrayLike, frame: str = "flange") -> InertialParameters:
         """The body with a vector of ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI], in `frame`."""
@@ -118,8 +116,6 @@ class InertialParameters:
     def nothing(cls, frame: str = "flange") -> InertialParameters:
         """No body at all: ten zeros."""
         return cls(0.0, np.zeros(3), np.zeros((3, 3)), frame)
-
-    # --- views ------------------------------------------------------------------------------------------
 
     @property
     def vector(self) -> Array:
@@ -203,8 +199,6 @@ class InertialParameters:
             f" along {direction} of frame '{self.frame}' the mass would have a negative"
             f" second moment of {values[0]:.3g} kg m^2"
         )
-
-    # --- arithmetic -------------------------------------------------------------------------------------
 
     def __add__(self, other: InertialParameters) -> InertialParameters:
         self._require_same_frame(other)

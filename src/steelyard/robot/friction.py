@@ -140,8 +140,6 @@ class FrictionLaw:
         drives = range(1, len(self.exponent) + 1)
         return np.array([[found.get(f"{kind}{j}", 0.0) for j in drives] for kind in self.terms])
 
-    # --- shapes ------------------------------------------------------------------------------------------
-
     @property
     def free_shapes(self) -> tuple[str, ...]:
         """Which shapes are found from data."""
@@ -181,8 +179,6 @@ class FrictionLaw:
         """Logarithms of the free shapes, (len(free_shapes), n)."""
         rows = [np.log(getattr(self, name)) for name in self.free_shapes]
         return np.array(rows).reshape(-1, len(self.exponent))
-
-    # --- columns -----------------------------------------------------------------------------------------
 
     def columns(self, u: Array, v: Array, load: Array | None = None) -> Array:
         """The columns of its coefficients along a motion u, v, load: (terms, N, n)."""

@@ -63,8 +63,6 @@ class RobotModel(KinematicChain):
     home: Array
     source: str
 
-    # --- makers -----------------------------------------------------------------------------------------
-
     @classmethod
     def from_urdf(
         cls,
@@ -206,8 +204,6 @@ class RobotModel(KinematicChain):
             **{name: None if part is None else _fields(part) for name, part in parts.items()},
         }
 
-    # --- the same arm, changed --------------------------------------------------------------------------
-
     def with_links(self, links: Sequence[InertialParameters]) -> RobotModel:
         """The same arm with other links, n of them, each in its link's frame."""
         if len(links) != self.n:
@@ -257,8 +253,6 @@ class RobotModel(KinematicChain):
             link_names=tuple(name for name, kept in zip(self.link_names, free, strict=True) if kept),
         )
 
-    # --- its parameters ------------------------------------------------------------------------------------
-
     @property
     def links(self) -> tuple[InertialParameters, ...]:
         """Inertial parameters of each link, in the link's frame."""
@@ -297,8 +291,6 @@ class RobotModel(KinematicChain):
         """The parameters phi of links and drives, (k,) [SI]."""
         return np.concatenate([*(body.vector for body in self.links), self.drive.parameters()])
 
-    # --- dynamics ---------------------------------------------------------------------------------------
-
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """The torque that moves the links, without the drives' own part, (N, n); (n,) of one q, v, a (n,)."""
         rows = self._rows(q, v, a)
@@ -330,8 +322,6 @@ class RobotModel(KinematicChain):
         for i, qi in enumerate(rows):
             tau[i] = pin.computeGeneralizedGravity(self._pin, self._data, qi)
         return tau[0] if np.ndim(q) == 1 else tau
-
-    # --- regressors -------------------------------------------------------------------------------------
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """The matrix Y(q, v, a) with `torque = Y @ parameters`, (N, n, k), columns as in `parameter_names`.
