@@ -20,18 +20,8 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
 
-CHANNELS = (
-    "q",
-    "v",
-    "tau",
-    "current",
-    "q_commanded",
-    "v_commanded",
-    "a_commanded",
-    "current_target",
-    "tau_target",
-    "temperature",
-)
+_COMMANDED = ("q_commanded", "v_commanded", "a_commanded", "current_target", "tau_target")
+CHANNELS = ("q", "v", "tau", "current", *_COMMANDED, "temperature")
 """The joint signals that a recording may hold, each (N, n)."""
 
 DEFAULT_CUTOFF_HZ = 20.0
