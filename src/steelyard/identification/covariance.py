@@ -145,7 +145,8 @@ class _Group:
         """The spectrum of the noise, from the residuals and what a fit of covariance G has swallowed."""
         if self.count == 0:
             return np.zeros(len(self.T))
-        swallowed = np.einsum("fa,fa->f", self.F @ G[np.ix_(self.columns, self.columns)], self.F.conj()).real
+        mine = G[np.ix_(self.columns, self.columns)]
+        swallowed = sum(np.einsum("fa,fa->f", X @ mine, X) for X in (self.F.real, self.F.imag))
         power = np.abs(self.T - self.F @ theta[self.columns]) ** 2 + np.maximum(swallowed, 0.0)
         return _smoothed(power / self.count)
 

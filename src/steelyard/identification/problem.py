@@ -23,7 +23,7 @@ from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw
 
-_ENOUGH = 200  # samples for a mean over postures
+_ENOUGH = 60  # samples for a mean over postures
 _DRIVES = ("Ia", "Fc", "Fv", "B", "Fs", "Fl")  # what gears do not carry
 
 
