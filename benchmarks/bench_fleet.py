@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import csv
 import os
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+from figure import Figure
 
+from steelyard.fleet import Fleet
+from steelyard.fleet.catalogue import Entry
+from steelyard.fleet.reduce import Reduction, reduce_log
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
 from steelyard.recording import Recording
@@ -28,6 +36,7 @@ TOOL, LOAD = 0.7, 2.0
 """What a changed tool weighs more, and the part that is carried, [kg]."""
 RATE = 0.05
 MOTIONS, VARIANTS = 2, 2
+FOREIGN = "arm02/0020.parquet"
 START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 
 
@@ -102,18 +111,24 @@ def _log(
     return Recording(base["t"], q, robot.joint_names, tau=tau)
 
 
-def make_fleet(folder: Path, arms: int, logs: int, duration_s: float = DURATION_S, *, first: int = 0) -> Path:
-    """Logs of a fleet and their catalogue; from log `first` on, those before are there."""
+def make_fleet(
+    folder: Path, arms: int, logs: int, duration_s: float = DURATION_S, *, more: int = 0
+) -> list[dict[str, object]]:
+    """Logs of a fleet, day by day, and what the catalogue says of them; with some more of the last arm."""
     folder.mkdir(exist_ok=True)
     loads = (0.0, TOOL, LOAD, LOAD + TOOL)
     cases = [(v, m, load, duration_s) for v in range(VARIANTS) for m in range(MOTIONS) for load in loads]
     with ProcessPoolExecutor(2) as pool:
         bases = dict(zip(cases, pool.map(_simulated, *zip(*cases, strict=True)), strict=True))
-    wrong = planted(arms, first or logs)
-    rows = []
+    wrong, rows = planted(arms, logs), []
     for arm in range(arms):
-        rows += _arm_logs(folder, arm, range(first, first + logs), wrong.get(arm), bases, duration_s)
-    path = folder / f"catalogue-{first}.csv"
+        days = range(logs + (more if arm == arms - 1 else 0))
+        rows += _arm_logs(folder, arm, days, wrong.get(arm), bases, duration_s)
+    return sorted(rows, key=lambda row: str(row["time"]))
+
+
+def _catalogue(folder: Path, rows: list[dict[str, object]]) -> Path:
+    path = folder / "catalogue.csv"
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -161,3 +176,88 @@ def _spoil(path: Path, k: int) -> None:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     else:
         path.write_bytes(os.urandom(1000))
+
+
+def _bare(paths: list[tuple[str, str, str]]) -> None:
+    """The same reduction in a plain loop."""
+    how = Reduction.of("ur10")
+    content = how.to_dict()
+    for robot, file, path in paths:
+        reduce_log(Entry(robot, "ur10", file, path), how.key, content)
+
+
+def _without_dask(folder: Path, rows: list[dict[str, object]]) -> float:
+    """Seconds for each log of two processes that do nothing else."""
+    tasks = [(str(r["robot"]), str(r["file"]), str(folder / str(r["file"]))) for r in rows]
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(_bare, [tasks[:2], tasks[2:4]]))  # both have loaded everything
+        began = time.perf_counter()
+        list(pool.map(_bare, [tasks[0::2], tasks[1::2]]))
+        return (time.perf_counter() - began) / len(tasks)
+
+
+def _judged(trends, wrong: dict[int, Planted]) -> tuple[int, int, int]:
+    """How many planted changes were found, how many series flagged, how many of these for no reason."""
+    flagged = [row for row in trends.changes.to_pylist() if row["flagged"]]
+    found, false = set(), 0
+    for row in flagged:
+        arm = int(row["robot"].removeprefix("arm"))
+        what = wrong.get(arm)
+        if what is None:
+            false += 1
+        elif what.kind in ("tool", "load"):
+            found |= {arm} if row["kind"] == "payload" else set()
+            false += row["kind"] != "payload"
+        else:
+            found |= {arm} if (row["kind"], row["joint"]) == (what.kind, what.joint) else set()
+            false += row["joint"] != what.joint
+    return len(found), len(flagged), false
+
+
+def figures(arms: int = ARMS, logs: int = LOGS, duration_s: float = DURATION_S) -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as name:
+        folder, store = Path(name), Path(name) / "store"
+        rows = make_fleet(folder, arms, logs, duration_s, more=20)
+        yield from _speed(folder, store, rows[:-20], duration_s)
+        began = time.perf_counter()
+        Fleet.build(_catalogue(folder, rows), store)
+        yield Figure("again", "second run after 20 new logs", time.perf_counter() - began, "s", 20)
+        size = sum(path.stat().st_size for path in store.rglob("*.parquet")) / len(rows)
+        yield Figure("store", "a log in the store", size / 1024, "kB", 100)
+        yield from _truth(store, arms, logs)
+
+
+def _speed(folder: Path, store: Path, rows: list[dict[str, object]], duration_s: float) -> Iterator[Figure]:
+    total, each, before = len(rows), {}, 0
+    bare = 1e3 * _without_dask(folder, rows[: total // 8])
+    for count in (total // 8, total // 4, total // 2, total):
+        catalogue = _catalogue(folder, rows[:count])
+        began = time.perf_counter()
+        Fleet.build(catalogue, store, workers=2)
+        each[count] = 1e3 * (time.perf_counter() - began) / (count - before)
+        before = count
+    mean = float(np.average(list(each.values()), weights=np.diff([0, *each])))
+    what = f"reducing {total} logs of {duration_s:g} s, each; a bare loop on two cores"
+    yield Figure("build", what, mean, "ms", 1.3, bare)
+    what = f"the last {total // 2} logs, each; those from {total // 8} to {total // 4}"
+    yield Figure("linear", what, each[total], "ms", 1.15, each[total // 4])
+    whose = (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
+    peak = max(resource.getrusage(who).ru_maxrss for who in whose)
+    yield Figure("memory", "peak of a process", peak / 1024, "MB", 1024)
+
+
+def _truth(store: Path, arms: int, logs: int) -> Iterator[Figure]:
+    fleet = Fleet(store, workers=2)
+    began = time.perf_counter()
+    fleet.identify()
+    yield Figure("identify", f"models of {arms} arms", time.perf_counter() - began, "s")
+    began = time.perf_counter()
+    trends = fleet.trend(rate=RATE)
+    yield Figure("trend", f"series and changes of {arms} arms", time.perf_counter() - began, "s")
+    wrong = planted(arms, logs)
+    found, flagged, false = _judged(trends, wrong)
+    yield Figure("missed", f"planted changes not found, of {len(wrong)}", len(wrong) - found, "", 0)
+    yield Figure("false", f"share of false alarms among {flagged}", false / max(flagged, 1), "", RATE)
+    odd = {file for arm in trends.arms for file in arm.left_out}
+    wrongly = len(odd ^ ({FOREIGN} if logs > 20 else set()))
+    yield Figure("foreign", "logs taken for another arm's, or not, wrongly", wrongly, "", 0)
