@@ -86,7 +86,7 @@ def _arm(variant: int):
     if variant == 0:
         return robot
     links = [
-        InertialParameters.from_vector(body.vector * (1.12 if k % 2 else 0.9), body.frame)
+        InertialParameters.from_vector(body.vector * (1.3 if k % 2 else 0.75), body.frame)
         for k, body in enumerate(robot.links)
     ]
     return robot.with_links(links)

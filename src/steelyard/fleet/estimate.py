@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.fleet.reduce import Reduction
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification.estimate import Estimate
@@ -35,13 +35,12 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.robot.basis import triangle_with
+from steelyard.robot.friction import FrictionLaw
 from steelyard.torque.methods import Answer, WeighingProblem
 from steelyard.torque.prior import contradiction, slow_noise, through_prior, widened
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-FRICTION = ("Fc", "Fv", "Fs", "Fl", "B")
-"""Kinds of unknowns that may change from log to log."""
-
+_FRICTION = ("Fc", "Fv", "Fs", "Fl", "B")
 _GAIN_STD = 0.05  # of what gains may change by, before anything is measured
 _ROUNDS = 3
 
@@ -84,10 +83,13 @@ def arm_model(
     """
     solution = solve_weighted(factor)
     covariance = _spread(factor, solution, solution.noise * np.sqrt(widening))
-    count, summary, against = len(how.names), "", list(doubts)
-    if solution.unknown.any():
-        missing = ", ".join(np.array(how.names)[solution.unknown])
-        words = f"the logs say nothing about {solution.unknown.sum()} of {count} parameters: {missing}"
+    absent = _absent(how.law, how.names)
+    covariance[absent], covariance[:, absent] = 0.0, 0.0
+    unknown = solution.unknown & ~absent
+    count, summary, against = len(how.names) - int(absent.sum()), "", list(doubts)
+    if unknown.any():
+        missing = ", ".join(np.array(how.names)[unknown])
+        words = f"the logs say nothing about {unknown.sum()} of {count} parameters: {missing}"
         against.append(Doubt(DoubtKind.NOT_EXCITED, words))
     else:
         summary = f"all {count} parameters were excited (condition number {solution.condition:.3g})"
@@ -195,8 +197,17 @@ def log_state(model: DynamicModel, factor: RegressionFactor, widening: Array, no
     return LogState(solution.value, np.sqrt(np.diag(covariance)), solution.noise, beyond)
 
 
-def _changing(model: DynamicModel) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return np.isin(kinds(model.estimate.names), FRICTION)
+def _changing(model: DynamicModel) -> Mask:
+    """Which parameters of a model may change from log to log."""
+    return np.isin(kinds(model.estimate.names), _FRICTION) & ~_absent(model.law, model.estimate.names)
+
+
+def _absent(law: FrictionLaw, names: Sequence[str]) -> Mask:
+    """Which coefficients the friction law does not have: shares of carried torque that were not sure, (p,)."""
+    out = np.zeros(len(names), dtype=bool)
+    if law.carrying is not None:
+        out[np.flatnonzero(kinds(names) == "Fl")] = law.carrying == 0
+    return out
 
 
 def _of_state(factor: RegressionFactor, mixing: Array, rigid: Array, carried: Array) -> RegressionFactor:

@@ -206,6 +206,11 @@ def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
             degrees.append(np.nanmean(block.temperature, axis=0))
         drive = None if block.tau is not None else how.robot.drive
         currents = drive is not None
+        if drive is not None and drive.gain is None:
+            raise InvalidRecording(
+                f"{entry.file} has motor currents, and {how.robot.name} no gains: give a model that steelyard"
+                " identify made of currents (.json) as its model"
+            )
         for run in Run(entry.file, block).pieces(how.preparation):
             samples = _within(run.prepared(how.preparation, drive, how.robot.limits), core, block)
             if samples is None:
