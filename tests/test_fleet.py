@@ -1,7 +1,9 @@
 """A fleet from its logs: build, identify, weigh; again, after a kill, and with bad input."""
 
 import json
+import re
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -291,3 +293,27 @@ def test_a_full_disk_is_one_line_and_what_is_there_stays(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert sy.Fleet(tmp_path / "store").logs.num_rows == 2
     assert dict(sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built)["new"] == 2
+
+
+def test_clocks_that_overlap_and_contents_twice_are_named(tmp_path):
+    catalogue, rows = tiny_fleet(tmp_path, arms=1, logs=4)
+    rows[1]["time"] = (START + timedelta(seconds=4)).isoformat()
+    (tmp_path / "copy.npz").write_bytes((tmp_path / "arm0-03.npz").read_bytes())
+    rows.append({**rows[3], "file": "copy.npz", "time": (START + timedelta(days=9)).isoformat()})
+    write_catalogue(tmp_path, rows)
+    done = steelyard("fleet", "build", catalogue, "-o", "store", "--workers", "1", cwd=tmp_path)
+    assert done.returncode == 0
+    first, second = done.stdout.splitlines()[1:3]
+    assert re.fullmatch(r"Note: arm0: arm0-01.npz begins \d s before arm0-00.npz ends: is a clock .*", first)
+    assert second == "Note: arm0: arm0-03.npz and copy.npz have the same content."
+    assert len(sy.Fleet(tmp_path / "store", workers=1).identify()["arm0"].made_from) == 1
+
+
+def test_currents_need_gains(tmp_path):
+    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=1)
+    one = log(tiny_arm(tmp_path), 1)
+    write_recording(replace(one, tau=None, current=one.tau), tmp_path / "arm0-00.npz")
+    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    assert (
+        "no gains: give a model that steelyard identify made of currents" in fleet.logs["reason"][0].as_py()
+    )

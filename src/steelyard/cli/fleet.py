@@ -114,20 +114,21 @@ def _day(text: str | None) -> datetime | None:
 
 def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
     failed = [row for row in fleet.logs.to_pylist() if not row["ok"]]
+    clashes = fleet.clashes
     facts = {
         "store": store,
         **fleet.built,
         "robots": len(fleet.robots),
         "reasons": {row["file"]: row["reason"] for row in failed},
+        "clashes": clashes,
     }
 
     def show() -> None:
         counts = ", ".join(f"{count} {name}" for name, count in fleet.built.items())
         print(f"{fleet.built.total()} logs of {len(fleet.robots)} arms: {counts}.")
-        for row in failed[:_NAMED]:
-            print(f"Of no use: {row['robot']}, {row['file']}: {row['reason']}")
-        if len(failed) > _NAMED:
-            print(f"and {len(failed) - _NAMED} more.")
+        said = [f"Of no use: {row['robot']}, {row['file']}: {row['reason']}" for row in failed]
+        said += [f"Note: {words}." for words in clashes]
+        print("\n".join(said[:_NAMED]) + (f"\nand {len(said) - _NAMED} more." if len(said) > _NAMED else ""))
 
     out.emit(facts, show, files={"Store": store})
     if fleet.built["failed"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,40 @@ _TIMES = 2.0  # and so many times beyond that of the arm's other logs
 _WORST = 0.2  # of the logs that count are tried without, while some contradict
 _SEVERAL = 1 / 3  # of all logs: so many of another arm are no mistake
 _FEWEST = 3  # logs that can disagree
+_OVERLAP_S = 1.0  # of two logs of an arm that is no mistake
 _CERTAIN = 1e-6  # p-value of a change that divides the logs of an arm
 _NO_LOAD = (DoubtKind.NOTHING_CARRIED, DoubtKind.NEGATIVE_MASS)
 _NAMED = ("robot", "file", "start_s", "end_s", "time", "tool", "load")
+
+
+def clashes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Logs of one arm at the same time, and contents that are there twice, in words.
+
+    Args:
+        rows: of any arms
+    """
+    found, last = [], None
+    seen: dict[Any, Mapping[str, Any]] = {}
+    for row in sorted((row for row in rows if row["ok"]), key=lambda row: (row["robot"], *_span(row))):
+        first = seen.setdefault((row["content"], row["start_s"], row["end_s"]), row)
+        if first is not row:
+            where = " and ".join(dict.fromkeys((first["robot"], row["robot"])))
+            found.append(f"{where}: {first['file']} and {row['file']} have the same content")
+        elif last is not None and last["robot"] == row["robot"]:
+            overlap_s = _span(last)[1] - _span(row)[0]
+            if overlap_s > _OVERLAP_S:
+                times = f"{row['file']} begins {overlap_s:.0f} s before {last['file']} ends"
+                found.append(f"{row['robot']}: {times}: is a clock wrong, or one of them of another arm?")
+        last = row
+    return found
+
+
+def _span(row: Mapping[str, Any]) -> tuple[float, float]:
+    """When a log, or a work cycle of one, began and ended, [s since 1970]; infinite where not known."""
+    if row["time"] is None:
+        return np.inf, -np.inf
+    began = float(_times([row])[0])
+    return began, began + float(row["duration_s"])
 
 
 def leaves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[list[Array], list[list[int]]]]:

@@ -203,7 +203,7 @@ def _changing(model: DynamicModel) -> Mask:
 
 
 def _absent(law: FrictionLaw, names: Sequence[str]) -> Mask:
-    """Which coefficients the friction law does not have: shares of carried torque that were not sure, (p,)."""
+    """Which coefficients a friction law does not have: shares of carried torque that were not sure."""
     out = np.zeros(len(names), dtype=bool)
     if law.carrying is not None:
         out[np.flatnonzero(kinds(names) == "Fl")] = law.carrying == 0

@@ -21,6 +21,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.fleet.arms import (
     Arm,
     agreement,
+    clashes,
     leaves,
     merge,
     merge_packed,
@@ -115,6 +116,11 @@ class Fleet:
     def logs(self) -> pa.Table:
         """One row for each log, without its factor: what it is, whether it is of use, and why not."""
         return self._store.rows(_LIGHT)
+
+    @property
+    def clashes(self) -> list[str]:
+        """Logs of one arm at the same time, and contents that are there twice, in words."""
+        return clashes(self._store.rows(_LIGHT).to_pylist())
 
     def model(self, robot: str) -> DynamicModel | None:
         """The model of an arm; None where it has not been identified."""
