@@ -37,11 +37,7 @@ class _Done(Protocol):
 
 
 class Output:
-    """Prints and writes what a verb has found.
-
-    Args:
-        as_json: one JSON object instead of words
-    """
+    """Prints and writes what a verb has found: words, or one JSON object."""
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json

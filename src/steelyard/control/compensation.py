@@ -72,12 +72,7 @@ class _FeedForward:
 
 @dataclass(frozen=True, eq=False)
 class Compensator:
-    """Feed-forward torque of an arm and what it carries.
-
-    Attributes:
-        model: the empty arm, identified or described
-        payload: what it carries, in the flange frame; None for nothing
-    """
+    """Feed-forward torque of an arm, identified or described, and of the payload in its flange frame."""
 
     model: DynamicModel | RobotModel
     payload: Payload | InertialParameters | None = None

@@ -186,8 +186,6 @@ class GuidingComparison:
     """The same path dragged twice: the controller does not know the payload, and it does.
 
     Attributes:
-        without: the run without the payload compensated
-        compensated: the run with it
         frame: whose axes are meant: 'flange', where the sensor is, or 'base'
     """
 

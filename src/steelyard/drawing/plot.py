@@ -69,13 +69,9 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One pair of axes.
+    """One pair of axes, whose labels x and y hold the unit.
 
     Attributes:
-        title: above it
-        x: label with its unit
-        y: label with its unit
-        curves: lines and bands
         marks: x of vertical lines, each with a word
         log_y: whether y is logarithmic
         equal: whether both axes have one scale
@@ -111,10 +107,9 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """Panels under one caption.
+    """Panels under one caption, which says what to see in them.
 
     Attributes:
-        caption: a sentence: what to see in it
         panels: side by side, one in a row on a phone
         columns: panels in a row on a wide screen, 1 to 3
     """

@@ -242,15 +242,20 @@ def _still(recording: Recording) -> Iterator[Finding]:
 def _outside_limits(recording: Recording, limits: _Limits) -> Iterator[Finding]:
     """Which joints were outside their limits."""
     outside = (recording.q < limits.q_min) | (recording.q > limits.q_max)
-    for j in np.flatnonzero(outside.any(axis=0)).tolist():
-        row = int(np.argmax(outside[:, j]))
-        place = _row_of_joint(recording, "q", j, row)
-        text = (
-            f"q is outside [{limits.q_min[j]:.4g}, {limits.q_max[j]:.4g}]"
-            f" in {many(int(outside[:, j].sum()), 'row')}, first {recording.q[row, j]:.4g}"
-            f" {place}: another zero, or another arm?"
-        )
-        yield Finding("position_limit", "warning", text, place)
+    for j, rows, place in _joints_in(recording, "q", recording.q, outside):
+        words = f"q is outside [{limits.q_min[j]:.4g}, {limits.q_max[j]:.4g}]"
+        yield Finding("position_limit", "warning", f"{words} {rows}: another zero, or another arm?", place)
+
+
+def _joints_in(
+    recording: Recording, channel: str, values: Array, which: Mask
+) -> Iterator[tuple[int, str, Place]]:
+    """Each joint with some rows, (N, n), in a state: how many, the first value, and its place."""
+    for j in np.flatnonzero(which.any(axis=0)).tolist():
+        row = int(np.argmax(which[:, j]))
+        place = _row_of_joint(recording, channel, j, row)
+        rows = many(int(which[:, j].sum()), "row")
+        yield j, f"in {rows}, first {values[row, j]:.4g} {place}", place
 
 
 def _flat_effort(recording: Recording) -> Iterator[Finding]:
@@ -309,14 +314,9 @@ def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]
         return
     bound = limits.tau_max
     beyond = np.abs(recording.tau) >= _AT_LIMIT * bound
-    for j in np.flatnonzero(beyond.any(axis=0)).tolist():
-        row = int(np.argmax(beyond[:, j]))
-        place = _row_of_joint(recording, "tau", j, row)
-        text = (
-            f"tau is at or beyond the limit of {bound[j]:.4g} in {many(int(beyond[:, j].sum()), 'row')},"
-            f" first {recording.tau[row, j]:.4g} {place}: saturated, or another unit"
-        )
-        yield Finding("saturation", "warning", text, place)
+    for j, rows, place in _joints_in(recording, "tau", recording.tau, beyond):
+        words = f"tau is at or beyond the limit of {bound[j]:.4g} {rows}"
+        yield Finding("saturation", "warning", f"{words}: saturated, or another unit", place)
 
 
 def _beyond_torque_limit(recording: Recording, limits: _Limits, gain: ArrayLike | None) -> Iterator[Finding]:

@@ -84,11 +84,8 @@ class QualityReport:
 
     Attributes:
         source: the recording's own words about where it comes from
-        rows: number of rows
-        joints: number of joints
         duration_s: from the first to the last row, [s]
         rate_hz: rows per second, from the median step, [Hz]
-        findings: what was found
     """
 
     source: str

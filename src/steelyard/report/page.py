@@ -37,13 +37,9 @@ _SHORT_WORDS = 24  # not broken into lines
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under one caption. Numbers are shown with four significant digits, None as an empty cell.
+    """Rows of cells under a caption that says what stands in them, and maybe a note below.
 
-    Attributes:
-        caption: a sentence: what stands in it
-        head: of the columns
-        rows: cells, numbers or words
-        note: below it
+    Numbers are shown with four significant digits, None as an empty cell.
     """
 
     caption: str
@@ -54,13 +50,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A part of a page.
-
-    Attributes:
-        title: of the part
-        text: paragraphs
-        parts: tables and plots in their order
-    """
+    """A part of a page: paragraphs, then tables and plots in their order."""
 
     title: str
     text: Sequence[str] = ()

@@ -48,12 +48,7 @@ _LEAST_TORQUE = 0.2  # of what the masses of the robot need
 
 @dataclass(frozen=True, eq=False)
 class KnownMass:
-    """A run of the arm with a payload whose mass is known, which shows the gains of the drives.
-
-    Attributes:
-        mass: of the payload, [kg]
-        data: the run, a file or a recording
-    """
+    """A run of the arm with a payload of known mass, [kg], which shows the gains of the drives."""
 
     mass: float
     data: Data

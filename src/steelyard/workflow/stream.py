@@ -41,9 +41,6 @@ class OnlineWeighing:
     """A payload that was weighed sample by sample; `payload` is what to save, `save_state` to go on later.
 
     Attributes:
-        model: of the empty arm
-        payload: the answer at the end
-        run: that was replayed
         state: of the estimator at the end
         points: the answer along the way
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged

@@ -233,13 +233,11 @@ class Detector:
 
 @dataclass(frozen=True, eq=False)
 class Detections:
-    """The contacts of a recording.
+    """The contacts of a recording in the order of time, and the detector that found them.
 
     Attributes:
-        contacts: in the order of time
         residuals: row by row
         threshold: row by row, (N, m)
-        detector: that found them
         verdict: how many, of which thresholds, and what counts against them
     """
 

@@ -56,11 +56,9 @@ _UNCERTAIN_SHARE = 0.1  # standard deviation of Fl beyond which the gear's load 
 
 @dataclass(frozen=True, eq=False)
 class ArmDynamics:
-    """A loaded arm as observers see it.
+    """A loaded arm as observers see it: links, payload and rotors (rigid), and friction of the drives.
 
     Attributes:
-        rigid: links, payload and rotors
-        friction: of the drives
         model: of the empty arm; None where links and drives are given
         payload: as it was given, in the flange frame
     """
