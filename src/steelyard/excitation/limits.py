@@ -169,7 +169,6 @@ class DesignLimits:
         """Every limit with what it bounds in N postures, at rest or along a motion."""
         joints, names = self.joints, _joint_names(robot)
         unit = "rad" if "prismatic" not in robot.joint_types else "rad or m"
-        still = np.zeros_like(q)
         yield from _given(
             _Bounded("upper position", names, q, joints.q_max, unit),
             _Bounded("lower position", names, q, joints.q_min, unit, low=True),
@@ -180,8 +179,10 @@ class DesignLimits:
                 _Bounded("acceleration", names, np.abs(a), joints.a_max, f"{unit}/s^2"),
             )
         if np.isfinite(joints.tau_max).any():
+            still = np.zeros_like(q)
             tau = np.abs(robot.torque(q, still if v is None else v, still if a is None else a))
-            yield _Bounded("torque", names, tau, joints.tau_max, "Nm", scale=joints.tau_max)
+            scale = np.where(np.isfinite(joints.tau_max), joints.tau_max, 1.0)
+            yield _Bounded("torque", names, tau, joints.tau_max, "Nm", scale=scale)
         yield from self._of_flange(robot, q, v, a)
         if self.scene is not None and (model := self.scene.model(robot)).pair_names:
             distance, least = model.distances(q), np.full(len(model.pair_names), self.scene.clearance)
