@@ -80,7 +80,7 @@ def test_the_saved_model_weighs_files_too(scene):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(2, 40))
 def test_any_tree_of_merges_equals_one_pass(random, count):
     rng = np.random.default_rng(random.randrange(2**32))

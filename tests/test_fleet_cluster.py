@@ -13,7 +13,7 @@ import pytest
 import steelyard as sy
 from fleet_logs import tiny_fleet
 
-LOGS = 24
+LOGS = 16
 
 
 @pytest.fixture(scope="module")
