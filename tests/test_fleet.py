@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import steelyard as sy
 from conftest import steelyard
 from fleet_logs import FRICTION, START, log, tiny_arm, tiny_fleet, write_catalogue
-from steelyard.errors import SteelyardError, UnreadableFile
+from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.fleet.arms import merge
 from steelyard.fleet.reduce import Reduction, packed, unpacked
 from steelyard.identification import RegressionFactor
@@ -317,3 +318,10 @@ def test_currents_need_gains(tmp_path):
     assert (
         "no gains: give a model that steelyard identify made of currents" in fleet.logs["reason"][0].as_py()
     )
+
+
+@pytest.mark.parametrize("package", ["distributed", "fsspec.core"])
+def test_what_is_missing_is_named(scene, tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=r"pip install 'steelyard\[fleet\]'"):
+        sy.Fleet.build(scene[1], tmp_path / "store", workers=2)
