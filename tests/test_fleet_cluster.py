@@ -21,7 +21,7 @@ def catalogue(tmp_path_factory):
     return tiny_fleet(tmp_path_factory.mktemp("logs"), arms=2, logs=LOGS // 2)[0]
 
 
-def until(true, *, patience_s=20.0):
+def until(true, *, patience_s=90.0):
     """Waits until something is true."""
     end = time.monotonic() + patience_s
     while not true():
@@ -72,7 +72,7 @@ def test_a_cluster_of_which_a_worker_is_killed(catalogue, cluster, tmp_path):
     killer.start()
     fleet = sy.Fleet.build(catalogue, store, scheduler=address)
     killer.join()
-    assert workers[0].wait(5) == -signal.SIGKILL
+    assert workers[0].wait(60) == -signal.SIGKILL
     assert workers[1].poll() is None
     assert dict(fleet.built) == {"new": LOGS, "changed": 0, "unchanged": 0, "failed": 0}
     here = sy.Fleet.build(catalogue, tmp_path / "here", workers=1)
@@ -81,12 +81,15 @@ def test_a_cluster_of_which_a_worker_is_killed(catalogue, cluster, tmp_path):
 
 
 def test_a_run_that_is_stopped_is_completed_by_the_next(catalogue, tmp_path):
-    store = tmp_path / "store"
-    words = (sys.executable, "-m", "steelyard", "fleet", "build", str(catalogue), "-o", str(store))
-    run = subprocess.Popen([*words, "--workers", "1"], stderr=subprocess.PIPE, text=True)
-    until(lambda: len(rows(store)) >= 2)
-    run.send_signal(signal.SIGINT)
-    _, complaint = run.communicate(timeout=20)
+    words = (sys.executable, "-m", "steelyard", "fleet", "build", str(catalogue), "--workers", "1", "-o")
+    for attempt in range(5):  # a busy machine may end before the signal comes
+        store = tmp_path / f"store{attempt}"
+        run = subprocess.Popen([*words, str(store)], stderr=subprocess.PIPE, text=True)
+        until(lambda here=store: len(rows(here)) >= 2)
+        run.send_signal(signal.SIGINT)
+        _, complaint = run.communicate(timeout=60)
+        if run.returncode == 130:
+            break
     assert run.returncode == 130
     assert complaint.splitlines()[-1].startswith("error: stopped; what is in")
     done = len(rows(store))
