@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.fleet.engine import EIGHT
 from steelyard.fleet.estimate import LogState, log_state, payload_of, state_names
 from steelyard.fleet.reduce import unpacked
@@ -206,8 +206,9 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, An
     states = [_state(model, row) for row in timed]
     beyond = np.array([state.contradiction for state in states])
     most = max(_FOREIGN, _TIMES * float(np.median(beyond))) if len(beyond) else np.inf
-    kept = np.flatnonzero(beyond <= most)
-    left_out = {timed[k]["file"]: float(beyond[k]) for k in np.flatnonzero(beyond > most)}
+    odd = _isolated(beyond > most)
+    kept = np.flatnonzero(~odd)
+    left_out = {timed[k]["file"]: float(beyond[k]) for k in np.flatnonzero(odd)}
     own = [timed[k] for k in kept]
     value, std, names, changes = _series(model, own, [states[k] for k in kept])
     loaded = np.flatnonzero([bool(row["load"]) for row in own])
@@ -241,6 +242,15 @@ def _series(
         usable = bool(len(rows)) and bool(np.isfinite(s).all())
         changes.append(likeliest_change(time, y, np.maximum(s, 1e-12), aside) if usable else None)
     return value, std, names, changes
+
+
+def _isolated(odd: Mask) -> Mask:
+    """Which odd logs stand alone, or in twos: where more follow each other, the arm has changed, (N,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], odd, [False]]).astype(int)))
+    out = odd.copy()
+    for start, end in edges.reshape(-1, 2):
+        out[start:end] = end - start < _FEWEST
+    return out
 
 
 def _state(model: DynamicModel, row: Mapping[str, Any]) -> LogState:

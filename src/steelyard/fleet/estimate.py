@@ -14,8 +14,8 @@ change from day to day: friction and offset f, payload phi, and the relative cha
     tau_j - Y_j theta_r = Y_f f + Y J phi + gamma_j Y_j (theta_r + J phi),
 
 linear but for the last product, which is taken from the round before. What it leaves beyond the log's own
-free fit, over what noise alone would leave, is the contradiction of the log: whatever friction, payload and
-gains were, it is not of this arm.
+free fit, over what noise alone would leave, is the contradiction of the log, with gains held to half a
+percent: where it is large, the log is not of this arm, whatever friction and payload were.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from steelyard.torque.prior import contradiction, slow_noise, through_prior, wid
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _FRICTION = ("Fc", "Fv", "Fs", "Fl", "B")
+_GAIN_DRIFT = 0.005  # of what gains of one arm change by as a rule: more is a contradiction
 _GAIN_STD = 0.05  # of what gains may change by, before anything is measured
 _ROUNDS = 3
 
@@ -227,7 +228,7 @@ def _of_state(factor: RegressionFactor, mixing: Array, rigid: Array, carried: Ar
 def _least(triangle: Array, n: int) -> float:
     """The least sum of squares of weighted rows and of the prior on the n gains, their last unknowns."""
     prior = np.zeros((n, len(triangle)))
-    prior[:, -n - 1 : -1] = np.eye(n) / _GAIN_STD
+    prior[:, -n - 1 : -1] = np.eye(n) / _GAIN_DRIFT
     return float(triangle_with(triangle, prior)[-1, -1] ** 2)
 
 
