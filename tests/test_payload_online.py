@@ -280,6 +280,26 @@ def test_a_change_is_seen_soon_and_the_arm_stays_known(direct):
     ).all()
 
 
+@pytest.mark.parametrize("load", BODIES)
+def test_a_part_that_is_taken_at_rest_is_seen_when_the_arm_starts_softly(direct, load):
+    """It creeps at first, which shows nothing for sure, and must not hide what comes after."""
+    robot, rng = load_robot("ur10"), np.random.default_rng(0)
+    b = rng.normal(size=(6, 3))
+    b[:, 2] = -(b[:, 0] + 2 * b[:, 1]) / 3  # neither speed nor acceleration at the start
+    soft = FourierTrajectory(np.zeros((6, 3)), 0.3 * b, np.zeros(6), 6.0)
+    state = fed(direct, stream(load=None, seed=7))
+    t = np.arange(0, 5, 1 / RATE_HZ)
+    q, v, a = soft.at(np.maximum(t - 1.0, 0.0))
+    v, a = v * (t > 1.0)[:, None], a * (t > 1.0)[:, None]
+    tau = robot.with_payload(BODIES[load]).torque(q, v, a) + 0.5 * rng.normal(size=q.shape)
+    state = fed(direct, (OnlineSample(*row) for row in zip(t + 10.0, q, v, a, tau, strict=True)), state)
+    assert len(state.history) == 1
+    assert 10.9 < state.history[0].end_s < 12.0
+    found = direct.estimate(state, physical=False)
+    assert abs(found.mass - BODIES[load].mass) < 3 * found.std[0]
+    assert found.std[0] < 0.1 * BODIES[load].mass
+
+
 def test_a_dropped_part_leaves_a_payload_of_nothing(direct):
     state = fed(direct, (*stream(), *stream(4, None, 7, 10.0)))
     assert len(state.history) == 1

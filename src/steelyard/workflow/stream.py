@@ -33,7 +33,7 @@ OnPoint: TypeAlias = Callable[[CurvePoint], None]
 _POINT_S = 0.1
 _MOST_POINTS = 600
 _RESUME_S = 1.0  # a resumed clock goes on so much after the saved one
-_STATE_VERSION = 4
+_STATE_VERSION = 5
 
 
 @dataclass(frozen=True, eq=False)

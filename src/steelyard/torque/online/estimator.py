@@ -117,6 +117,7 @@ class OnlineEstimator:
             information=np.zeros((n, b, b)),
             pull=np.zeros((n, m)),
             spread=Spread.nothing(n),
+            heard=Spread.nothing(n),
             reach=_no_reach(n),
             start_s=-np.inf,
             windows=0,
@@ -299,11 +300,12 @@ class OnlineEstimator:
         """The state at the end of a window: another payload, or the same with a window more."""
         window = state.window
         empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
-        if not window.rows.any():
+        tested = self.options.alarm is not None and state.spread.windows >= _HEARD
+        if not window.rows.any() or (tested and not window.moving):  # nothing is judged by it, see `change`
             return state._replace(window=empty)
-        if self.options.alarm is not None and state.spread.windows >= _HEARD and window.moving:
+        if tested:
             statistic = change_statistic(window, state.base.R, state.x)
-            if statistic > self.options.alarm * state.spread.inflation.max():
+            if statistic > self.options.alarm * state.heard.inflation.max():
                 return self._changed(state, statistic)._replace(window=empty)
         x = state.known.solution
         spread = state.spread
@@ -312,7 +314,13 @@ class OnlineEstimator:
             spread = spread.with_window(total, window.squares, window.rows)
         windows = state.windows + 1
         return state._replace(
-            base=state.known, safe=state.base, x=x, spread=spread, window=empty, windows=windows
+            base=state.known,
+            safe=state.base,
+            x=x,
+            spread=spread,
+            heard=state.spread,
+            window=empty,
+            windows=windows,
         )
 
     def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
@@ -324,6 +332,7 @@ class OnlineEstimator:
         before = self._answer(state._replace(known=state.safe))
         episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
         known = state.safe.restarted(self._friction_change)
+        spread = state.heard.with_surprise(statistic / 4) if young and state.history else state.heard
         return state._replace(
             known=known,
             base=known,
@@ -331,7 +340,8 @@ class OnlineEstimator:
             x=known.solution,
             information=np.zeros_like(state.information),
             pull=np.zeros_like(state.pull),
-            spread=state.spread.with_surprise(statistic / 4) if young and state.history else state.spread,
+            spread=spread,
+            heard=spread,
             reach=_no_reach(len(self._weights)),
             start_s=state.window.start_s,
             windows=0,

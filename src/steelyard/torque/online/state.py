@@ -162,6 +162,7 @@ class OnlineState(NamedTuple):
         information: of payload and friction from each joint, (n, b, b)
         pull: H'tau of each joint, rows over their noise, (n, m)
         spread: of the residuals
+        heard: the same without the last window, which the next one may show to be of another payload
         reach: lowest and highest position, highest speed since the payload was taken, (3, n)
         start_s: when this payload was first seen, [s]
         windows: how many windows with motion this payload has
@@ -183,6 +184,7 @@ class OnlineState(NamedTuple):
     information: Array
     pull: Array
     spread: Spread
+    heard: Spread
     reach: Array
     start_s: float
     windows: int
@@ -208,7 +210,8 @@ class OnlineState(NamedTuple):
             prepared=tuple(np.array(item, dtype=float) for item in content["prepared"]),
             last_s=float(content["last_s"]),
             window=Window(*_unplain(content["window"])),
-            spread=Spread(*_unplain(content["spread"]))._replace(windows=int(content["spread"][-1])),
+            spread=_spread(content["spread"]),
+            heard=_spread(content["heard"]),
             start_s=float(content["start_s"]),
             windows=int(content["windows"]),
             counts=Counts(*content["counts"]),
@@ -228,3 +231,7 @@ def _plain(value: Any) -> Any:
 
 def _unplain(values: list[Any]) -> list[Any]:
     return [np.array(value, dtype=float) if isinstance(value, list) else float(value) for value in values]
+
+
+def _spread(values: list[Any]) -> Spread:
+    return Spread(*_unplain(values))._replace(windows=int(values[-1]))
