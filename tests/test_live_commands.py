@@ -1,6 +1,7 @@
 """What is sent to a controller: payloads with their echo, motions, and everything that is refused before."""
 
 import json
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -253,7 +254,12 @@ def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeyp
 
 def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
     found, source = carrying
-    found.controller.run("def back():\n movej([0.0, -1.3, 1.2, -1.4, -1.2, 0.3], a=5, v=3)\nend\n")
+    found.controller.run(f"def back():\n movej({START.tolist()}, a=2, v=1)\nend\n")
+    end = time.monotonic() + 20
+    with Stream(source) as stream:
+        while np.abs(np.array(stream.row().values[1:7]) - START).max() > 2e-3 and time.monotonic() < end:
+            pass
+        time.sleep(0.3)
     options = SimulationOptions(step_s=0.004)
     lively = FourierTrajectory.random(arm.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=0)
     empty = simulate(arm, lively, rate_hz=125.0, options=options)

@@ -24,7 +24,6 @@ from steelyard.live.ur import UrSource, ask_dashboard, ready_row, send_script
 from steelyard.payload import Payload
 
 _KIND = "payload setting"
-_AT_REST = 0.01  # [rad/s]
 _ECHO_S = 1.0
 _TAKES_INERTIA = (5, 10)  # since this version
 _RATINGS = {"UR3": 3, "UR5": 5, "UR7": 7.5, "UR8": 8, "UR10": 10, "UR12": 12.5, "UR15": 15, "UR16": 16}
@@ -82,7 +81,8 @@ class Proposal:
             rating_kg: what the arm may carry, [kg]; by the kind of arm that the controller names, by default
         """
         with Stream(source) as stream:
-            old = _require_rest(stream)
+            ready_row(stream)
+            old = _believed_of(stream)
             version = stream.version
         rated = rating_kg or _rating(ask_dashboard(source, "get robot model"), version)
         if not rated:
@@ -98,7 +98,7 @@ class Proposal:
             transition_s: in which the controller changes over, [s]
         """
         with Stream(self.source) as stream:
-            _require_rest(stream)
+            ready_row(stream)
             send_script(
                 self.source, self.new.script(transition_s=transition_s, with_inertia=self.with_inertia)
             )
@@ -150,15 +150,6 @@ def _believed_of(stream: Stream) -> Believed:
         raise SourceFailed(f"{stream.source} does not say which payload it believes in: it is too old")
     inertia = tuple(said.get(f"payload_inertia_{k}", 0.0) for k in range(6))
     return Believed(said["payload"], tuple(said[f"payload_cog_{k}"] for k in range(3)), inertia)
-
-
-def _require_rest(stream: Stream) -> Believed:
-    """What a controller believes in whose arm is ready and rests; else a refusal."""
-    said = ready_row(stream)
-    speed = max(abs(said.get(f"actual_qd_{k}", 0.0)) for k in range(6))
-    if speed > _AT_REST:
-        raise SourceFailed(f"{stream.source} moves ({speed:.2g} rad/s): stop the arm first")
-    return _believed_of(stream)
 
 
 def _rating(model: str, version: tuple[int, ...]) -> float:

@@ -59,6 +59,7 @@ _RUNNING, _NORMAL, _JOINT_RUNNING, _TEACH_BUTTON = 7, (1, 2), 253, 4
 _JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
 _READ_BEFORE_CLOSING = 79  # bytes, or a controller may throw the script away
 _SETTLING_S = 0.5
+_AT_REST = 0.01  # [rad/s]
 _WARMER = 2.0  # [deg C], worth an event
 _CHUNK = 1 << 16
 
@@ -172,7 +173,7 @@ def controller_of(source: Source) -> UrSource:
 
 
 def ready_row(stream: Stream) -> dict[str, float]:
-    """What a controller that may be commanded says now, by RTDE's names; or a refusal by its modes.
+    """What a controller that may be commanded says now, by RTDE's names; or a refusal.
 
     Args:
         stream: of its rows
@@ -183,6 +184,9 @@ def ready_row(stream: Stream) -> dict[str, float]:
     if row.waiting or safety != 1:
         why = row.waiting or f"its safety mode is {SAFETY_MODES.get(safety, safety)}, not normal"
         raise SourceFailed(f"{source} is not ready: {why}")
+    speed = max(abs(said.get(f"actual_qd_{k}", 0.0)) for k in range(6))
+    if speed > _AT_REST:
+        raise SourceFailed(f"{source} moves ({speed:.2g} rad/s): stop the arm first")
     if ask_dashboard(source, "is in remote control") == "false":
         raise SourceFailed(f"{source} is not in remote control: it ignores what is sent; switch it over")
     return said
