@@ -16,7 +16,7 @@ from steelyard.fleet.trend import ArmTrend, Change, level, likeliest_change
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.verdict import Doubt, DoubtKind
 
-_FOREIGN = 4.0  # contradiction of a log beyond which it may be another arm's,
+_FOREIGN = 3.0  # contradiction of a log beyond which it may be another arm's,
 _TIMES = 2.0  # and so many times beyond that of the arm's other logs
 _WORST = 0.2  # of the logs that count are tried without, while some contradict
 _SEVERAL = 1 / 3  # of all logs: so many of another arm are no mistake
