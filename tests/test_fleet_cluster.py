@@ -7,10 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
+from itertools import count
 
 import pytest
 
 import steelyard as sy
+from conftest import steelyard
 from fleet_logs import tiny_fleet
 
 LOGS = 16
@@ -80,16 +83,22 @@ def test_a_cluster_of_which_a_worker_is_killed(catalogue, cluster, tmp_path):
         assert one.estimate.value.tolist() == pytest.approx(other.estimate.value.tolist(), rel=1e-9)
 
 
-def test_a_run_that_is_stopped_is_completed_by_the_next(catalogue, tmp_path):
-    words = (sys.executable, "-m", "steelyard", "fleet", "build", str(catalogue), "--workers", "1", "-o")
-    for attempt in range(5):  # a busy machine may end before the signal comes
-        store = tmp_path / f"store{attempt}"
-        run = subprocess.Popen([*words, str(store)], stderr=subprocess.PIPE, text=True)
-        until(lambda here=store: len(rows(here)) >= 2)
-        run.send_signal(signal.SIGINT)
-        _, complaint = run.communicate(timeout=60)
-        if run.returncode == 130:
-            break
+def test_a_run_that_is_stopped_is_completed_by_the_next(catalogue, tmp_path, monkeypatch):
+    @contextmanager
+    def stopping(self, what):
+        calls = count()
+
+        def done(share, words=""):
+            if next(calls) == 4:
+                raise KeyboardInterrupt
+
+        yield done
+
+    store = tmp_path / "store"
+    monkeypatch.setattr("steelyard.cli.output.Output.progress", stopping)
+    monkeypatch.setattr("steelyard.fleet.fleet._TELL_S", -1.0)
+    run = steelyard("fleet", "build", catalogue, "-o", store, "--workers", "1")
+    complaint = run.stderr
     assert run.returncode == 130
     assert complaint.splitlines()[-1].startswith("error: stopped; what is in")
     done = len(rows(store))

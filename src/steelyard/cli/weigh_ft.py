@@ -55,7 +55,11 @@ def command(
         level=level,
         drift_again=drift_again,
     )
-    payload, out = found.payload, Output(as_json)
+    out = Output(as_json)
+    with out.progress("weighing") as done:
+        stages = [name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None]
+        done(0.0, ", then ".join(stages))
+        payload = found.payload
     if output is not None:
         payload.save(output)
     out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)
