@@ -36,6 +36,7 @@ from steelyard.workflow.data import Run, as_warm, preparation_for
 _FIRST_ROWS = 50  # they tell the rate and what the columns mean
 _NEW_CLOCK_S = 1.0  # another clock goes on so much after the one before
 _LOOK_BACK_S = 1.0
+_ADVISED_S = 0.5  # between two pieces of advice, which cost as much as a third of an estimate
 _FLANGE_APART = 0.02  # [m], between two arms of one kind
 
 
@@ -52,6 +53,9 @@ class Update:
         sample: the last one that was weighed, filtered; None before the first
         converged: whether the mass is as sure as asked for
         remaining_s: until it is, if the arm goes on as before, [s]; infinite where no motion can show it
+        predicted: torque of that sample by the estimate, with the payload and without, (2, n) [Nm or N];
+            NaN where friction at rest is not determined
+        next_step: what to do to know more, a sentence without a full stop
         events: since the update before
         rows: that have come in all
         missing: that the sender never sent
@@ -66,6 +70,8 @@ class Update:
     sample: OnlineSample | None
     converged: bool
     remaining_s: float
+    predicted: Array | None
+    next_step: str
     events: tuple[Event, ...]
     rows: int
     missing: int
@@ -101,6 +107,7 @@ class LiveWeigher:
         self._last: Row | None = None
         self._events: list[Event] = []
         self._rows = self._missing = self._dropped = 0
+        self._advice, self._advised_s = "", 0.0
         self._grown: list[tuple[float, float]] = []  # time [s] and information of the last updates
 
     def take(self, item: Row | Event) -> None:
@@ -140,6 +147,8 @@ class LiveWeigher:
             sample=self._sample,
             converged=payload is not None and _half_width(payload) <= self._accuracy,
             remaining_s=float("inf") if payload is None else self._remaining_s(payload),
+            predicted=None if self._sample is None else self._estimator.torque(self.state, self._sample),
+            next_step=f"wait: {waiting}" if waiting else self._next_step(),
             events=events,
             rows=self._rows,
             missing=self._missing,
@@ -152,6 +161,25 @@ class LiveWeigher:
             return None
         found = self._estimator.estimate(self.state)
         return replace(found, verdict=found.verdict.doubted(*self.doubts))
+
+    def answer(self, update: Update) -> Payload | None:
+        """What `payload` would have said at an update; another thread may ask while this one weighs.
+
+        Args:
+            update: of this weigher
+        """
+        if update.sample is None:
+            return None
+        model = self._estimator.model
+        own = replace(model, robot=replace(model.robot))  # Pinocchio's workspace is not shared
+        found = replace(self._estimator, model=own).estimate(update.state)
+        return replace(found, verdict=found.verdict.doubted(*self.doubts))
+
+    def _next_step(self) -> str:
+        now_s = time.monotonic()
+        if now_s >= self._advised_s:
+            self._advised_s, self._advice = now_s + _ADVISED_S, self._estimator.next_step(self.state)
+        return self._advice
 
     def _begin(self) -> None:
         """Finds out from the first rows what the columns mean, and weighs these rows."""

@@ -27,6 +27,7 @@ _SWING_SAMPLES = 16
 _SWING_ROWS = 250.0
 _SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
 _UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
+_CALLED = ("the mass", *(f"the centre of mass along {x}" for x in "xyz"), *PARAMETER_NAMES[4:])
 _WORTH = 0.7  # advice must promise a standard deviation this much smaller
 
 
@@ -123,6 +124,30 @@ class OnlineAnswer(NamedTuple):
             parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
         return "; ".join(part for part in (*parts, state.counts.words) if part)
 
+    def next_step(self, state: OnlineState, rows: OnlineRows, *, accuracy: float) -> str:
+        """What to do to know more, as a sentence without a full stop.
+
+        Args:
+            accuracy: that was asked for the mass
+        """
+        if not np.isfinite(state.reach).all():
+            return "move the arm: nothing is known yet"
+        which = 0 if self.half_width > accuracy else self.least_known
+        joint, after, now, _ = _best_swing(self, state, rows, which)
+        move = f"move joint {joint + 1} ({rows.robot.joint_names[joint]})"
+        if self.unknown[which]:
+            return f"{move}: {_CALLED[which]} is unknown"
+        if after < _WORTH * now and which:
+            return f"{move}: {_CALLED[which]} is known least"
+        if after < _WORTH * now:
+            shares = HALF_WIDTH * np.array([now, after]) / max(abs(self.x[0]), 1e-12)
+            known = f"known to {_percent(shares[0])}" if shares[0] < 1 else "hardly known"
+            then = f", then to about {_percent(shares[1])}" if shares[1] < 1 else ""
+            return f"{move}: the mass is {known}{then}"
+        if not which:
+            return _advice(self, state, rows, 0) or "no motion makes it surer: the drive gains limit it"
+        return "nothing: the mass is as sure as asked for, and no swing of a joint would show much more"
+
 
 def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
     if answer.unknown[0]:
@@ -139,13 +164,20 @@ def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
     return f"{known}, {_percent(accuracy)} is asked for"
 
 
-def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int) -> str:
+def _best_swing(
+    answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int
+) -> tuple[int, float, float, float]:
+    """The joint whose swing helps a number most, its deviation then and now, and the variance that stays."""
     joint, std = answer.best_motion(rows, (state.reach[0] + state.reach[1]) / 2, which)
     now = float(np.sqrt(answer.covariance[which, which]))
-    stays = 0.0
-    if not answer.unknown[which]:  # what no motion lowers: drive gains, a model that does not quite fit
-        stays = max(now**2 - float(answer.S[which] @ answer.S[which]), 0.0)
-        std = float(np.sqrt(std**2 + stays))
+    if answer.unknown[which]:
+        return joint, std, now, 0.0
+    stays = max(now**2 - float(answer.S[which] @ answer.S[which]), 0.0)  # gains, a model that does not fit
+    return joint, float(np.sqrt(std**2 + stays)), now, stays
+
+
+def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int) -> str:
+    joint, std, now, stays = _best_swing(answer, state, rows, which)
     name = rows.robot.joint_names[joint]
     if which:
         known = "" if answer.unknown[which] else f" (+- {HALF_WIDTH * now:.2g} {_UNITS[which]})"

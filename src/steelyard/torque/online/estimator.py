@@ -170,6 +170,16 @@ class OnlineEstimator:
 
     # --- cheap views -------------------------------------------------------------------------------------
 
+    def next_step(self, state: OnlineState) -> str:
+        """What to do to know more, as a sentence without a full stop."""
+        state = self._drained(state)
+        return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
+
+    def torque(self, state: OnlineState, sample: OnlineSample) -> Array:
+        """The torque that a state predicts, see `OnlineRows.torque`, (2, n) [Nm or N]."""
+        x, slow = state.known.solution, self.options.lowest_speed
+        return self._rows.torque(sample, state.memory, x, lowest_speed=slow)
+
     def converged(self, state: OnlineState) -> bool:
         """Whether the mass is as sure as was asked for."""
         return self._answer(self._drained(state)).half_width <= self.options.accuracy
