@@ -29,8 +29,26 @@ def replay(times, folder):
     yield ReplaySource(str(path), speed=None), lambda: None
 
 
-SOURCES = {"ur": ur, "replay": replay}
+@contextmanager
+def ros2(times, folder):
+    pytest.importorskip("foxglove")
+    from ros2_bridge import bridge
+    from ros2_bridge import source as of
+
+    with bridge() as arm:  # which has sent the first row itself
+
+        def send():
+            for k, t in enumerate(times[1:], start=1):
+                arm.publish("/joint_states", arm.row(k, 100 + t))
+
+        yield of(arm), send
+
+
+SOURCES = {"ur": ur, "ros2": ros2, "replay": replay}
+LIVE = {name: given for name, given in SOURCES.items() if name != "replay"}
 every_source = pytest.mark.parametrize("given", SOURCES.values(), ids=SOURCES)
+every_live_source = pytest.mark.parametrize("given", LIVE.values(), ids=LIVE)
+FIRST_JOINT = {"actual_q_0", "q_0", "q.b"}
 
 
 @every_source
@@ -38,7 +56,7 @@ def test_every_row_comes_once_in_its_order_with_the_senders_time(given, tmp_path
     with given(STEADY, tmp_path) as (found, send), Stream(found) as stream:
         send()
         rows = rows_of(taken(stream, rows=299))
-        at = stream.columns.index("actual_q_0" if "actual_q_0" in stream.columns else "q_0")
+        (at,) = [k for k, name in enumerate(stream.columns) if name in FIRST_JOINT]
         assert [row.values[at] for row in rows] == list(range(1, 300))
         np.testing.assert_allclose([row.t for row in rows], 100 + STEADY[1:], atol=1e-9)
         assert [row.values[0] for row in rows] == [row.t for row in rows]
@@ -84,9 +102,10 @@ def test_closing_ends_at_once_and_what_came_can_be_taken(given, tmp_path):
         assert stream.ended
 
 
-def test_a_clock_that_goes_back_is_another_clock():
-    times = [*STEADY[:100], *STEADY[:100]]
-    with ur(np.array(times), None) as (found, send), Stream(found) as stream:
+@every_live_source
+def test_a_clock_that_goes_back_is_another_clock(given):
+    times = [*STEADY[:100] + 2, *STEADY[:100]]
+    with given(np.array(times), None) as (found, send), Stream(found) as stream:
         send()
         seen = taken(stream, rows=199)
     assert [row.clock for row in rows_of(seen)] == [0] * 99 + [1] * 100
@@ -112,6 +131,26 @@ def test_a_lost_connection_is_made_again(how):
         found.send(30)
         seen = taken(stream, rows=30)
         assert {row.clock for row in rows_of(seen)} == {0}
+        assert "gap" in kinds(seen)
+
+
+def test_a_bridge_that_is_started_again_is_found_again():
+    pytest.importorskip("foxglove")
+    from ros2_bridge import bridge
+    from ros2_bridge import source as of
+
+    with bridge() as arm, Stream(of(arm)) as stream:
+        for k in range(1, 31):
+            arm.publish("/joint_states", arm.row(k, 100 + k / 500))
+        taken(stream, rows=30)
+        arm.stop()
+        seen = taken(stream, until=lambda x: x[0] is EventKind.LOST)
+        arm.start()
+        seen += taken(stream, until=lambda x: x[0] is EventKind.CONNECTED)
+        assert kinds(seen) == ["lost", "connected"]
+        arm.publish("/joint_states", arm.row(40, 100 + 40 / 500))
+        seen = taken(stream, rows=1)
+        assert [row.clock for row in rows_of(seen)] == [0]
         assert "gap" in kinds(seen)
 
 

@@ -36,7 +36,7 @@ def command(
 
     out, arm, update = Output(as_json), DynamicModel.load(model), None
     with ExitStack() as open_now:
-        stream = open_now.enter_context(Stream(source_of(source)))
+        stream = open_now.enter_context(Stream(source_of(source, joint_names=arm.robot.joint_names)))
         recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
         weigher = LiveWeigher(arm, stream.columns, name=source, accuracy=accuracy / 100)
         show, tell = open_now.enter_context(updating_line(quiet=as_json))

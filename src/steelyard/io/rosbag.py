@@ -44,22 +44,112 @@ from steelyard.recording import Recording
 _KNOWN = {"q": "a topic", "v": "'velocity'", "tau": "'effort'", "current": "'effort'", "wrench": "a topic"}
 _FIELDS = {"v": "velocity", "tau": "effort", "current": "effort"}
 _GRAVITY_LESS = "actual_current_as_torque"
-_UR_JOINTS = (
+UR_JOINTS = (
     "shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint",
     "wrist_1_joint", "wrist_2_joint", "wrist_3_joint",
 )  # fmt: skip
+"""From the base on; messages often have them sorted by name."""
+
 _UR_SWITCH = re.compile(r"""name\s*=\s*["']use_currents_as_efforts["']\s*>\s*(\w*)\s*<""")
 _LATE_NS = 500_000_000  # messages may overtake each other by so much; more is a clock that was set
 
 
 @dataclass(frozen=True)
-class _Choice:
-    """What the caller says about a bag; what was not said is None, what is left out is empty."""
+class Choice:
+    """What the caller says about JointState messages; what was not said is None, what is left out is empty.
 
-    topic: str | None  # of the joints
-    effort: str | None  # 'tau' or 'current'
-    velocity: bool  # whether it is read
-    wrench: str | None  # its topic
+    Attributes:
+        place: where they are, for messages
+        topic: of the joints
+        effort: 'tau' or 'current'
+        velocity: whether it is read
+        wrench: its topic
+    """
+
+    place: str
+    topic: str | None
+    effort: str | None
+    velocity: bool
+    wrench: str | None
+
+    @classmethod
+    def of(cls, requested: Requested, place: str) -> Choice:
+        """The choice in what was requested, or a refusal.
+
+        Args:
+            requested: by the caller
+            place: a bag or a bridge, for messages
+        """
+        columns = {name: _one_word(name, wanted, place) for name, wanted in requested.columns.items()}
+        for name, word in columns.items():
+            if word == _GRAVITY_LESS:
+                raise UnreadableFile(f"{place}: {word} cannot serve as {name}: {REFUSED[word]}")
+            if word and name in _FIELDS and word != _FIELDS[name]:
+                raise UnknownName(f"{place}: {name} of a bag is {_KNOWN[name]} of a JointState, got '{word}'")
+        if requested.degrees:
+            raise UnreadableFile(f"{place}: a JointState is in radians (REP 103); leave out degrees")
+        said = [name for name in ("tau", "current") if columns.get(name)]
+        if len(said) > 1:
+            raise UnreadableFile(f"{place}: effort cannot be both tau and current; name one")
+        silent = "" if "tau" in columns or "current" in columns else None
+        effort, velocity = said[0] if said else silent, columns.get("v", "velocity") != ""
+        return cls(place, columns.get("q"), effort, velocity, columns.get("wrench"))
+
+    def refusal(self, words: str) -> UnreadableFile:
+        """An error that names the place."""
+        return UnreadableFile(f"{self.place}: {words}")
+
+    def require_effort_named(self, topic: str, *, there: bool, how: str) -> None:
+        """Refuses an effort of which nobody says what it is, and one that is wanted and not there.
+
+        Args:
+            topic: of the messages
+            there: whether they have an effort
+            how: it is said what the effort is
+        """
+        if not there and self.effort:
+            raise self.refusal(f"{topic} has no effort; nothing can be read as {self.effort}")
+        if there and self.effort is None:
+            raise self.refusal(
+                f"{topic} has an effort, and drivers fill it with a torque or with a current; say {how}"
+            )
+
+    def require_usable_effort(
+        self, topic: str, orders: Sequence[Sequence[str]], descriptions: Sequence[str]
+    ) -> list[str]:
+        """Refuses the effort of a UR as a torque, and as a current where its description says otherwise.
+
+        Args:
+            topic: of the messages
+            orders: names of joints, as messages have them
+            descriptions: of the robot (URDF), where there are any
+
+        Returns:
+            notes
+        """
+        if _GRAVITY_LESS in topic:
+            raise self.refusal(f"{topic} cannot serve as {self.effort}: {REFUSED[_GRAVITY_LESS]}")
+        if not any(is_ur(names) for names in orders):
+            return []
+        if self.effort == "tau":
+            raise self.refusal(
+                "these are the joints of a Universal Robots arm, whose effort is never its torque: it is"
+                f" {_GRAVITY_LESS} (the controller has taken off gravity with the payload it believes in)"
+                " or, with use_currents_as_efforts:=true, the motor current; record that and read it with"
+                " columns={'current': 'effort'} (--column current=effort)"
+            )
+        switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
+        if switches and switches != {"true"}:
+            raise self.refusal(
+                "its robot_description says that use_currents_as_efforts is off: the effort is"
+                f" {_GRAVITY_LESS}, and {REFUSED[_GRAVITY_LESS]}; record with use_currents_as_efforts:=true"
+            )
+        if switches:
+            return []
+        return [
+            "the effort of a UR is a current only with use_currents_as_efforts:=true or an old driver;"
+            " the bag does not show which"
+        ]
 
 
 def read_bag(path: Path, requested: Requested) -> Recording:
@@ -72,11 +162,8 @@ class _Reader:
 
     def __init__(self, path: Path, requested: Requested) -> None:
         self.path, self.place, self.requested = path, str(path), requested
-        self.choice = _choice(requested, self.place)
-        self.notes: list[str] = []
-
-    def refusal(self, words: str) -> UnreadableFile:
-        return UnreadableFile(f"{self.place}: {words}")
+        self.choice = Choice.of(requested, self.place)
+        self.refusal, self.notes = self.choice.refusal, list[str]()
 
     def recording(self) -> Recording:
         with Bag.opened(self.path) as bag:
@@ -96,7 +183,7 @@ class _Reader:
         rows, clock_ns = self.clock(states, rows, by_receipt=by_receipt)
         facts: dict[str, Any] = {**self.signals(states, joints, rows)}
         if "tau" in facts or "current" in facts:
-            self.require_usable_effort(states, descriptions)
+            self.notes += self.choice.require_usable_effort(states.topic, states.orders, descriptions)
         if wrenches is not None:
             facts["wrench"] = self.nearest(wrenches, clock_ns, by_receipt=by_receipt)
             facts |= self.wrench_facts(wrenches, joints)
@@ -196,14 +283,11 @@ class _Reader:
         if v is None or np.isnan(v).all(axis=0).any():
             missing = f"{states.topic} has no velocity of each joint"
             self.notes.append(missing if choice.velocity else "velocity is not read")
-        if effort is None and choice.effort:
-            raise self.refusal(f"{states.topic} has no effort; nothing can be read as {choice.effort}")
-        if effort is not None and choice.effort is None:
-            raise self.refusal(
-                f"{states.topic} has an effort, and drivers fill it with a torque or with a current; say"
-                " columns={'tau': 'effort'} for a torque [Nm], {'current': 'effort'} for a motor current [A],"
-                " or {'tau': []} to leave it out (--column tau=effort, current=effort, tau=)"
-            )
+        how = (
+            "columns={'tau': 'effort'} for a torque [Nm], {'current': 'effort'} for a motor current [A],"
+            " or {'tau': []} to leave it out (--column tau=effort, current=effort, tau=)"
+        )
+        choice.require_effort_named(states.topic, there=effort is not None, how=how)
         signals = {"q": q}
         if v is not None and not np.isnan(v).all(axis=0).any():
             signals["v"] = v
@@ -211,33 +295,6 @@ class _Reader:
             signals[choice.effort] = effort
             self.notes.append(f"{choice.effort} is the effort of {states.topic} as the caller says")
         return signals
-
-    def require_usable_effort(self, states: JointStates, descriptions: Sequence[str]) -> None:
-        """Refuses the effort of a UR as a torque, and as a current where the bag shows otherwise."""
-        if _GRAVITY_LESS in states.topic:
-            raise self.refusal(
-                f"{states.topic} cannot serve as {self.choice.effort}: {REFUSED[_GRAVITY_LESS]}"
-            )
-        if not any(_is_ur(names) for names in states.orders):
-            return
-        if self.choice.effort == "tau":
-            raise self.refusal(
-                "these are the joints of a Universal Robots arm, whose effort is never its torque: it is"
-                f" {_GRAVITY_LESS} (the controller has taken off gravity with the payload it believes in)"
-                " or, with use_currents_as_efforts:=true, the motor current; record that and read it with"
-                " columns={'current': 'effort'} (--column current=effort)"
-            )
-        switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
-        if switches and switches != {"true"}:
-            raise self.refusal(
-                "its robot_description says that use_currents_as_efforts is off: the effort is"
-                f" {_GRAVITY_LESS}, and {REFUSED[_GRAVITY_LESS]}; record with use_currents_as_efforts:=true"
-            )
-        if not switches:
-            self.notes.append(
-                "the effort of a UR is a current only with use_currents_as_efforts:=true or an old driver;"
-                " the bag does not show which"
-            )
 
     def nearest(self, wrenches: Wrenches, clock_ns: Integers, *, by_receipt: bool) -> Array:
         """For each row the wrench nearest in time, (N, 6); NaN farther than one and a half of its steps."""
@@ -271,32 +328,11 @@ class _Reader:
             self.notes.append(
                 f"the wrench's frame is {frame} as the caller says; its headers say {', '.join(named)}"
             )
-        if _is_ur(joints):
+        if is_ur(joints):
             self.notes.append(
                 f"if the wrench is the UR driver's own, it is actual_TCP_force: {REFUSED['actual_TCP_force']}"
             )
         return {"wrench_frame": frame, "wrench_convention": self.requested.wrench_convention}
-
-
-def _choice(requested: Requested, place: str) -> _Choice:
-    columns = {name: _one_word(name, wanted, place) for name, wanted in requested.columns.items()}
-    for name, word in columns.items():
-        if word == _GRAVITY_LESS:
-            raise UnreadableFile(f"{place}: {word} cannot serve as {name}: {REFUSED[word]}")
-        if word and name in _FIELDS and word != _FIELDS[name]:
-            raise UnknownName(f"{place}: {name} of a bag is {_KNOWN[name]} of a JointState, got '{word}'")
-    if requested.degrees:
-        raise UnreadableFile(f"{place}: a JointState is in radians (REP 103); leave out degrees")
-    said = [name for name in ("tau", "current") if columns.get(name)]
-    if len(said) > 1:
-        raise UnreadableFile(f"{place}: effort cannot be both tau and current; name one")
-    silent = "" if "tau" in columns or "current" in columns else None
-    return _Choice(
-        columns.get("q"),
-        said[0] if said else silent,
-        columns.get("v", "velocity") != "",
-        columns.get("wrench"),
-    )
 
 
 def _one_word(name: str, wanted: str | Sequence[str], place: str) -> str:
@@ -309,8 +345,9 @@ def _one_word(name: str, wanted: str | Sequence[str], place: str) -> str:
     return words[0] if words else ""
 
 
-def _is_ur(names: Sequence[str]) -> bool:
-    return all(any(name.endswith(joint) for name in names) for joint in _UR_JOINTS)
+def is_ur(names: Sequence[str]) -> bool:
+    """Whether these are the joints of a Universal Robots arm."""
+    return all(any(name.endswith(joint) for name in names) for joint in UR_JOINTS)
 
 
 def _first_text(bag: Bag, topic: str) -> str:

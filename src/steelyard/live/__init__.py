@@ -3,9 +3,13 @@
 Only this room opens sockets and knows the clocks of others.
 """
 
+from collections.abc import Sequence
+
 from steelyard.errors import UnknownName
 from steelyard.live.recorder import Recorder, record
 from steelyard.live.replay import ReplaySource
+from steelyard.live.ros2 import PORT as ROS2_PORT
+from steelyard.live.ros2 import Ros2Source
 from steelyard.live.source import Event, EventKind, Row, Source, Stream
 from steelyard.live.ur import UrSource
 from steelyard.live.weigher import LiveWeigher, Update, watch
@@ -16,6 +20,7 @@ __all__ = [
     "LiveWeigher",
     "Recorder",
     "ReplaySource",
+    "Ros2Source",
     "Row",
     "Source",
     "Stream",
@@ -26,18 +31,25 @@ __all__ = [
     "watch",
 ]
 
+ADDRESSES = ("ur://HOST", "ur://HOST:PORT", "ros2://HOST:PORT?tau=effort", "replay:FILE")
+"""Forms of addresses, for messages."""
 
-def source_of(address: str) -> Source:
-    """The source that an address names: `ur://HOST[:PORT]` or `replay:FILE`.
+
+def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
+    """The source that an address names: `ur://HOST[:PORT]`, `ros2://HOST[:PORT][?...]` or `replay:FILE`.
 
     Args:
         address: as a user gives it
+        joint_names: of the arm, in its order, where it is known; for sources that name joints
     """
     kind, _, rest = address.partition(":")
-    place = rest.removeprefix("//")
-    if kind == "replay" and place:
+    if kind == "replay" and rest.removeprefix("//"):
         return ReplaySource(rest)
+    place, _, query = rest.removeprefix("//").partition("?")
     host, colon, port = place.rpartition(":") if ":" in place else (place, "", "")
-    if kind == "ur" and host and (port.isdecimal() or not colon):
-        return UrSource(host, int(port)) if colon else UrSource(host)
-    raise UnknownName(f"a source is ur://HOST, ur://HOST:PORT or replay:FILE, got '{address}'")
+    if host and (port.isdecimal() or not colon):
+        if kind == "ur" and not query:
+            return UrSource(host, int(port)) if colon else UrSource(host)
+        if kind == "ros2":
+            return Ros2Source.of(host, int(port or ROS2_PORT), query, joint_names=joint_names)
+    raise UnknownName(f"a source is {', '.join(ADDRESSES[:-1])} or {ADDRESSES[-1]}, got '{address}'")

@@ -1,7 +1,7 @@
 """Where live rows come from, as a value, and a stream of them that no slow reader can hold up.
 
-A `Source` knows how to connect; one file per alternative (`ur`, `replay`). A `Stream` reads it on a thread of
-its own into a bounded queue:
+A `Source` knows how to connect; one file per alternative (`ur`, `ros2`, `franka`, `replay`). A `Stream`
+reads it on a thread of its own into a bounded queue:
 
     source -> connection -> clock (gaps, going back) -> judge (fit for weighing?) -> queue -> take()
 
@@ -26,6 +26,10 @@ from steelyard.errors import SourceFailed
 _QUEUE_ROWS = 5000  # 10 s at 500 Hz
 _FIRST_STEPS = 20  # their median is the nominal step
 _GAP_STEPS = 1.5
+_WRENCH_WORDS = ("ft_raw_wrench_", "wrench_stamped.")  # before the six axes, in columns
+
+SETTLING_S = 0.5
+"""So long after a change of modes rows are not fit for weighing, [s]."""
 
 Values: TypeAlias = tuple[float, ...]
 """What was measured at one instant, in the order of the columns; the sender's time comes first."""
@@ -72,6 +76,7 @@ class Row(NamedTuple):
         clock: which clock the time belongs to, counted from 0
         waiting: why the row is not fit for weighing, in words; empty where it is
         received_s: when it came, [s] on the clock of this machine (`time.monotonic`)
+        wrench: raw reading of a wrist sensor at this instant, (6,) [N, Nm]; None where there is none
     """
 
     t: float
@@ -79,6 +84,7 @@ class Row(NamedTuple):
     clock: int = 0
     waiting: str = ""
     received_s: float = 0.0
+    wrench: Values | None = None
 
 
 class Connection(ABC):
@@ -117,6 +123,35 @@ class Judge:
         yield from ()
 
 
+class ModeJudge(Judge, ABC):
+    """Watches modes: rows are not fit for weighing while `fault` names one, and half a second longer."""
+
+    def __init__(self) -> None:
+        self._fault: str | None = None
+        self._settled_s = float("-inf")
+        self._news: list[Event] = []
+
+    @abstractmethod
+    def fault(self, values: Values) -> str:
+        """Why the arm cannot be weighed with in its modes, in words; empty where it can."""
+
+    def judged(self, values: Values) -> str:
+        """The fault, or that there was one just now; empty for a row that is fit for weighing."""
+        t, was, now = values[0], self._fault, self.fault(values)
+        if now != was:
+            self._fault = now
+            if was is not None:
+                self._settled_s = t + SETTLING_S
+            if was is not None or now:
+                self._news.append(Event(EventKind.MODE, now or "the arm runs", t))
+        return now or ("just started again" if self._settled_s - SETTLING_S <= t < self._settled_s else "")
+
+    def events(self) -> Iterator[Event]:
+        """What has changed since the last call."""
+        news, self._news = self._news, []
+        yield from news
+
+
 class Source(ABC):
     """Where rows come from.
 
@@ -152,6 +187,7 @@ class Stream:
         self._kept: deque[Event] = deque(maxlen=_QUEUE_ROWS)  # events between rows that were dropped
         self._limit, self._new_drops = queue_rows, 0
         self._clock, self._judge = _Clock(), source.judge(self.columns)
+        self._wrench = _wrench_at(self.columns)
         self._filled, self._closed, self._ended = threading.Condition(), threading.Event(), False
         self._thread = threading.Thread(target=self._read, name="steelyard source", daemon=True)
         self._put([Event(EventKind.CONNECTED, f"connected to {source}")])
@@ -278,7 +314,10 @@ class Stream:
             yield from self._clock.events(t)
             waiting = self._judge.judged(values)
             yield from self._judge.events()
-            yield Row(t, values, self._clock.number, waiting, received_s)
+            wrench = values[self._wrench] if self._wrench is not None else None
+            if wrench is not None and not (any(wrench) and all(x == x for x in wrench)):
+                wrench = None  # six zeros, or not a number: nobody has read a sensor
+            yield Row(t, values, self._clock.number, waiting, received_s, wrench)
 
     def _put(self, items: Sequence[Row | Event]) -> None:
         with self._filled:
@@ -292,6 +331,12 @@ class Stream:
                     self._new_drops += 1
             if items:
                 self._filled.notify()
+
+
+def _wrench_at(columns: Sequence[str]) -> slice | None:
+    """Where the six numbers of a wrench lie in a row."""
+    at = [k for k, name in enumerate(columns) if name.startswith(_WRENCH_WORDS)]
+    return slice(at[0], at[0] + 6) if len(at) == 6 else None
 
 
 class EndOfSource(SourceFailed):

@@ -15,7 +15,7 @@ from operator import itemgetter
 
 from steelyard.errors import SourceFailed
 from steelyard.live.rtde import PORT, RtdeClient
-from steelyard.live.source import Connection, Event, EventKind, Judge, Source, Stream, Values
+from steelyard.live.source import SETTLING_S, Connection, Event, EventKind, Judge, Source, Stream, Values
 
 _REQUIRED = ("timestamp", "actual_q", "actual_current")
 _OPTIONAL = (
@@ -58,7 +58,6 @@ DASHBOARD, SCRIPTS = 29999, 30002
 _RUNNING, _NORMAL, _JOINT_RUNNING, _TEACH_BUTTON = 7, (1, 2), 253, 4
 _JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
 _READ_BEFORE_CLOSING = 79  # bytes, or a controller may throw the script away
-_SETTLING_S = 0.5
 _AT_REST = 0.01  # [rad/s]
 _WARMER = 2.0  # [deg C], worth an event
 _CHUNK = 1 << 16
@@ -100,13 +99,13 @@ class UrSource(Source):
         return _UrJudge(columns)
 
 
-def connected(host: str, port: int, what: str, *, timeout_s: float) -> socket.socket:
+def connected(host: str, port: int, ask: str, *, timeout_s: float) -> socket.socket:
     """A connection by TCP, or one clear line.
 
     Args:
         host: name or address
         port: number
-        what: that is expected to answer there
+        ask: the question to ask oneself where nobody listens
         timeout_s: of every wait, [s]
     """
     place = f"{host}, port {port}"
@@ -119,9 +118,7 @@ def connected(host: str, port: int, what: str, *, timeout_s: float) -> socket.so
             f"{place} does not answer within {timeout_s:g} s: is the controller on, and in this network?"
         ) from error
     except ConnectionRefusedError as error:
-        raise SourceFailed(
-            f"{place}: nobody listens there: is the controller on, and is {what} allowed in its settings?"
-        ) from error
+        raise SourceFailed(f"{place}: nobody listens there: {ask}") from error
     except OSError as error:
         raise SourceFailed(f"{place} cannot be reached: {error.strerror or error}") from error
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -136,7 +133,7 @@ def send_script(source: UrSource, text: str) -> None:
         text: of the program
     """
     port = source.other_port(SCRIPTS)
-    with connected(source.host, port, "remote control", timeout_s=source.timeout_s) as connection:
+    with connected(source.host, port, _ask("remote control"), timeout_s=source.timeout_s) as connection:
         try:
             connection.sendall(text.encode("ascii"))
             unread = _READ_BEFORE_CLOSING
@@ -155,7 +152,7 @@ def ask_dashboard(source: UrSource, line: str) -> str:
     """
     try:
         port = source.other_port(DASHBOARD)
-        with connected(source.host, port, "the dashboard", timeout_s=source.timeout_s) as connection:
+        with connected(source.host, port, _ask("the dashboard"), timeout_s=source.timeout_s) as connection:
             lines = connection.makefile("rw")
             lines.readline()
             lines.write(f"{line}\n")
@@ -169,7 +166,9 @@ def controller_of(source: Source) -> UrSource:
     """The controller behind a source, or a refusal where there is none to command."""
     if isinstance(source, UrSource):
         return source
-    raise SourceFailed(f"{source} cannot be commanded: give ur://HOST")
+    raise SourceFailed(
+        f"{source} cannot be commanded: give ur://HOST; an arm that its own program moves is weighed by watch"
+    )
 
 
 def ready_row(stream: Stream) -> dict[str, float]:
@@ -192,13 +191,36 @@ def ready_row(stream: Stream) -> dict[str, float]:
     return said
 
 
+def fault_of(robot: int, safety: int, joints: Sequence[float] = (), *, hand: bool = False) -> str:
+    """Why an arm in these modes cannot be weighed with, in words; empty where it can.
+
+    Args:
+        robot: RTDE's `robot_mode`
+        safety: RTDE's `safety_mode`
+        joints: RTDE's `joint_mode` of each joint
+        hand: whether the teach button is pressed
+    """
+    if safety not in _NORMAL:
+        return SAFETY_MODES.get(safety, f"safety mode {safety}")
+    if robot != _RUNNING:
+        return f"the arm is not powered or not released ({ROBOT_MODES.get(robot, f'robot mode {robot}')})"
+    for k, mode in enumerate(joints, start=1):
+        if mode != _JOINT_RUNNING:
+            return f"joint {k} does not run ({_JOINT_MODES.get(int(mode), f'mode {int(mode)}')})"
+    return "a hand guides the arm (teach button)" if hand else ""
+
+
+def _ask(what: str) -> str:
+    return f"is the controller on, and is {what} allowed in its settings?"
+
+
 class _UrConnection(Connection):
     """A socket with an RTDE client behind it; it negotiates before it is there."""
 
     def __init__(self, source: UrSource) -> None:
         self._place, self._timeout_s = str(source), source.timeout_s
         self._client = RtdeClient(_REQUIRED, (*_OPTIONAL, *source.more), rate_hz=source.rate_hz)
-        self._socket = connected(source.host, source.port, "RTDE", timeout_s=source.timeout_s)
+        self._socket = connected(source.host, source.port, _ask("RTDE"), timeout_s=source.timeout_s)
         self._early: list[Values] = []
         try:
             while not (self._client.recipe and self._client.started):
@@ -274,7 +296,7 @@ class _UrJudge(Judge):
         self._note(values, t)
         if self._fault:
             return self._fault
-        return "just started again" if self._settled_s - _SETTLING_S <= t < self._settled_s else ""
+        return "just started again" if self._settled_s - SETTLING_S <= t < self._settled_s else ""
 
     def events(self) -> Iterator[Event]:
         news, self._news = self._news, []
@@ -282,9 +304,9 @@ class _UrJudge(Judge):
 
     def _changed(self, modes: Values, t: float, *, first: bool) -> None:
         robot, safety, *joints, hand = modes
-        was, self._fault = self._fault, _fault(int(robot), int(safety), joints, hand=bool(hand))
+        was, self._fault = self._fault, fault_of(int(robot), int(safety), joints, hand=bool(hand))
         if not first:
-            self._settled_s = t + _SETTLING_S
+            self._settled_s = t + SETTLING_S
         if self._fault != was:
             self._news.append(Event(EventKind.MODE, self._fault or "the arm runs", t))
 
@@ -306,15 +328,3 @@ class _UrJudge(Judge):
             self._warm = warm
             words = f"the joints have {', '.join(f'{x:.0f}' for x in warm)} degrees Celsius"
             self._news.append(Event(EventKind.TEMPERATURE, words, t))
-
-
-def _fault(robot: int, safety: int, joints: Sequence[float], *, hand: bool) -> str:
-    """Why an arm in these modes cannot be weighed with, in words; empty where it can."""
-    if safety not in _NORMAL:
-        return SAFETY_MODES.get(safety, f"safety mode {safety}")
-    if robot != _RUNNING:
-        return f"the arm is not powered or not released ({ROBOT_MODES.get(robot, f'robot mode {robot}')})"
-    for k, mode in enumerate(joints, start=1):
-        if mode != _JOINT_RUNNING:
-            return f"joint {k} does not run ({_JOINT_MODES.get(int(mode), f'mode {int(mode)}')})"
-    return "a hand guides the arm (teach button)" if hand else ""

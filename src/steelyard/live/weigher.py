@@ -37,6 +37,7 @@ _FIRST_ROWS = 50  # they tell the rate and what the columns mean
 _NEW_CLOCK_S = 1.0  # another clock goes on so much after the one before
 _LOOK_BACK_S = 1.0
 _ADVISED_S = 0.5  # between two pieces of advice, which cost as much as a third of an estimate
+_NO_WRENCH = Requested({"wrench": []})  # joint torques are weighed here
 _FLANGE_APART = 0.02  # [m], between two arms of one kind
 
 
@@ -185,7 +186,7 @@ class LiveWeigher:
         """Finds out from the first rows what the columns mean, and weighs these rows."""
         rows = np.array([row.values for row in self._first], dtype=float)
         values = dict(zip(self._columns, rows.T, strict=True))
-        layout, robot = find_layout(self._columns, Requested(), self._name), self._model.robot
+        layout, robot = find_layout(self._columns, _NO_WRENCH, self._name), self._model.robot
         recording = layout.recording(layout.gather(values), self._name)
         if recording.n != robot.n:
             raise InvalidRobot(
