@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from conftest import steelyard
 from live_helpers import kinds, rows_of, taken
 from ros2_bridge import (
     ARM,
@@ -177,6 +178,31 @@ def test_what_is_recorded_can_be_read(tmp_path):
     facts = {"wrench_frame": "tool0", "wrench_convention": "load_on_sensor"}
     back = read_recording(path, columns={"wrench": "wrench_stamped"}, **facts)
     np.testing.assert_allclose(back.wrench[:, 0], np.arange(1, 30))
+
+
+def test_the_verb_records(tmp_path):
+    with bridge(names=UR) as arm:
+        over = threading.Event()
+
+        def publish():
+            k = 0
+            while not over.wait(0.002):
+                k += 1
+                arm.publish("/joint_states", arm.row(k, 100 + k / 500))
+
+        thread = threading.Thread(target=publish)
+        thread.start()
+        address = f"ros2://127.0.0.1:{arm.port}"
+        done = steelyard(
+            "record", f"{address}?current=effort", "-o", "x.parquet", "--seconds", "0.5", cwd=tmp_path
+        )
+        failed = steelyard("record", address, "-o", "y.parquet", cwd=tmp_path)
+        over.set()
+        thread.join()
+    assert "0 missing, 0 dropped here" in done.stdout, done.stderr
+    assert read_recording(tmp_path / "x.parquet").joint_names == tuple(UR_ORDER)
+    assert "?current=effort for a motor current [A]" in failed.stderr
+    assert (failed.returncode, len(failed.stderr.splitlines())) == (2, 1)
 
 
 # --- what is refused ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import read_recording, write_recording
-from steelyard.live import EventKind, LiveWeigher, Recorder, ReplaySource, Row, Stream, watch
+from steelyard.live import EventKind, LiveWeigher, Recorder, ReplaySource, Row, Stream, source_of, watch
 from steelyard.live.controller import Controller
 from steelyard.live.serve import Served
 from steelyard.live.world import NOMINAL_GAINS, PlayedRecording
@@ -202,6 +202,26 @@ def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, fo
     on = back.t + back.epoch_s <= 100 + loaded.duration_s + 1e-6
     again = sy.weigh_online(model, back.rows(on)).payload
     np.testing.assert_allclose(again.body.vector, live.body.vector, rtol=1e-5, atol=1e-7)
+
+
+def test_an_arm_under_ros_2_is_weighed_as_offline(model, loaded):
+    """Joints by name, sorted as a broadcaster sends them, and currents as efforts."""
+    import ros2_bridge  # which skips where foxglove-sdk is not there
+
+    offline = sy.weigh_online(model, loaded).payload
+    names = model.robot.joint_names
+    order = np.argsort(names)
+    with ros2_bridge.bridge(names=names) as arm:
+        address = f"ros2://127.0.0.1:{arm.port}?current=effort"
+        with Stream(source_of(address, joint_names=names)) as stream:
+            weigher = LiveWeigher(model, stream.columns, name=address)
+            for t, q, current in zip(loaded.t, loaded.q, loaded.current, strict=True):
+                values = [names[k] for k in order], q[order], q[order], current[order]
+                arm.publish("/joint_states", ros2_bridge.joint_state(t + 200, *values))
+            for item in taken(stream, rows=len(loaded)):
+                weigher.take(item)
+    assert weigher.update().rows == len(loaded)
+    assert abs(weigher.payload().mass - offline.mass) < 0.1 * offline.std[0]
 
 
 def test_updates_say_how_long_it_will_take(model, folder):

@@ -41,6 +41,8 @@ ONLY_HERE = {
     "jax": {"excitation"},
     "matplotlib": {"drawing"},
     "mujoco": {"simulation"},
+    "websockets": {"live"},
+    "pylibfranka": {"live"},
     "dask": {"fleet"},
     "distributed": {"fleet"},
     "fsspec": {"fleet"},
