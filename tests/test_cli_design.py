@@ -114,5 +114,5 @@ def test_postures_by_every_method(app, folder):
         assert len(data["postures"]) == 4
     with pytest.raises(UnknownName, match="no method 'x'; there are liu2025, dopt, random, pick"):
         run(app, "postures", "kr60ha", "--method", "x")
-    with pytest.raises(InvalidTrajectory, match=r"postures are written as .csv, not 'a.txt'"):
+    with pytest.raises(UnreadableFile, match=r"a.txt: the name of this file ends in .csv"):
         run(app, "postures", "kr60ha", "--count", 4, "--method", "random", "-o", folder / "a.txt")

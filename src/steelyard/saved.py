@@ -7,39 +7,153 @@ content. JSON has no infinity and no NaN, which covariances and clocks need: the
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import json
 import math
 import os
 import secrets
+import stat
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import SteelyardError, UnreadableFile
 
+_PENDING: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("files of one answer", default=None)
+_UNFINISHED: set[Path] = set()
+_LONGEST_NAME = 200  # letters of a file's name in that of its part; names have 255
+_STALE_S = 2.0  # a part that nobody holds for so long has lost its writer
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def require_target(path: str | Path) -> None:
+    """Refuses a path that cannot be written: asked before the work, so that nothing is lost after it.
+
+    Args:
+        path: of a file to make or to replace, never of a folder, a device or a pipe
+    """
+    target, parent = Path(os.path.realpath(path)), Path(path).parent
+    if not target.parent.is_dir():
+        raise UnreadableFile(f"cannot write {path}: there is no folder {parent}; make it first")
+    with _writing(path):
+        kind = target.stat().st_mode if _exists(target) else stat.S_IFREG
+    if not stat.S_ISREG(kind):
+        what = "a folder" if stat.S_ISDIR(kind) else "not a regular file"
+        raise UnreadableFile(f"cannot write {path}: it is {what}")
+    if not os.access(target if _exists(target) else target.parent, os.W_OK):
+        raise UnreadableFile(f"cannot write {path}: it is read-only")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise UnreadableFile(f"cannot write {path}: the folder {parent} is read-only")
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A new file beside the path, which takes its place when all went well and vanishes when not.
 
+    Links are followed and kept; the mode of a file that is replaced is kept, a new one gets the user's.
+    Inside of `together` it takes its place at the end of that.
+
     Args:
         path: the file to write or to replace
     """
-    target = Path(path)
-    _require_folder(target)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    require_target(path)
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f"{_part_name(target)}{secrets.token_hex(4)}.part")
+    _UNFINISHED.add(part)
+    pending = _PENDING.get()
+    whole = False
     try:
-        yield part
-        with part.open("rb+") as file:  # bytes on the disk before the name changes: a power cut leaves one
-            os.fsync(file.fileno())
-        part.replace(target)
+        with _writing(path), part.open("xb") as file:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield part
+            if target.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+            os.fsync(file.fileno())  # bytes on the disk before the name changes: a power cut leaves one
+        whole = True
+        if pending is None:
+            _take_place(part, target)
+        else:
+            pending.append((part, target))
     finally:
-        part.unlink(missing_ok=True)
+        if pending is None or not whole:
+            _discard(part)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Files that are written inside take their places when all of them are whole, else none of them."""
+    pending: list[tuple[Path, Path]] = []
+    before = _PENDING.set(pending)
+    try:
+        yield
+        for part, target in pending:
+            _take_place(part, target)
+    finally:
+        _PENDING.reset(before)
+        for part, _ in pending:
+            _discard(part)
+
+
+def abandon() -> None:
+    """Removes every file of this process that is not whole, before it ends without a way back."""
+    for part in list(_UNFINISHED):
+        _discard(part)
+
+
+def _discard(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _UNFINISHED.discard(part)
+
+
+def _take_place(part: Path, target: Path) -> None:
+    with _writing(target):
+        part.replace(target)
+
+
+def _part_name(target: Path) -> str:
+    """How the names of this file's parts begin."""
+    return f".{os.fsdecode(os.fsencode(target.name)[:_LONGEST_NAME])}."
+
+
+def sweep(path: str | Path) -> None:
+    """Removes what writers of a file left that were killed: parts that nobody holds.
+
+    Args:
+        path: of the file
+    """
+    target = Path(os.path.realpath(path))
+    for part in target.parent.glob(f"{glob.escape(_part_name(target))}*.part"):
+        with suppress(OSError), part.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.time() - part.stat().st_mtime > _STALE_S:
+                part.unlink()
+
+
+@contextmanager
+def _writing(path: str | Path) -> Iterator[None]:
+    """Turns a failure of the disk into one clear refusal."""
+    try:
+        yield
+    except SteelyardError:
+        raise
+    except OSError as error:
+        raise UnreadableFile(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _exists(target: Path) -> bool:
+    """Whether it is there; a name that is too long or goes in a circle raises."""
+    try:
+        target.stat()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 @contextmanager
@@ -49,8 +163,8 @@ def growing(path: str | Path) -> Iterator[BinaryIO]:
     Args:
         path: the file to make or to replace
     """
-    _require_folder(path)
-    with Path(path).open("wb") as file:
+    require_target(path)
+    with _writing(path), Path(path).open("wb") as file:
         yield file
 
 
@@ -63,16 +177,6 @@ def write_text(path: str | Path, text: str) -> None:
     """
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
-
-
-def _require_folder(path: str | Path) -> None:
-    """Refuses a path whose folder does not exist.
-
-    Args:
-        path: of a file to write
-    """
-    if not Path(path).parent.is_dir():
-        raise UnreadableFile(f"cannot write {path}: there is no folder {Path(path).parent}; make it first")
 
 
 def save(content: Mapping[str, Any], kind: str, path: str | Path, *, version: int = 1) -> None:

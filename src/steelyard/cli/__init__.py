@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from steelyard.cli.options import Verb
 from steelyard.cli.output import Output
 from steelyard.errors import SteelyardError, UnknownName
 
@@ -37,6 +39,7 @@ _VERBS = {
     "fleet": "fleet.command",
 }
 """Our verbs, and the functions that run them; modules are loaded when they are called."""
+_BAD_INPUT, _OUR_FAULT, _STOPPED = 2, 70, 130
 _ELSEWHERE = {"reproduce": "pip install ./papers (steelyard-papers, in the repository of steelyard)"}
 """Verbs that packages beside this one plug in, and how to install each."""
 
@@ -73,7 +76,7 @@ def _app(first: str) -> typer.Typer:
     app.callback()(_steelyard)
     for verb in (first,) if first in _VERBS else _VERBS:
         module, function = _VERBS[verb].split(".")
-        app.command(name=verb)(getattr(import_module(f"steelyard.cli.{module}"), function))
+        app.command(name=verb, cls=Verb)(getattr(import_module(f"steelyard.cli.{module}"), function))
     if first not in _VERBS:
         _plug_in(app)
     return app
@@ -85,7 +88,7 @@ def _plug_in(app: typer.Typer) -> None:
 
     found = entry_points(group="steelyard.verbs")
     for entry in found:
-        app.command(name=entry.name)(entry.load())
+        app.command(name=entry.name, cls=Verb)(entry.load())
     for name in _ELSEWHERE.keys() - {entry.name for entry in found}:
         anything = {"ignore_unknown_options": True, "allow_extra_args": True}
         app.command(name=name, hidden=True, add_help_option=False, context_settings=anything)(_missing)
@@ -97,16 +100,33 @@ def _missing(ctx: typer.Context) -> None:
 
 
 def run() -> None:
-    """Runs the command; exit code 0 is fine, 1 is bad news, 2 is bad input."""
+    """Runs the command; exit code 0 is fine, 1 bad news, 2 bad input, 70 a fault of ours, 130 Ctrl-C."""
     output = Output("--json" in sys.argv)
     try:
         sys.exit(_app(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False))
-    except SteelyardError as error:
-        output.complain(str(error))
-        sys.exit(2)
-    except TyperException as error:
-        output.complain(f"{error.format_message()} (see steelyard --help)")
-        sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort):
+    except Exception as error:
+        if os.environ.get("STEELYARD_DEBUG") == "1":
+            raise
+        words, code = _complaint(error)
+        output.complain(words)
+        sys.exit(code)
+    except KeyboardInterrupt:
         output.complain("stopped")
-        sys.exit(130)
+        sys.exit(_STOPPED)
+
+
+def _complaint(error: Exception) -> tuple[str, int]:
+    """What to say about an error, and the exit code."""
+    if isinstance(error, SteelyardError):
+        return str(error), _BAD_INPUT
+    if isinstance(error, TyperException):
+        return f"{error.format_message()} (see steelyard --help)", _BAD_INPUT
+    if isinstance(error, typer.Abort):
+        return "stopped", _STOPPED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}", _BAD_INPUT
+    if isinstance(error, MemoryError):
+        return f"this needs more memory than there is ({error})", _BAD_INPUT
+    report = "please report it with the command, its files, and what it prints with STEELYARD_DEBUG=1"
+    return f"unforeseen, a fault of steelyard: {type(error).__name__}: {error}; {report}", _OUR_FAULT

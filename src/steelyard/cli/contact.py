@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from steelyard import saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.control.contact_force import ContactForce
+
+
+_TABLE = options.file_to_write(
+    "Where it goes (.parquet).", "--output", "-o", beside=lambda output: output.with_suffix(".png")
+)
 
 
 def command(
@@ -26,9 +32,12 @@ def command(
     frame: Annotated[str, typer.Option(help="sensor or base.")] = "sensor",
     rezero: Annotated[str, typer.Option(help="Second zero: none, start or rest.")] = "none",
     cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where it goes (.parquet).")] = None,
+    output: Annotated[Path | None, _TABLE] = None,
     picture: Annotated[
-        Path | None, options.file_to_write("Where the picture goes (.png); beside the output by default.")
+        Path | None,
+        options.file_to_write(
+            "Where the picture goes (.png); beside the output by default.", endings=options.PICTURES
+        ),
     ] = None,
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
@@ -49,11 +58,14 @@ def command(
     how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used
     contact = contact_of(load, source, robot=arm, sensor=sensor, cutoff_hz=cutoff, **how)
     if output is not None:
-        write_contact_force(contact, output)
         picture = picture or output.with_suffix(".png")
     out, title = Output(as_json), f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"
     read_files = [payload, recording, robot, sensor]
-    out.report(ctx, lambda: contact_page(contact, title=title), read_files, report=report, picture=picture)
+    page = partial(contact_page, contact, title=title)
+    with saved.together():
+        if output is not None:
+            write_contact_force(contact, output)
+        out.report(ctx, page, read_files, report=report, picture=picture)
     facts = _facts(contact) | {"output": output, "picture": picture, "report": report}
     files = {"table": output, "picture": picture, "report": report}
     out.emit(facts, partial(_show, contact, recording), files=files, verdict=contact.verdict)

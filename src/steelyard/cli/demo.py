@@ -48,6 +48,9 @@ def command(
     from steelyard.trajectory import load_trajectory
     from steelyard.workflow.payload import Weighing
 
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    report = report or picture.with_suffix(".html")
+    options.require_targets([picture, report], [])
     output, began = Output(as_json), time.perf_counter()
     robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")
     exact = replace(robot.drive, gain_std=np.zeros(robot.n))  # of a simulated arm
@@ -63,8 +66,6 @@ def command(
     model = identify(robot, prepare(recordings["empty"], drive=robot.drive))
     found = Weighing(model, {"loaded": recordings["loaded"]})
     payload = found.payload
-    report = report or picture.with_suffix(".html")
-    picture.parent.mkdir(parents=True, exist_ok=True)
     output.report(ctx, lambda: found.page(truth=truth), [], report=report, picture=picture)
     seconds = time.perf_counter() - began
     known = {"mass_truth": truth.mass, "com_truth": truth.com, "vector_truth": truth.vector}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from steelyard import saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidTrajectory
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
 
 
+_ENDINGS = (".json", ".csv", ".script", ".yaml", ".yml")
 _LISTED = "takes numbers as 1,2,3"
 
 
@@ -57,12 +59,16 @@ def command(
     rate: Annotated[float, typer.Option(help="Of the recording, and of the rows written [Hz].")] = 125.0,
     output: Annotated[
         Path | None,
-        options.file_to_write(".json, .csv, .script (URScript) or .yaml (ROS 2).", "--output", "-o"),
+        options.file_to_write(
+            ".json, .csv, .script (URScript) or .yaml (ROS 2).", "--output", "-o", endings=_ENDINGS
+        ),
     ] = None,
     picture: Annotated[
         Path | None,
         options.file_to_write(
-            "A PNG of the motion against its limits; with a workspace, a second one of the axes."
+            "A PNG of the motion against its limits; with a workspace, a second one of the axes.",
+            endings=options.PICTURES,
+            beside=lambda picture: _axes(picture),
         ),
     ] = None,
     report: options.ReportOption = None,
@@ -105,18 +111,23 @@ def command(
                 ),
             ),
         )
-    if output is not None:
-        _write(output, arm, bounds, found, rate, approach=approach)
     page = partial(excitation_page, arm, bounds, found)
-    out.report(ctx, page, [robot, limits, envelope], report=report, picture=picture)
-    if picture is not None and bounds.workspace is not None:
-        t = np.linspace(0, period, 500)
-        R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
-        axes = picture.with_name(f"{picture.stem}_axes{picture.suffix}")
-        save_picture([orientation_plot(R, bounds.workspace)], axes, title=f"A motion for {arm.name}")
+    with saved.together():
+        if output is not None:
+            _write(output, arm, bounds, found, rate, approach=approach)
+        out.report(ctx, page, [robot, limits, envelope], report=report, picture=picture)
+        if picture is not None and bounds.workspace is not None:
+            t = np.linspace(0, period, 500)
+            R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
+            plot = orientation_plot(R, bounds.workspace)
+            save_picture([plot], _axes(picture), title=f"A motion for {arm.name}")
     files = {"file": output, "picture": picture, "report": report}
     facts = {"robot": arm.name, **found.to_dict(), **{name: path or "" for name, path in files.items()}}
     out.emit(facts, partial(_show, out, found), files=files, verdict=found.verdict)
+
+
+def _axes(picture: Path) -> Path:
+    return picture.with_name(f"{picture.stem}_axes{picture.suffix}")
 
 
 def _limits(arm: RobotModel, path: Path | None, envelope: str | None) -> DesignLimits:

@@ -46,7 +46,7 @@ def command(
         ),
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where it goes; printed without.")
+        Path | None, options.file_to_write("Where it goes; printed without.", "--output", "-o")
     ] = None,
     payload: Annotated[
         Path | None, typer.Option(help="A payload that the exported model carries (.json).")

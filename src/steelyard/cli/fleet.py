@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import JsonFlag, ReportOption
+from steelyard import saved
+from steelyard.cli.options import JsonFlag, ReportOption, require_targets
 from steelyard.cli.output import Output, number
+from steelyard.computing import interruptible
 from steelyard.errors import InvalidSamples, UnreadableFile
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class _Step(StrEnum):
     TREND = "trend"
 
 
+@interruptible()
 def command(
     step: Annotated[_Step, typer.Argument(help="build reduces logs; the others work on the store.")],
     source: Annotated[
@@ -93,6 +96,10 @@ def command(
             raise typer.Exit(130) from None
         _show_build(out, built, output)
         return
+    if output is not None:
+        if output.suffix.lower() not in (".parquet", ".csv"):
+            raise UnreadableFile(f"{output}: a table is written as .parquet or .csv")
+        require_targets([path for path in (output, report) if path is not None], [source])
     fleet = Fleet(source, scheduler=scheduler, workers=workers)
     if step is _Step.IDENTIFY:
         _identify(out, fleet, _day(since), _day(until))
@@ -189,9 +196,10 @@ def _trend(out: Output, fleet: Fleet, output: Path | None, rate: float, report: 
     with out.progress("comparing logs") as done:
         trends = fleet.trend(rate=rate, progress=done)
     changes = trends.changes
-    _write(changes, output)
-    if report is not None:
-        fleet.write_page(trends, report)
+    with saved.together():
+        _write(changes, output)
+        if report is not None:
+            fleet.write_page(trends, report)
     flagged = [row for row in changes.to_pylist() if row["flagged"]]
     foreign = {arm.robot: arm.left_out for arm in trends.arms if arm.left_out}
 

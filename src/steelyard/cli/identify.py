@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from steelyard import saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, SteelyardError
@@ -84,15 +85,16 @@ def command(
             progress=done,
         )
     model = found.model
-    model.save(output)
     bodies = model.feasible_arm() if feasible or urdf else None
-    if urdf is not None:
-        from steelyard.io.arms import arm_for_export
-        from steelyard.io.urdf import write_urdf
-
-        write_urdf(arm_for_export(model).robot, urdf)
     read_files: list[str | Path] = [robot, *recordings, *(validate or []), gains.partition(":")[2]]
-    out.report(ctx, lambda: found.page(bodies), read_files, report=report, picture=picture)
+    with saved.together():
+        model.save(output)
+        if urdf is not None:
+            from steelyard.io.arms import arm_for_export
+            from steelyard.io.urdf import write_urdf
+
+            write_urdf(arm_for_export(model).robot, urdf)
+        out.report(ctx, lambda: found.page(bodies), read_files, report=report, picture=picture)
     summary = _Summary(found, bodies)
     facts = {"model": output, **summary.facts(), "report": report}
     files = {"Model": output, "Report": report}

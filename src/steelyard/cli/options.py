@@ -2,34 +2,115 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
+from steelyard import saved
 from steelyard.errors import InvalidSamples, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
     from steelyard.recording import Recording
     from steelyard.robot import RobotModel
 
+_TARGETS = "files to write"
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".eps", ".ps", ".svgz", ".tif", ".tiff", ".webp")
+"""Endings of picture files."""
 
-def file_to_write(help: str, *names: str) -> Any:  # noqa: A002
-    """An option for a file to write, refused before any work is done where its folder does not exist."""
-    return typer.Option(*names, callback=_in_a_folder, help=help)
+
+class Verb(TyperCommand):
+    """A verb whose files to write are checked before it does anything."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs it."""
+        targets = ctx.meta.pop(_TARGETS, {})
+        given = [value for name, value in ctx.params.items() if name not in targets]
+        require_targets(targets.values(), given)
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+        except BrokenPipeError:  # not one of a source, which is a SourceFailed
+            raise UnreadableFile("stdout was closed before everything was printed") from None
 
 
-def _in_a_folder(path: Path | None) -> Path | None:
-    if path is not None and not path.parent.is_dir():
-        raise UnreadableFile(f"cannot write {path}: there is no folder {path.parent}")
-    return path
+def file_to_write(
+    help: str,  # noqa: A002
+    *names: str,
+    endings: Sequence[str] = (),
+    beside: Callable[[Path], Path] | None = None,
+) -> Any:
+    """An option for a file to write, which `Verb` checks.
+
+    Args:
+        endings: that its name may have; any by default
+        beside: another file that is written with it
+    """
+
+    def checked(ctx: typer.Context, param: typer.CallbackParam, value: Path | None) -> Path | None:
+        if value is not None:
+            saved.require_target(value)
+            if endings and value.suffix.lower() not in endings:
+                listed = f"{', '.join(endings[:-1])} or {endings[-1]}" if endings[1:] else endings[0]
+                raise UnreadableFile(f"{value}: the name of this file ends in {listed}")
+            ctx.meta.setdefault(_TARGETS, {})[param.name] = value
+            if beside is not None:
+                saved.require_target(beside(value))
+        return value
+
+    return typer.Option(*names, callback=checked, help=help)
+
+
+def require_targets(targets: Iterable[Path], given: Iterable[Any]) -> None:
+    """Refuses files to write that cannot be written, are the same, or are among those that are read.
+
+    Args:
+        targets: files to write
+        given: everything else that a verb was given: files, names, numbers, and lists of them
+    """
+    read = [path for value in given for path in _files_in(value)]
+    seen: dict[str, Path] = {}
+    for target in targets:
+        saved.require_target(target)
+        saved.sweep(target)
+        real = os.path.realpath(target)
+        if real in seen:
+            raise UnreadableFile(f"{target} would be written twice (as {seen[real]}): give two names")
+        seen[real] = target
+        for path in read:
+            inside = (
+                os.path.isdir(path)
+                and os.path.exists(real)
+                and Path(os.path.realpath(path)) in Path(real).parents
+            )
+            if inside or (os.path.exists(real) and os.path.samefile(path, real)):
+                raise UnreadableFile(
+                    f"{target} is read by this command, and would be overwritten: give another name"
+                )
+
+
+def _files_in(value: Any) -> Iterator[str]:
+    """Names in it of files and folders that are there: of m.json, replay:m.json and mass=2:m.json alike."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _files_in(item)
+    elif isinstance(value, str | Path):
+        text = str(value)
+        starts = [0, *(k + 1 for k, letter in enumerate(text) if letter in ":=")]
+        yield from (text[k:] for k in starts if text[k:] and os.path.exists(text[k:]))
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
 ReportOption = Annotated[
     Path | None, file_to_write("Where a page that shows and explains it goes (.html).", "--report")
 ]
-PictureOption = Annotated[Path | None, file_to_write("Where a picture goes (.png).", "--picture")]
+PictureOption = Annotated[
+    Path | None, file_to_write("Where a picture goes (.png).", "--picture", endings=PICTURES)
+]
 RobotArgument = Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")]
 LockOption = Annotated[
     list[str] | None,

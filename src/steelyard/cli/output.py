@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 from steelyard import saved
-from steelyard.verdict import Verdict
+from steelyard.verdict import DoubtKind, Verdict
 
 if TYPE_CHECKING:
     from steelyard.payload import Payload
     from steelyard.report import Page
 
+_LONGEST_LINE = 1000  # of a complaint, which may quote a file
 _OF_THE_SCREEN = ("as_json", "report", "picture")
 _PACKAGES = ("steelyard", "numpy", "scipy", "pin", "mujoco", "plotly")
 
@@ -50,7 +51,7 @@ class Output:
         files: Mapping[str, Path | None] | None = None,
         verdict: Verdict | None = None,
     ) -> None:
-        """Prints the answer; ends with exit code 1 where the verdict is against it.
+        """Prints the answer; ends with exit code 1 where the verdict is against it, 130 where it was stopped.
 
         Args:
             facts: the answer for programs; arrays are welcome, numbers that are not finite become null
@@ -64,6 +65,9 @@ class Output:
             for what, path in (files or {}).items():
                 if path is not None:
                     print(f"{what}: {path}")
+        if verdict is not None and any(doubt.kind is DoubtKind.STOPPED for doubt in verdict.doubts):
+            print("error: stopped; this is the best so far", file=sys.stderr)
+            raise typer.Exit(130)
         if verdict is not None and not verdict.ok:
             raise typer.Exit(1)
 
@@ -130,7 +134,9 @@ class Output:
         """One clear line on stderr; with `--json` an object with the key 'error' on stdout too."""
         if self.as_json:
             self._print_json({"error": message})
-        print("error: " + " ".join(message.split()), file=sys.stderr)
+        line = "".join(x if x.isprintable() else "?" for x in " ".join(message.split()))
+        more = " ..." if len(line) > _LONGEST_LINE else ""
+        print(f"error: {line[:_LONGEST_LINE]}{more}", file=sys.stderr)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Done]:

@@ -10,8 +10,10 @@ import typer
 from steelyard.cli.live import SourceArgument, YesFlag, arm_and_motion, require_yes, updating_line
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
+from steelyard.computing import interruptible
 
 
+@interruptible()
 def command(
     source: SourceArgument,
     motion: Annotated[Path, typer.Argument(help="A design (.json, from steelyard design), or a trajectory.")],

@@ -8,10 +8,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from steelyard import saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
-from steelyard.errors import InvalidTrajectory, UnknownName
-from steelyard.saved import write_text
+from steelyard.errors import UnknownName
 
 _LISTED = "takes numbers as 1,2,3"
 _METHODS = ("liu2025", "dopt", "random", "pick")
@@ -33,10 +33,12 @@ def command(
     pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
     seed: Annotated[int, typer.Option(help="Of random candidates.")] = 0,
     output: Annotated[
-        Path | None, options.file_to_write("A .csv file of joint positions.", "--output", "-o")
+        Path | None,
+        options.file_to_write("A .csv file of joint positions.", "--output", "-o", endings=(".csv",)),
     ] = None,
     picture: Annotated[
-        Path | None, options.file_to_write("A PNG of the sensor axes in the workspace.")
+        Path | None,
+        options.file_to_write("A PNG of the sensor axes in the workspace.", endings=options.PICTURES),
     ] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -60,14 +62,13 @@ def command(
     else:
         K = share if method == "liu2025" else None
         found = PostureSet.for_sensor(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
-    if output is not None:
-        if output.suffix != ".csv":
-            raise InvalidTrajectory(f"postures are written as .csv, not '{output.name}'")
-        rows = [",".join(f"{x:.9g}" for x in q) for q in found.q]
-        write_text(output, "\n".join([",".join(arm.joint_names), *rows]) + "\n")
-    if picture is not None:
-        plot = orientation_plot(found.R_base_flange, bounds.workspace)
-        save_picture([plot], picture, title=f"{len(found)} postures of {arm.name}")
+    with saved.together():
+        if output is not None:
+            rows = [",".join(f"{x:.9g}" for x in q) for q in found.q]
+            saved.write_text(output, "\n".join([",".join(arm.joint_names), *rows]) + "\n")
+        if picture is not None:
+            plot = orientation_plot(found.R_base_flange, bounds.workspace)
+            save_picture([plot], picture, title=f"{len(found)} postures of {arm.name}")
     facts = {
         "robot": arm.name,
         "method": method,

@@ -9,8 +9,10 @@ from typing import Annotated
 from steelyard.cli.live import SecondsOption, SourceArgument, updating_line
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
+from steelyard.computing import interruptible
 
 
+@interruptible()
 def command(
     source: SourceArgument,
     output: Annotated[

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.computing import interruptible
 from steelyard.errors import InvalidInertia, SourceFailed, UnknownName
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _LOAD = re.compile(r"([\d.]+)kg(?::([-\d.,e]+))?")
 
 
+@interruptible()
 def serve_arm(
     robot: RobotModel,
     rtde: str,

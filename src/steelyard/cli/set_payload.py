@@ -10,8 +10,10 @@ import typer
 from steelyard.cli.live import RatingOption, SourceArgument, TransitionOption, YesFlag, settled
 from steelyard.cli.options import JsonFlag
 from steelyard.cli.output import Output
+from steelyard.computing import interruptible
 
 
+@interruptible()
 def command(
     source: SourceArgument,
     payload: Annotated[Path, typer.Argument(help="What was weighed (.json, from steelyard weigh or watch).")],

@@ -23,7 +23,7 @@ def command(
         str | None, typer.Argument(help="A bundled arm, or a .urdf or .toml file.", show_default=False)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the recording goes (.parquet).")
+        Path | None, options.file_to_write("Where the recording goes (.parquet).", "--output", "-o")
     ] = None,
     trajectory: Annotated[
         str | None, typer.Option(help="A published one (xu2024); a random one within limits by default.")

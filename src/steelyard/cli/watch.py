@@ -16,8 +16,10 @@ from steelyard.cli.live import (
 )
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
+from steelyard.computing import interruptible
 
 
+@interruptible()
 def command(
     source: SourceArgument,
     model: LiveModelOption,

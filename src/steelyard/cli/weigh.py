@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from steelyard import saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples
@@ -62,7 +63,9 @@ def command(
     real_time: Annotated[
         bool, typer.Option("--real-time", help="Online: not faster than the recording's clock.")
     ] = False,
-    save_state: Annotated[Path | None, typer.Option(help="Online: where the state goes, to resume.")] = None,
+    save_state: Annotated[
+        Path | None, options.file_to_write("Online: where the state goes, to resume.")
+    ] = None,
     resume: Annotated[Path | None, typer.Option(help="Online: a saved state to go on from.")] = None,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
@@ -97,12 +100,13 @@ def command(
                 real_time=real_time,
                 on_point=show,
             )
-        if save_state is not None:
-            replayed.save_state(save_state)
-        if output is not None:
-            replayed.payload.save(output)
         read_files = [model, recordings[0], resume]
-        out.report(ctx, replayed.page, read_files, report=report, picture=picture)
+        with saved.together():
+            if save_state is not None:
+                replayed.save_state(save_state)
+            if output is not None:
+                replayed.payload.save(output)
+            out.report(ctx, replayed.page, read_files, report=report, picture=picture)
         facts = replayed.to_dict() | {"file": output}
         return out.emit(facts, lambda: _show_online(out, replayed), verdict=replayed.payload.verdict)
     found = Weighing(
@@ -114,10 +118,11 @@ def command(
         tool=None if tool is None else Payload.load(tool),
         preparation=how,
     )
-    if output is not None:
-        found.payload.save(output)
     read_files = [model, *recordings, *(empty or []), tool]
-    out.report(ctx, found.page, read_files, report=report, picture=picture)
+    with saved.together():
+        if output is not None:
+            found.payload.save(output)
+        out.report(ctx, found.page, read_files, report=report, picture=picture)
     facts = _facts(found) | {"file": output, "picture": picture, "report": report}
     out.emit(facts, lambda: _show(out, found), files=files, verdict=found.payload.verdict)
 

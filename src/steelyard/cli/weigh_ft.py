@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from steelyard import saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
@@ -29,7 +30,7 @@ def command(
     drift_again: Annotated[
         bool, typer.Option("--drift-again", help="The zero drift changed after the static recording.")
     ] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where it goes (.json).")] = None,
+    output: Annotated[Path | None, options.file_to_write("Where it goes (.json).", "--output", "-o")] = None,
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
@@ -60,9 +61,10 @@ def command(
         stages = [name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None]
         done(0.0, ", then ".join(stages))
         payload = found.payload
-    if output is not None:
-        payload.save(output)
-    out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)
+    with saved.together():
+        if output is not None:
+            payload.save(output)
+        out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)
     facts = _facts(payload, found.at_rest) | {"output": output, "report": report}
     files = {"Payload": output, "Report": report}
     out.emit(facts, lambda: _show(out, payload, found.at_rest), files=files, verdict=payload.verdict)

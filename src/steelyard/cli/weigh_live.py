@@ -29,6 +29,7 @@ from steelyard.cli.live import (
 )
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
+from steelyard.computing import interruptible
 from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from steelyard.trajectory import FourierTrajectory
 
 
+@interruptible()
 def command(
     source: SourceArgument,
     model: LiveModelOption,
@@ -121,6 +123,7 @@ def _core(
 _ROBOT, _MASS, _COM = "ur10e", "2.5", "0.01,0.02,0.05"
 
 
+@interruptible()
 def show_live(folder: Path, *, as_json: bool) -> None:
     """An empty arm is identified; then one with a payload moves, is weighed, and its controller is set."""
     out = Output(as_json)
@@ -156,7 +159,7 @@ def _identified(out: Output, path: Path) -> Path:
 def _controller(*options: str) -> Iterator[str]:
     """The address of a simulated controller that runs meanwhile."""
     words = [sys.executable, "-m", "steelyard", "simulate", *options]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as child:
         try:
             line = child.stdout.readline() if child.stdout is not None else ""
             port = re.search(r"RTDE (\d+)", line)

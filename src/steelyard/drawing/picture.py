@@ -39,11 +39,8 @@ def save_picture(plots: Sequence[Plot], path: Path, *, title: str = "", words: S
         figure = _figure(plots, _WIDTH, title, words)
         if kind not in figure.canvas.get_supported_filetypes():
             raise UnreadableFile(f"{path}: the name of a picture ends in .png, .svg, .pdf or .jpg")
-        try:
-            with replacing(path) as part:
-                figure.savefig(part, format=kind, dpi=_DPI)
-        except OSError as error:
-            raise UnreadableFile(f"{path}: the picture cannot be written: {error.strerror}") from error
+        with replacing(path) as part:
+            figure.savefig(part, format=kind, dpi=_DPI)
 
 
 def notebook_html(

@@ -24,7 +24,7 @@ from steelyard.arrays import Array, Indices, finite
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.limits import Certificate, DesignLimits
 from steelyard.excitation.objective import ConditionNumber, Objective
-from steelyard.excitation.search import DesignSettings, Search
+from steelyard.excitation.search import BY_HAND, DesignSettings, Search
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
@@ -264,6 +264,8 @@ def _verdict(stopped: str, certificate: Certificate) -> Verdict:
     which = "every limit that was given holds" if certificate.unchecked else "every limit holds"
     closest = f"{which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
     found = Verdict(f"{ended}; {closest}")
+    if stopped == BY_HAND:
+        found = found.doubted(Doubt(DoubtKind.STOPPED, stopped, blocks=False))
     if not certificate.unchecked:
         return found
     return found.doubted(Doubt(DoubtKind.NOT_CHECKED, certificate.not_checked, blocks=False))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.computing import one_blas_thread
+from steelyard.computing import interruptible, one_blas_thread
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation.gradients import MotionSlacks
 from steelyard.excitation.limits import DesignLimits
@@ -27,6 +27,7 @@ from steelyard.excitation.solver import Constraint, Minimiser
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
 
+BY_HAND = "stopped by hand"
 _SAMPLES_PER_HARMONIC, _FEWEST_SAMPLES = 30, 160
 _VALUE_HZ = 125.0
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
@@ -100,7 +101,8 @@ class Search:
         seeds = np.random.SeedSequence(self.settings.seed).spawn(self.settings.starts)
         with one_blas_thread(), ThreadPoolExecutor(self.settings.workers) as pool:
             futures = [pool.submit(self._lowered, s, k == 0) for k, s in enumerate(seeds)]
-            self._watch(futures)
+            with interruptible():
+                self._watch(futures)
             found = [future.result() for future in futures]
             return [(np.inf if u is None else self._value(u), u) for u in found]
 
@@ -146,7 +148,7 @@ class Search:
                 if self.settings.progress is not None:
                     self.settings.progress(min(1.0, self._done / total), self._lowest)
             except KeyboardInterrupt:
-                self.stopped = "stopped by hand"
+                self.stopped = BY_HAND
                 self._stop.set()
 
     def _lowered(self, seed: np.random.SeedSequence, first: bool) -> Array | None:

@@ -12,12 +12,13 @@ compares the scores themselves; but recordings differ more than laws do).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.computing import Progress
+from steelyard.computing import Progress, interruptible
 from steelyard.errors import InvalidSamples
 from steelyard.identification.fit import settle
 from steelyard.identification.problem import RowMaker
@@ -102,7 +103,8 @@ def choose_friction(
         for i, name in enumerate(laws):
             if progress is not None:
                 progress(i / len(laws), f"law {i + 1} of {len(laws)}: {name}{_best_so_far(squares)}")
-            squares[name] = _unseen_squares(maker, folds, FrictionLaw.named(name, robot.n))
+            with interruptible() if squares else nullcontext():
+                squares[name] = _unseen_squares(maker, folds, FrictionLaw.named(name, robot.n))
     except KeyboardInterrupt:
         if not squares:
             raise

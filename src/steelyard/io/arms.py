@@ -26,7 +26,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.io.mjcf import mjcf_text
 from steelyard.io.urdf import urdf_text
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.saved import save, write_text
+from steelyard.saved import save, together, write_text
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text}
@@ -69,9 +69,10 @@ class _ArmForExport:
 
     def write(self, path: str | Path, target: str, *, force: bool = False) -> Path:
         """Writes the text, and beside it what it cannot hold; the path of the latter."""
-        write_text(path, self.text(target, force=force))
         beside = Path(path).with_suffix(".drives.json")
-        save(self.drives, "drives", beside)
+        with together():
+            write_text(path, self.text(target, force=force))
+            save(self.drives, "drives", beside)
         return beside
 
 

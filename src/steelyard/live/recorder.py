@@ -8,6 +8,7 @@ starts a new clock starts a new file, `log-2.parquet`, for in one file time does
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -21,7 +22,7 @@ import numpy as np
 
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.live.source import Event, EventKind, Row, Values
-from steelyard.saved import growing, replacing
+from steelyard.saved import growing, replacing, require_target
 
 _BATCH_S = 0.25
 _STREAM, _PARQUET = ".arrows", ".parquet"
@@ -40,10 +41,10 @@ class Recorder:
         self._path, self._columns, self.rows = Path(path), columns, 0
         if self._path.suffix not in (_STREAM, _PARQUET):
             raise UnreadableFile(f"live rows are recorded as .parquet or .arrows, not '{self._path.name}'")
-        if not self._path.parent.is_dir():
-            raise UnreadableFile(
-                f"cannot write {path}: there is no folder {self._path.parent}; make it first"
-            )
+        require_target(path)
+        stream = self._path.with_suffix(_STREAM)
+        if stream != self._path and stream.exists():
+            raise UnreadableFile(f"{stream} is there, a recording cut short: read or remove it first")
         _pyarrow()
         self._file: _File | None = None
         self._clock = 0
@@ -63,11 +64,20 @@ class Recorder:
         """
         if self._file is None or row.clock != self._clock:
             self.close()
-            number = f"-{len(self.files) + 1}" if self.files else ""
-            self.files.append(self._path.with_stem(self._path.stem + number))
+            self.files.append(self._next())
             self._file, self._clock = _File(self.files[-1], self._columns), row.clock
         self._file.add(row)
         self.rows += 1
+
+    def _next(self) -> Path:
+        """A name for the next file, which nobody has taken."""
+        if not self.files:
+            return self._path
+        for number in itertools.count(len(self.files) + 1):
+            path = self._path.with_stem(f"{self._path.stem}-{number}")
+            if not path.exists() and not path.with_suffix(_STREAM).exists():
+                break
+        return path
 
     def close(self) -> None:
         """Finishes the file; a second time does nothing."""

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.drawing import Plot, panel_figure
-from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.errors import MissingExtra
 from steelyard.quality import QualityReport
 from steelyard.saved import plain, write_text
 
@@ -119,10 +119,7 @@ class Page:
 
     def write(self, path: Path) -> None:
         """Writes the page, in a folder that exists; the file appears whole or not at all."""
-        try:
-            write_text(path, self.html())
-        except OSError as error:
-            raise UnreadableFile(f"{path}: the page cannot be written: {error.strerror}") from error
+        write_text(path, self.html())
 
     def to_dict(self) -> dict[str, Any]:
         """The page as plain values for JSON: tables in full, curves with the points that are drawn.
