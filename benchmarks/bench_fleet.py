@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -178,22 +179,29 @@ def _spoil(path: Path, k: int) -> None:
         path.write_bytes(os.urandom(1000))
 
 
-def _bare(paths: list[tuple[str, str, str]]) -> None:
-    """The same reduction in a plain loop."""
-    how = Reduction.of("ur10")
+def _bare(paths: list[tuple[str, str, str]]) -> float:
+    """The same reduction in a plain loop; the processor time that it took, [s]."""
+    how, began = Reduction.of("ur10"), time.process_time()
     content = how.to_dict()
     for robot, file, path in paths:
         reduce_log(Entry(robot, "ur10", file, path), how.key, content)
+    return time.process_time() - began
 
 
-def _without_dask(folder: Path, rows: list[dict[str, object]]) -> float:
-    """Seconds for each log of two processes that do nothing else."""
+def _without_dask(folder: Path, rows: list[dict[str, object]]) -> np.ndarray:
+    """Seconds and seconds of processor time for each log, of two processes that do nothing else."""
     tasks = [(str(r["robot"]), str(r["file"]), str(folder / str(r["file"]))) for r in rows]
     with ProcessPoolExecutor(2) as pool:
         list(pool.map(_bare, [tasks[:2], tasks[2:4]]))  # both have loaded everything
         began = time.perf_counter()
-        list(pool.map(_bare, [tasks[0::2], tasks[1::2]]))
-        return (time.perf_counter() - began) / len(tasks)
+        busy = sum(pool.map(_bare, [tasks[0::2], tasks[1::2]]))
+        return np.array([time.perf_counter() - began, busy]) / len(tasks)
+
+
+def _busy_s() -> float:
+    """Processor time of this process and of those that it has ended, [s]."""
+    whose = (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
+    return sum(x.ru_utime + x.ru_stime for x in map(resource.getrusage, whose))
 
 
 def _judged(trends, wrong: dict[int, Planted]) -> tuple[int, int, int]:
@@ -228,19 +236,24 @@ def figures(arms: int = ARMS, logs: int = LOGS, duration_s: float = DURATION_S) 
 
 
 def _speed(folder: Path, store: Path, rows: list[dict[str, object]], duration_s: float) -> Iterator[Figure]:
-    total, each, before = len(rows), {}, 0
-    bare = 1e3 * _without_dask(folder, rows[: total // 8])
-    for count in (total // 8, total // 4, total // 2, total):
+    """Building in four steps, each beside bare loops just before and after it: the machine's pace changes."""
+    total, sample = len(rows), rows[: len(rows) // 16]
+    counts = (total // 8, total // 4, total // 2, total)
+    new, each, bare = np.diff([0, *counts]), [], [_without_dask(folder, sample)]
+    for count, more in zip(counts, new, strict=True):
         catalogue = _catalogue(folder, rows[:count])
-        began = time.perf_counter()
+        began, busy_s = time.perf_counter(), _busy_s()
         Fleet.build(catalogue, store, workers=2)
-        each[count] = 1e3 * (time.perf_counter() - began) / (count - before)
-        before = count
-    mean = float(np.average(list(each.values()), weights=np.diff([0, *each])))
-    what = f"reducing {total} logs of {duration_s:g} s, each; a bare loop on two cores"
-    yield Figure("build", what, mean, "ms", 1.3, bare)
-    what = f"the last {total // 2} logs, each; those from {total // 8} to {total // 4}"
-    yield Figure("linear", what, each[total], "ms", 1.15, each[total // 4])
+        each.append(np.array([time.perf_counter() - began, _busy_s() - busy_s]) / more)
+        bare.append(_without_dask(folder, sample))
+    beside = np.array([(x + y) / 2 for x, y in pairwise(bare)])
+    (wall, busy), (bare_wall, bare_busy) = (1e3 * new @ np.array(x) / total for x in (each, beside))
+    what = f"reducing {total} logs of {duration_s:g} s, each; a bare loop on two cores, in turn"
+    yield Figure("build", what, float(wall), "ms", 1.3, float(bare_wall))
+    yield Figure("build_cpu", "processor time of it", float(busy), "ms", 1.3, float(bare_busy))
+    steps = (np.array(each) / beside)[:, 1]
+    what = f"processor time, the last {total // 2} logs over those from {total // 8} to {total // 4}"
+    yield Figure("linear", what, float(steps[3] / steps[1]), "", 1.15)
     whose = (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
     peak = max(resource.getrusage(who).ru_maxrss for who in whose)
     yield Figure("memory", "peak of a process", peak / 1024, "MB", 1024)
