@@ -43,8 +43,23 @@ def ros2(times, folder):
         yield of(arm), send
 
 
-SOURCES = {"ur": ur, "ros2": ros2, "replay": replay}
-LIVE = {name: given for name, given in SOURCES.items() if name != "replay"}
+@contextmanager
+def franka(times, folder):
+    from franka_controller import Fake, counted
+
+    with Fake() as fake:
+        found, came = counted(fake)
+
+        def send():
+            for k, t in enumerate(times[1:], start=1):
+                fake.say(f"row {k} {100 + t}")
+                came(k)  # for libfranka gives the newest state alone
+
+        yield found, send
+
+
+SOURCES = {"ur": ur, "ros2": ros2, "franka": franka, "replay": replay}
+LIVE = {"ur": ur, "ros2": ros2}
 every_source = pytest.mark.parametrize("given", SOURCES.values(), ids=SOURCES)
 every_live_source = pytest.mark.parametrize("given", LIVE.values(), ids=LIVE)
 FIRST_JOINT = {"actual_q_0", "q_0", "q.b"}
@@ -150,6 +165,19 @@ def test_a_bridge_that_is_started_again_is_found_again():
         seen = taken(stream, rows=1)
         assert [row.clock for row in rows_of(seen)] == [0]
         assert "gap" in kinds(seen)
+
+
+def test_a_franka_that_is_lost_is_found_again_with_its_clock():
+    from franka_controller import Fake, counted
+
+    with Fake() as fake, Stream(counted(fake, timeout_s=0.5)[0]) as stream:
+        fake.say("row 1 200.0")
+        taken(stream, rows=1)
+        fake.say("close")
+        seen = taken(stream, until=lambda x: x[0] is EventKind.CONNECTED)
+        assert kinds(seen)[-2:] == ["lost", "connected"]
+        fake.say("row 2 100.5")
+        assert [row.clock for row in rows_of(taken(stream, rows=1))] == [1]
 
 
 def test_a_rebooted_controller_is_another_clock():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.trajectory import FourierTrajectory
 
 SourceArgument = Annotated[
-    str, typer.Argument(help="Where rows come from: ur://HOST, ros2://HOST?tau=effort or replay:FILE.")
+    str, typer.Argument(help="ur://HOST, ros2://HOST?tau=effort, franka://HOST or replay:FILE.")
 ]
 SecondsOption = Annotated[
     float, typer.Option(help="How long [s]; until Ctrl-C by default.", show_default=False)

@@ -6,6 +6,7 @@ Only this room opens sockets and knows the clocks of others.
 from collections.abc import Sequence
 
 from steelyard.errors import UnknownName
+from steelyard.live.franka import FrankaSource
 from steelyard.live.recorder import Recorder, record
 from steelyard.live.replay import ReplaySource
 from steelyard.live.ros2 import PORT as ROS2_PORT
@@ -17,6 +18,7 @@ from steelyard.live.weigher import LiveWeigher, Update, watch
 __all__ = [
     "Event",
     "EventKind",
+    "FrankaSource",
     "LiveWeigher",
     "Recorder",
     "ReplaySource",
@@ -31,12 +33,12 @@ __all__ = [
     "watch",
 ]
 
-ADDRESSES = ("ur://HOST", "ur://HOST:PORT", "ros2://HOST:PORT?tau=effort", "replay:FILE")
+ADDRESSES = ("ur://HOST", "ur://HOST:PORT", "ros2://HOST:PORT?tau=effort", "franka://HOST", "replay:FILE")
 """Forms of addresses, for messages."""
 
 
 def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
-    """The source that an address names: `ur://HOST[:PORT]`, `ros2://HOST[:PORT][?...]` or `replay:FILE`.
+    """The source that an address names, `ur://HOST[:PORT]`, `ros2://HOST[:PORT][?...]`, ...
 
     Args:
         address: as a user gives it
@@ -50,6 +52,8 @@ def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
     if host and (port.isdecimal() or not colon):
         if kind == "ur" and not query:
             return UrSource(host, int(port)) if colon else UrSource(host)
+        if kind == "franka" and not query and not colon:
+            return FrankaSource(host)
         if kind == "ros2":
             return Ros2Source.of(host, int(port or ROS2_PORT), query, joint_names=joint_names)
     raise UnknownName(f"a source is {', '.join(ADDRESSES[:-1])} or {ADDRESSES[-1]}, got '{address}'")

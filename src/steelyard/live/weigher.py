@@ -257,16 +257,12 @@ def require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> 
 
     Args:
         robot: the arm of the model
-        values: of one row or several, by RTDE's names
+        values: of one row or several, by RTDE's or libfranka's names
         name: of the source
     """
-    at = [f"{word}_{k}" for word in ("actual_TCP_pose", "tcp_offset", "actual_q") for k in range(6)]
-    if not set(at) <= set(values):
+    if (found := _flange_of(values)) is None:
         return
-    pose, offset, q = np.array([values[name][0] for name in at]).reshape(3, 6)
-    if not pose.any():
-        return
-    there = _transform(pose) @ np.linalg.inv(_transform(offset))
+    there, q = found
     ours = robot.forward_kinematics(q)
     places = [(np.hypot(T[0, 3], T[1, 3]), T[2, 3]) for T in (there, ours)]
     if max(abs(x - y) for x, y in zip(*places, strict=True)) > _FLANGE_APART:
@@ -277,6 +273,21 @@ def require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> 
             f"{name} is another arm than the model's: its flange is {words[0]}, that of {robot.name} would be"
             f" {words[1]}"
         )
+
+
+def _flange_of(values: dict[str, Array]) -> tuple[Array, Array] | None:
+    """Where a controller says that its flange is, (4, 4), and the joints there; None where it does not."""
+
+    def first(word: str, count: int) -> Array:
+        return np.array([values.get(f"{word}_{k}", [np.nan])[0] for k in range(count)])
+
+    pose, offset = first("actual_TCP_pose", 6), first("tcp_offset", 6)
+    if np.isfinite([*pose, *offset]).all() and pose.any():
+        return _transform(pose) @ np.linalg.inv(_transform(offset)), first("actual_q", 6)
+    tool, tip = (first(word, 16).reshape(4, 4).T for word in ("O_T_EE", "F_T_EE"))
+    if np.isfinite([*tool, *tip]).all() and tool.any():
+        return tool @ np.linalg.inv(tip), first("q", 7)
+    return None
 
 
 class _Path:
