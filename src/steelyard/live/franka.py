@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import MissingExtra, SourceFailed
-from steelyard.live import franka_reader as reader
+from steelyard.live.franka_reader import COLUMNS, ERROR, FRAME, NUMBERS, ROW
 from steelyard.live.source import Connection, Event, EventKind, Judge, ModeJudge, Source, Values
 
 RATING_KG = 3.0
@@ -77,12 +77,12 @@ class FrankaConnection(Connection):
         source: the arm
     """
 
-    columns = reader.COLUMNS
+    columns = COLUMNS
 
     def __init__(self, source: FrankaSource) -> None:
         self._place, self._timeout_s = str(source), source.timeout_s
         _require(source.host)
-        words = [sys.executable, "-P", str(Path(reader.__file__)), source.host]
+        words = [sys.executable, "-P", str(Path(__file__).with_name("franka_reader.py")), source.host]
         self._child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._out = self._child.stdout.fileno() if self._child.stdout is not None else -1
         self._in = self._child.stdin.fileno() if self._child.stdin is not None else -1
@@ -154,17 +154,17 @@ class FrankaConnection(Connection):
 
     def _rows(self) -> list[Values]:
         """The rows in what is unread; answers are kept, an error ends it."""
-        rows, at, head = [], 0, reader.FRAME.size
+        rows, at, head = [], 0, FRAME.size
         while len(self._unread) - at >= head:
-            length, kind = reader.FRAME.unpack_from(self._unread, at)
+            length, kind = FRAME.unpack_from(self._unread, at)
             if len(self._unread) - at < head + length:
                 break
             body = self._unread[at + head : at + head + length]
             at += head + length
-            if kind == reader.ROW:
-                *values, mode = reader.NUMBERS.unpack(body)
+            if kind == ROW:
+                *values, mode = NUMBERS.unpack(body)
                 rows.append((*values, int(mode)))
-            elif kind == reader.ERROR:
+            elif kind == ERROR:
                 raise SourceFailed(f"{self._place}: {' '.join(body.decode().split())}")
             else:
                 self._answers.append(body.decode())
