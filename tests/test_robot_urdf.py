@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from conftest import joint, link
+from conftest import robot as robot_text
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.robot import RobotModel
 
@@ -98,18 +100,57 @@ def test_joints_and_links_that_are_refused(two_links, load, changes, message):
         load(two_links(**changes))
 
 
-def test_a_branch_is_refused_with_both_joints_named(tiny, load):
-    with pytest.raises(
-        InvalidRobot,
-        match=r"branches: joints 'finger_left' and 'finger_right' both hang from 'wrist'; lock one branch",
-    ):
-        load(tiny["gripper"])
+@pytest.mark.parametrize("kind", ["gripper", "mimic"])
+def test_fingers_stand_still_by_themselves_and_it_is_said(tiny, load, kind):
+    robot = load(tiny[kind])
+    assert (robot.joint_names, robot.flange) == (("shoulder", "wrist"), "tool0")
+    assert robot.source.endswith(
+        "Held still, not on the way to the flange 'tool0': finger_left = 0, finger_right = 0"
+    )
+    q, rest = np.array([0.3, -0.7]), np.zeros(2)
+    locked = load(tiny[kind], locked={"finger_left": 0.0, "finger_right": 0.0})
+    np.testing.assert_allclose(robot.torque(q, rest, rest), locked.torque(q, rest, rest), rtol=1e-12)
+    open_hand = load(tiny[kind], locked={"finger_left": 0.1})
+    assert open_hand.joint_names == robot.joint_names
+    assert np.abs(open_hand.torque(q, rest, rest) - robot.torque(q, rest, rest)).max() > 1e-3
 
 
-def test_a_mimicking_joint_is_refused_until_it_is_locked(tiny, load):
-    with pytest.raises(InvalidRobot, match="joint 'finger_right' mimics 'finger_left'; lock it"):
-        load(tiny["mimic"], locked={"finger_left": 0.0})
-    assert load(tiny["mimic"], locked={"finger_right": 0.0}).joint_names[-1] == "finger_left"
+def test_without_a_named_flange_the_arm_ends_where_fingers_branch_off(tiny, load):
+    text = tiny["mimic"].replace("tool0", "grip")
+    assert (load(text).joint_names, load(text).flange) == (("shoulder", "wrist"), "hand")
+    assert load(text, flange="grip").flange == "grip"
+    assert load(text, locked={"finger_right": 0.0}).joint_names[-1] == "finger_left"
+
+
+def test_a_camera_that_pans_is_no_arm(load):
+    arm = [joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", "0 1 0") for k in range(4)]
+    links = [link(name) for name in ("l0", "l1", "l2", "l3", "l4", "camera")]
+    text = robot_text(*links, *arm, joint("pan", "revolute", "l2", "camera"))
+    found = load(text)
+    assert (found.joint_names, found.flange) == (("j0", "j1", "j2", "j3"), "l4")
+    assert "pan = 0" in found.source
+    assert load(text, flange="camera").joint_names == ("j0", "j1", "pan")
+
+
+def test_two_arms_are_refused_until_a_flange_is_named(load):
+    links = [link("torso"), *(link(f"{side}{k}") for side in "ab" for k in range(3))]
+    arms = [
+        joint(f"{side}_{k}", "revolute", f"{side}{k - 1}" if k else "torso", f"{side}{k}", "0 1 0")
+        for side in "ab"
+        for k in range(3)
+    ]
+    text = robot_text(*links, *arms)
+    with pytest.raises(InvalidRobot, match=r"several arms at 'a_0' and 'b_0'; name the flange of one"):
+        load(text)
+    assert load(text, flange="b2").joint_names == ("b_0", "b_1", "b_2")
+
+
+def test_friction_of_dynamics_is_read(two_links, load):
+    robot = load(two_links(inside=limit() + '<dynamics damping="0.7" friction="1.5"/>'))
+    v = np.array([[0.5], [-0.5]])
+    np.testing.assert_allclose(robot.drive.friction(v), [[1.85], [-1.85]])
+    with pytest.raises(InvalidRobot, match=r"the <dynamics> of joint 'shoulder' must have a friction"):
+        load(two_links(inside=limit() + '<dynamics damping="-1"/>'))
 
 
 def test_locks_must_name_joints_and_places(tiny, load):
@@ -122,8 +163,8 @@ def test_locks_must_name_joints_and_places(tiny, load):
 
 
 def test_an_unknown_flange_is_answered_with_those_behind_the_last_joint(tiny, load):
-    with pytest.raises(UnknownName, match="'lower' is no frame behind the last joint; those are wrist, hand"):
-        load(tiny["revolute"], flange="lower")
+    with pytest.raises(UnknownName, match="'knee' is no frame behind the last joint; those are wrist, hand"):
+        load(tiny["revolute"], flange="knee")
 
 
 def test_gravity_must_be_a_vector(tiny, load):
@@ -220,13 +261,6 @@ def test_the_flange_is_the_usual_one_or_the_last_link(two_links, load, names, fl
     robot = load(two_links(beside=beside))
     assert robot.flange == flange
     assert load(two_links(beside=beside), flange="arm").flange == "arm"
-
-
-def test_a_flange_in_front_of_the_last_joint_is_not_taken(tiny, load):
-    """Here 'tool0' is fixed to the hand, but a finger still moves behind it."""
-    robot = load(tiny["gripper"], locked={"finger_left": 0.1})
-    assert robot.flange == "right"
-    assert load(tiny["gripper"], locked={"finger_left": 0.1, "finger_right": 0.1}).flange == "tool0"
 
 
 def test_a_joint_may_have_the_name_of_its_link(two_links, load):

@@ -22,6 +22,8 @@ def command(
     robot: Annotated[
         str | None, typer.Option(help="The arm it should be of: a name, .urdf or .toml.")
     ] = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     wrench_convention: options.ConventionOption = None,
@@ -45,9 +47,8 @@ def command(
     With --output it is written anew with our names and units, whole or cut, for the other verbs.
     """
     from steelyard.quality import check_quality
-    from steelyard.robot import load_robot
 
-    arm = None if robot is None else load_robot(robot)
+    arm = options.load_arm_if_named(robot, lock, flange)
     recording = options.read_requested(
         file,
         column,

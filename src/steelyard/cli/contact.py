@@ -28,6 +28,8 @@ def command(
     payload: Annotated[Path, typer.Argument(help="What steelyard weigh-ft -o wrote (.json).")],
     recording: Annotated[Path, typer.Argument(help="A recording with a wrench.")],
     robot: options.ArmOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
     sensor: options.SensorOption = None,
     frame: Annotated[str, typer.Option(help="sensor or base.")] = "sensor",
     rezero: Annotated[str, typer.Option(help="Second zero: none, start or rest.")] = "none",
@@ -48,11 +50,10 @@ def command(
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
     from steelyard.io.wrench import write_contact_force
     from steelyard.report.control import contact_page
-    from steelyard.robot import load_robot
     from steelyard.workflow.wrist import contact as contact_of
     from steelyard.wrist import WrenchPayload
 
-    load, arm = WrenchPayload.load(payload), None if robot is None else load_robot(robot)
+    load, arm = WrenchPayload.load(payload), options.load_arm_if_named(robot, lock, flange)
     read = partial(options.read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
     source = recording if arm is None else read(recording, robot=arm)
     how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from steelyard import saved
-from steelyard.errors import InvalidSamples, UnknownName, UnreadableFile
+from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
     from steelyard.recording import Recording
@@ -171,9 +172,18 @@ def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str
 
     locked = named_numbers(lock, "--lock is JOINT=NUMBER, say finger=0.02")
     robot = load_robot(name, locked=locked, flange=flange)
+    if robot.held:
+        print(robot.source, file=sys.stderr)
     if gravity is None:
         return robot
     return robot.with_gravity(numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3))
+
+
+def load_arm_if_named(name: str | None, lock: list[str] | None, flange: str | None) -> RobotModel | None:
+    """The arm, as `load_arm` does it; None where none is named."""
+    if name is None and (lock or flange):
+        raise InvalidRobot("--lock and --flange are for an arm: name it with --robot")
+    return None if name is None else load_arm(name, lock, flange)
 
 
 def read_requested(

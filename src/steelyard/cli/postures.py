@@ -30,6 +30,8 @@ def command(
     share: Annotated[float, typer.Option("--K", help="K of liu2025's Algorithm 1.")] = -0.2,
     limits: Annotated[Path | None, typer.Option(help="A TOML file of limits, with the workspace.")] = None,
     joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
     pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
     seed: Annotated[int, typer.Option(help="Of random candidates.")] = 0,
     output: Annotated[
@@ -47,11 +49,10 @@ def command(
     from steelyard.excitation import DesignLimits, PostureSet
     from steelyard.io.designs import load_limits
     from steelyard.report.motion import orientation_plot
-    from steelyard.robot import load_robot
 
     if method not in _METHODS:
         raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")
-    arm = load_robot(robot)
+    arm = options.load_arm(robot, lock, flange)
     bounds = DesignLimits.of(arm) if limits is None else load_limits(arm, limits)
     moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
     around = arm.home if pick is None else np.array(options.numbers(pick, f"--pick {_LISTED}"))

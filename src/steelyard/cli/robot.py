@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
+_FRICTION = {"coulomb": "[Nm or N]", "viscous": "[Nm s/rad or N s/m]"}
 
 
 def list_command(as_json: options.JsonFlag = False) -> None:
@@ -57,7 +58,8 @@ def command(
 def _show(
     output: Output, robot: RobotModel, basis: ParameterBasis, formulas: list[str], *, rigid: bool
 ) -> None:
-    print(f"{robot.name}: {robot.n} joints, flange frame '{robot.flange}'\n{robot.source}\n")
+    source = "" if robot.held else f"{robot.source}\n"  # which was said when it was read
+    print(f"{robot.name}: {robot.n} joints, flange frame '{robot.flange}'\n{source}")
     rows = [
         (joint, kind, *(number(getattr(robot.limits, limit)[j]) for limit in _LIMITS))
         for j, (joint, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True))
@@ -66,6 +68,9 @@ def _show(
     output.table(
         "Joints [rad, rad/s, rad/s^2, Nm; m, m/s, m/s^2, N where prismatic]", headers, rows, words=(0, 1)
     )
+    for name, unit in _FRICTION.items():
+        if getattr(robot.drive, name).any():
+            print(f"{name} friction {unit}: {', '.join(map(number, getattr(robot.drive, name)))}")
     print(f"\n{len(basis)} base parameters out of {basis.K.shape[1] if not rigid else 10 * robot.n}:")
     print("\n".join(formulas))
 
@@ -78,6 +83,8 @@ def _facts(robot: RobotModel, basis: ParameterBasis, formulas: list[str]) -> dic
         "joint_types": list(robot.joint_types),
         "flange": robot.flange,
         "gravity_base": robot.gravity_base,
+        "held": dict(robot.held),
+        **{name: getattr(robot.drive, name) for name in _FRICTION},
         "limits": {limit: getattr(robot.limits, limit) for limit in _LIMITS},
         "base_parameters": len(basis),
         "formulas": formulas,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def command(
     ctx: typer.Context,
     robot: options.ArmOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
     static: Annotated[Path | None, typer.Option(help="A recording with postures at rest.")] = None,
     dynamic: Annotated[Path | None, typer.Option(help="A recording in motion.")] = None,
     sensor: options.SensorOption = None,
@@ -38,10 +40,9 @@ def command(
     as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
-    from steelyard.robot import load_robot
     from steelyard.workflow.wrist import WristWeighing
 
-    arm = None if robot is None else load_robot(robot)
+    arm = options.load_arm_if_named(robot, lock, flange)
     read = partial(options.read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
     sources = {
         name: path if path is None or arm is None else read(path, robot=arm)

@@ -13,7 +13,7 @@ the last link, so its columns are those of the last link, seen from the flange f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -56,12 +56,14 @@ class RobotModel(KinematicChain):
         dh: the table it was made from; None for a URDF
         home: a posture to start from, (n,) [rad or m]
         source: where its numbers come from, in words
+        held: position of each joint of its URDF that was taken to stand still, by name [rad or m]
     """
 
     drive: DriveModel
     dh: DHTable | None
     home: Array
     source: str
+    held: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_urdf(
@@ -74,8 +76,12 @@ class RobotModel(KinematicChain):
     ) -> RobotModel:
         """The arm that a URDF file describes; meshes are not needed, fixed joints are merged.
 
+        Joints that are not on the way to the flange (fingers, a camera's) stand still at the position nearest
+        to zero, and `source` says so. Friction is that of <dynamics>.
+
         Args:
-            flange: frame for payloads; by default 'tool0' or 'flange' where there is one, else the last link
+            flange: frame for payloads; by default 'tool0' or 'flange' where there is one, else where fingers
+                branch off, else the last link
             locked: position of each joint that shall not move, by name [rad or m]
             gravity_base: where things fall, (3,) [m/s^2], in the base frame
         """
@@ -99,17 +105,22 @@ class RobotModel(KinematicChain):
         model = parsed.model
         model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
         n = model.nv
+        coulomb, viscous = parsed.friction
+        if parsed.held:
+            still = ", ".join(f"{name} = {x:g}" for name, x in parsed.held.items())
+            source += f". Held still, not on the way to the flange '{parsed.flange}': {still}"
         return cls(
             name=model.name,
             flange=parsed.flange,
             limits=parsed.limits,
-            drive=DriveModel.ideal(n),
+            drive=DriveModel(np.zeros(n), coulomb=coulomb, viscous=viscous),
             dh=None,
             home=parsed.limits.nearest_to_zero,
             source=source,
             _pin=model,
             T_joint_link=np.tile(np.eye(4), (n, 1, 1)),
             link_names=parsed.link_names,
+            held=parsed.held,
         )
 
     @classmethod

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.robot.chain import JointLimits, locked_chain
 
 _MOVABLE = ("revolute", "prismatic", "continuous")
 _UNLIMITED = "1e9"
+_ARM_JOINTS = 3  # as many in a row are more than a finger
 _INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -29,21 +31,25 @@ class ParsedURDF:
         limits: of its joints
         link_names: name of the link that each joint moves
         flange: name of the frame for payloads
+        friction: Coulomb [Nm or N] and viscous [Nm s/rad or N s/m] friction of <dynamics>, (2, n)
+        held: position of each joint that stands still because it is not on the way to the flange [rad or m]
     """
 
     model: pin.Model
     limits: JointLimits
     link_names: tuple[str, ...]
     flange: str
+    friction: Array
+    held: Mapping[str, float]
 
     @classmethod
     def of(cls, text: str, source: str, *, locked: Mapping[str, float], flange: str | None) -> ParsedURDF:
-        """The chain of joints in a URDF.
+        """The chain of joints in a URDF, up to its flange; fingers and other branches stand still.
 
         Args:
             source: where it comes from, for messages
             locked: position of each joint that shall not move, by name [rad or m]
-            flange: frame for payloads; 'tool0', 'flange' or the last link by default
+            flange: frame for payloads; 'tool0', 'flange', where fingers branch off, or the last link
         """
         root = _xml(text, source)
         joints = {j.get("name", ""): j for j in root.findall("joint") if j.get("type") != "fixed"}
@@ -56,16 +62,21 @@ class ParsedURDF:
         except (ValueError, RuntimeError) as error:
             raise InvalidRobot(f"{source} is not a usable URDF: {_one_line(error)}") from error
         model = locked_chain(model, locked, source)
+        way, end = _way_to_flange(model, joints, flange, source)
+        held = {
+            name: float(np.clip(0.0, *limits[name][:2])) for name in tuple(model.names)[1:] if name not in way
+        }
+        model = locked_chain(model, held, source)
         if model.nv == 0:
             raise InvalidRobot(f"{source} has no movable joint left")
-        _require_chain(model, source)
         names = tuple(model.names)[1:]
-        _require_free({name: joints[name] for name in names}, source)
         columns = np.array([limits[name] for name in names]).T
         columns[:, [name in unlimited for name in names]] *= np.array([[np.inf], [np.inf], [1], [1]])
         q_min, q_max, v_max, tau_max = columns
         made = JointLimits(q_min, q_max, v_max, np.full(len(names), np.inf), tau_max)
-        return cls(model, made, _link_names(model, joints), _flange(model, flange, source))
+        friction = np.array([_friction(joints[name], source) for name in names]).T
+        found = _flange(model, flange or end, source)
+        return cls(model, made, _link_names(model, joints), found, friction, held)
 
 
 def read_urdf(path: str | Path) -> str:
@@ -171,23 +182,53 @@ def _limits(joint: ET.Element, source: str) -> tuple[float, float, float, float]
     return lower, upper, speed or math.inf, effort or math.inf
 
 
-def _require_chain(model: pin.Model, source: str) -> None:
-    for i in range(1, model.njoints):
-        if model.parents[i] != i - 1:
-            rival = next(k for k in range(1, i) if model.parents[k] == model.parents[i])
-            raise InvalidRobot(
-                f"{source} branches: joints '{model.names[rival]}' and '{model.names[i]}' both hang from"
-                f" '{model.names[model.parents[i]]}'; lock one branch (locked=, --lock) to use the other"
-            )
+def _way_to_flange(
+    model: pin.Model, joints: Mapping[str, ET.Element], flange: str | None, source: str
+) -> tuple[list[str], str | None]:
+    """The joints between base and flange, and the link where the arm ends if branches follow it.
+
+    Without a flange the way goes on where most joints follow. Joints that mimic others, and those that are
+    mimicked, are fingers.
+    """
+    names, parents = list(model.names), list(model.parents)
+    for known in (flange,) if flange is not None else ("tool0", "flange"):
+        ends = [frame.parentJoint for frame in model.frames if frame.name == known]
+        if ends:
+            return [names[i] for i in model.supports[ends[0]]][1:], None
+    mimics = {name: m.get("joint") for name in names[1:] if (m := joints[name].find("mimic")) is not None}
+    fingers = {*mimics, *mimics.values()}
+    after = [0] * len(names)  # joints that follow at most, fingers not counted
+    for i in range(len(names) - 1, 0, -1):
+        after[i] += names[i] not in fingers
+        after[parents[i]] = max(after[parents[i]], after[i])
+    way, at = [], 0
+    while branches := [i for i in range(1, len(names)) if parents[i] == at]:
+        first, *others = sorted(branches, key=lambda i: -after[i])
+        if not after[first] or (others and after[others[0]] == after[first]):
+            if after[first] >= _ARM_JOINTS:
+                raise InvalidRobot(
+                    f"{source} branches into several arms at '{names[first]}' and '{names[others[0]]}';"
+                    " name the flange of one (flange=, --flange)"
+                )
+            parent = joints[names[first]].find("parent")
+            return way, None if parent is None else parent.get("link")
+        way.append(names[first])
+        at = first
+    return way, None
 
 
-def _require_free(joints: Mapping[str, ET.Element], source: str) -> None:
-    for name, joint in joints.items():
-        mimic = joint.find("mimic")
-        if mimic is not None:
-            raise InvalidRobot(
-                f"{source}: joint '{name}' mimics '{mimic.get('joint')}'; lock it (locked=, --lock)"
-            )
+def _friction(joint: ET.Element, source: str) -> tuple[float, float]:
+    """Coulomb and viscous friction of a joint's <dynamics>; zero where it has none."""
+    dynamics = joint.find("dynamics")
+    if dynamics is None:
+        return 0.0, 0.0
+    coulomb, viscous = _numbers([dynamics.get(key, "0") for key in ("friction", "damping")])
+    if not (math.isfinite(coulomb + viscous) and min(coulomb, viscous) >= 0):
+        raise InvalidRobot(
+            f"{source}: the <dynamics> of joint '{joint.get('name')}' must have a friction and damping of at"
+            f" least 0, got {dynamics.attrib}"
+        )
+    return coulomb, viscous
 
 
 def _link_names(model: pin.Model, joints: Mapping[str, ET.Element]) -> tuple[str, ...]:
