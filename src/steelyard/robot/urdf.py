@@ -201,7 +201,8 @@ def _way_to_flange(
     for i in range(len(names) - 1, 0, -1):
         after[i] += names[i] not in fingers
         after[parents[i]] = max(after[parents[i]], after[i])
-    way, at = [], 0
+    way: list[str] = []
+    at = 0
     while branches := [i for i in range(1, len(names)) if parents[i] == at]:
         first, *others = sorted(branches, key=lambda i: -after[i])
         if not after[first] or (others and after[others[0]] == after[first]):
