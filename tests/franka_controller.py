@@ -58,7 +58,8 @@ class Controller:
                 self.address, answer = (peer, port), struct.pack("<BH", self.how == "old", version)
             elif command == _SET_LOAD:
                 refused = self.how == "refuses"
-                self.load = self.load if refused else list(struct.unpack("<13d", body))
+                deaf = self.how in ("refuses", "deaf")
+                self.load = self.load if deaf else list(struct.unpack("<13d", body))
                 answer = bytes([2 * refused])
                 print("load", *self.load, flush=True)
             else:

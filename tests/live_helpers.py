@@ -5,9 +5,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from steelyard.inertia import InertialParameters
 from steelyard.live import Row, Stream, UrSource
 from steelyard.live.controller import Controller
 from steelyard.live.serve import Served
+from steelyard.payload import Payload
+from steelyard.verdict import Verdict
 
 
 class Rows:
@@ -67,3 +70,10 @@ def kinds(found):
 
 def opened(found, **options):
     return Stream(source(found), **options)
+
+
+def weighed(mass=2.5, share=0.01, verdict=None):
+    """A payload as if it had been weighed."""
+    body = InertialParameters.from_com(mass, [0.001, -0.002, 0.05], np.diag([0.01, 0.011, 0.006]), "flange")
+    covariance = np.diag(np.r_[share * mass, [share * mass * 0.01] * 3, [1e-4] * 6] ** 2)
+    return Payload(body, body, covariance, np.ones(6), verdict or Verdict("fine"))

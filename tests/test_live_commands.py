@@ -10,7 +10,7 @@ import pytest
 
 import steelyard as sy
 from conftest import steelyard
-from live_helpers import Rows, served
+from live_helpers import Rows, served, weighed
 from steelyard.errors import InvalidInertia, InvalidRobot, InvalidTrajectory, SourceFailed
 from steelyard.export import ErrorLimits
 from steelyard.identification import identify
@@ -24,7 +24,6 @@ from steelyard.live.serve import Served
 from steelyard.live.setting import Proposal
 from steelyard.live.ur import controller_of
 from steelyard.live.world import NOMINAL_GAINS, SimulatedArm
-from steelyard.payload import Payload
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
@@ -32,12 +31,6 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 START = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
-
-
-def weighed(mass=2.5, share=0.01, verdict=None):
-    body = InertialParameters.from_com(mass, [0.001, -0.002, 0.05], np.diag([0.01, 0.011, 0.006]), "flange")
-    covariance = np.diag(np.r_[share * mass, [share * mass * 0.01] * 3, [1e-4] * 6] ** 2)
-    return Payload(body, body, covariance, np.ones(6), verdict or Verdict("fine"))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -87,15 +87,17 @@ def settled(out: Output, proposal: Proposal, kept: Path | None, *, yes: bool, tr
     """Shows old beside new, asks, sends and waits for the echo; whether it was sent."""
     if not out.as_json:
         title = f"What {proposal.source} believes in (inertia about the centre of gravity)"
-        out.table(title, ("", "now", "new", "unit"), _rows(proposal))
+        out.table(title, ("", "now", "new", "unit"), proposal.cells)
+        if proposal.note:
+            print(f"Note: {proposal.note}.")
     if not yes and not (sys.stdin.isatty() and not out.as_json and typer.confirm("Set it?")):
         _say(out, "Nothing was sent; --yes sends it.")
         return False
-    if kept is not None:
+    undoable = kept is not None and proposal.old is not None
+    if kept is not None and undoable:
         proposal.save(kept)
-    proposal.send(transition_s=transition_s)
-    _say(out, f"Done: the controller says that it believes in {proposal.new.mass:.3f} kg.")
-    if kept is not None:
+    _say(out, f"Done: {proposal.send(transition_s=transition_s)}.")
+    if undoable:
         _say(out, f"What it believed in before: {kept} (--undo puts it back)")
     return True
 
@@ -103,16 +105,6 @@ def settled(out: Output, proposal: Proposal, kept: Path | None, *, yes: bool, tr
 def _say(out: Output, words: str) -> None:
     if not out.as_json:
         print(words)
-
-
-def _rows(proposal: Proposal) -> list[tuple[str, str, str, str]]:
-    def numbers(believed: Any) -> list[float]:
-        return [believed.mass, *(1e3 * x for x in believed.cog), *believed.inertia]
-
-    names = ["mass", *(f"centre of gravity {x}" for x in "xyz"), "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz"]
-    units = ["kg", *["mm"] * 3, *["kg m^2"] * 6]
-    cells = zip(names, numbers(proposal.old), numbers(proposal.new), units, strict=True)
-    return [(name, f"{old:.4f}", f"{new:.4f}", unit) for name, old, new, unit in cells]
 
 
 def arm_and_motion(path: Path, robot: str | None) -> tuple[RobotModel, FourierTrajectory]:

@@ -29,10 +29,9 @@ def command(
     """
     from steelyard.live import source_of
     from steelyard.live.setting import Proposal
-    from steelyard.live.ur import controller_of
     from steelyard.payload import Payload
 
-    out, arm = Output(as_json), controller_of(source_of(source))
+    out, arm = Output(as_json), source_of(source)
     kept = payload.with_suffix(".undo.json")
     if not undo:
         proposal = Proposal.of(arm, Payload.load(payload), rating_kg=rating)
@@ -40,5 +39,6 @@ def command(
     else:
         proposal = Proposal.undo(arm, kept)
         sent = settled(out, proposal, None, yes=yes, transition_s=transition)
-    facts = {"source": source, "old": proposal.old._asdict(), "new": proposal.new._asdict(), "sent": sent}
+    old = None if proposal.old is None else proposal.old._asdict()
+    facts = {"source": source, "old": old, "new": proposal.new._asdict(), "sent": sent}
     out.emit(facts, lambda: None)

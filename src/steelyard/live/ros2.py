@@ -220,7 +220,24 @@ class Ros2Connection(Connection):
     def close(self) -> None:
         """Ends it; a second time does nothing."""
         with suppress(Exception):  # whatever a broken connection says to being closed
-            self._socket.close_socket()
+            self._socket.close()
+
+    def service(self, ending: str) -> Service:
+        """The service of a kind, or a refusal that says which there are.
+
+        Args:
+            ending: of the kind's name, as 'SetPayload'
+        """
+
+        def found() -> list[Service]:
+            return [x for x in self.bridge.services.values() if x.kind.endswith(f"/{ending}")]
+
+        self._wait(lambda: bool(found()), _LATCHED_S)
+        if len(services := found()) == 1:
+            return services[0]
+        there = ", ".join(sorted(x.name for x in services or self.bridge.services.values())) or "none"
+        count = "several services" if services else "no service"
+        raise SourceFailed(f"{self._place}: there is {count} of the kind {ending}; there are: {there}")
 
     def call(self, service: Service, request: bytes, *, within_s: float = 5.0) -> bytes:
         """The answer of a service.

@@ -200,6 +200,11 @@ class Stream:
         self.close()
 
     @property
+    def connection(self) -> Connection:
+        """The one that is open now, for what else it can do; its rows are read here alone."""
+        return self._connection
+
+    @property
     def version(self) -> tuple[int, ...]:
         """Of the sender's software; empty where it does not say."""
         return self._connection.version

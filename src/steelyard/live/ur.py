@@ -55,10 +55,12 @@ SAFETY_MODES = {
 DASHBOARD, SCRIPTS = 29999, 30002
 """The other ports of a controller. Where RTDE has another port than usual, these lie as far from it."""
 
+AT_REST = 0.01
+"""Slower than this an arm stands, [rad/s]."""
+
 _RUNNING, _NORMAL, _JOINT_RUNNING, _TEACH_BUTTON = 7, (1, 2), 253, 4
 _JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
 _READ_BEFORE_CLOSING = 79  # bytes, or a controller may throw the script away
-_AT_REST = 0.01  # [rad/s]
 _WARMER = 2.0  # [deg C], worth an event
 _CHUNK = 1 << 16
 
@@ -184,7 +186,7 @@ def ready_row(stream: Stream) -> dict[str, float]:
         why = row.waiting or f"its safety mode is {SAFETY_MODES.get(safety, safety)}, not normal"
         raise SourceFailed(f"{source} is not ready: {why}")
     speed = max(abs(said.get(f"actual_qd_{k}", 0.0)) for k in range(6))
-    if speed > _AT_REST:
+    if speed > AT_REST:
         raise SourceFailed(f"{source} moves ({speed:.2g} rad/s): stop the arm first")
     if ask_dashboard(source, "is in remote control") == "false":
         raise SourceFailed(f"{source} is not in remote control: it ignores what is sent; switch it over")
