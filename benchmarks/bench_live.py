@@ -6,6 +6,7 @@ clock. Picks are simulated without sockets, as fast as it goes: the same control
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import resource
@@ -25,7 +26,7 @@ import steelyard as sy
 from steelyard.computing import one_blas_thread
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
-from steelyard.live import LiveWeigher, Recorder, Row, Stream, UrSource
+from steelyard.live import FrankaSource, LiveWeigher, Recorder, Ros2Source, Row, Source, Stream, UrSource
 from steelyard.live.controller import Controller
 from steelyard.live.motion import payload_motion
 from steelyard.live.serve import CLOCK_OUTPUT
@@ -39,7 +40,9 @@ SECONDS = float(os.environ.get("LIVE_SECONDS", "60"))
 UPDATES_HZ = 30.0
 SEEDS = 20
 POSTURE = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
-REAL = Path(__file__).parents[2] / "shared" / "data" / "ur10e"
+ROOT = Path(__file__).parents[1]
+REAL = ROOT.parent / "shared" / "data" / "ur10e"
+FRANKA = "127.0.13.37"  # an address of its own for a port that cannot be chosen
 COLUMNS = tuple(
     name
     for word in ("timestamp", "actual_q", "actual_current")
@@ -170,6 +173,57 @@ def real() -> Iterator[Figure]:
         yield Figure(f"real_{path.stem}", f"{path.stem}: live - offline, over the interval", share, "", 0.5)
 
 
+ROS2_ARM = """
+import time, foxglove, numpy as np
+from rosbags.typesys import Stores, get_typestore
+kind, store = "sensor_msgs/msg/JointState", get_typestore(Stores.LATEST)
+schema = foxglove.Schema(name=kind, encoding="ros2msg", data=b"")
+channel = foxglove.Channel("/joint_states", schema=schema, message_encoding="cdr")
+print(foxglove.start_server(port=0).port, flush=True)
+names, zero, k, began = [f"joint{j}" for j in range(6)], np.zeros(6), 0, time.monotonic()
+while True:
+    k += 1
+    stamp = store.types["builtin_interfaces/msg/Time"](100 + k // 500, k % 500 * 2_000_000)
+    head = store.types["std_msgs/msg/Header"](stamp, "")
+    channel.log(bytes(store.serialize_cdr(store.types[kind](head, names, zero + k, zero, zero), kind)))
+    time.sleep(max(began + k / 500 - time.monotonic(), 0))
+"""
+
+
+def other_sources() -> Iterator[Figure]:
+    """An arm under ROS 2 behind the server of foxglove-sdk, and a fake Franka arm; rows are only taken."""
+    if importlib.util.find_spec("foxglove") is not None:
+        with subprocess.Popen([sys.executable, "-c", ROS2_ARM], stdout=subprocess.PIPE, text=True) as child:
+            port = int(child.stdout.readline())
+            yield from taken(
+                "ros2", "ROS 2, JointState at 500 Hz", Ros2Source("127.0.0.1", port, effort="tau")
+            )
+            child.kill()
+    if importlib.util.find_spec("pylibfranka") is not None:
+        words = [sys.executable, str(ROOT / "tests" / "franka_controller.py"), FRANKA, ""]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen(words, **pipes) as child:
+            child.stdout.readline()
+            print("auto on", file=child.stdin, flush=True)
+            yield from taken("franka", "Franka, by libfranka at 1 kHz", FrankaSource(FRANKA))
+            child.kill()
+
+
+def taken(name: str, words: str, source: Source) -> Iterator[Figure]:
+    """Rows lost, and the share of a core of this process and its children."""
+    missing, rows, children = 0, 0, resource.getrusage(resource.RUSAGE_CHILDREN)
+    with Stream(source) as stream:
+        began, worked = time.monotonic(), time.process_time()
+        for item in stream.items(SECONDS / 3):
+            rows += isinstance(item, Row)
+            missing += 0 if isinstance(item, Row) else item.rows
+        elapsed, worked = time.monotonic() - began, time.process_time() - worked
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    worked += after.ru_utime + after.ru_stime - children.ru_utime - children.ru_stime
+    yield Figure(f"{name}_lost", f"{words}: rows lost in {elapsed:.0f} s (of {rows})", missing, "rows")
+    yield Figure(f"{name}_core", "reading: of one core", 100 * worked / elapsed, "%", 20.0)
+
+
 def figures() -> Iterator[Figure]:
     robot = arm()
     model = model_of(robot)
@@ -177,3 +231,4 @@ def figures() -> Iterator[Figure]:
     yield from picks(robot, model, at_rest=True)
     yield from picks(robot, model, at_rest=False)
     yield from real()
+    yield from other_sources()
