@@ -100,6 +100,19 @@ def test_a_controller_that_never_answers_does_not_hold_us_up(monkeypatch):
         Stream(FrankaSource(mute.host))
 
 
+def test_a_reader_that_is_killed_or_a_load_without_an_answer_is_said(fake, monkeypatch):
+    connection = FrankaSource(fake.host, timeout_s=0.2).connect()
+    with pytest.raises(SourceFailed, match=r"did not answer within 0\.2 s"):  # nobody reads
+        connection.set_load(1.0, [0] * 3, [0] * 9)
+    connection._child.kill()
+    connection._child.wait()
+    with pytest.raises(SourceFailed, match="was lost: the program that reads it has ended"):
+        list(iter(connection.read, None))
+    connection.close()
+    with pytest.raises(SourceFailed, match=r"franka://.* was lost: "):
+        connection.set_load(1.0, [0] * 3, [0] * 9)
+
+
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"needs pylibfranka .*glibc 2\.34.*steelyard\[franka\]"):

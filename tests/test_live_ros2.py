@@ -1,6 +1,7 @@
 """An arm under ROS 2: topics, joints by name, what an effort is, wrenches, modes, and one clear line each."""
 
 import json
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -23,7 +24,7 @@ from ros2_bridge import (
     text,
     wrench,
 )
-from steelyard.errors import SourceFailed, UnknownName, UnreadableFile
+from steelyard.errors import MissingExtra, SourceFailed, UnknownName, UnreadableFile
 from steelyard.io import read_recording
 from steelyard.live import EventKind, Recorder, Ros2Source, Stream, source_of
 from steelyard.live.foxglove import Bridge
@@ -265,7 +266,7 @@ def test_places_without_a_bridge_are_one_clear_line():
 
 
 @contextmanager
-def older(messages):
+def older(messages, names=("foxglove.websocket.v1",)):
     """A server with the protocol's older name, which sends some messages."""
     from websockets.sync.server import serve
 
@@ -277,7 +278,7 @@ def older(messages):
                 head = b"\x01" + int(item["id"]).to_bytes(4, "little") + bytes(8)
                 socket.send(head + joint_state(100.0, ARM, [1, 2, 3]))
 
-    with serve(talk, "127.0.0.1", 0, subprotocols=["foxglove.websocket.v1"]) as server:
+    with serve(talk, "127.0.0.1", 0, subprotocols=names or None) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield Ros2Source("127.0.0.1", server.socket.getsockname()[1], timeout_s=0.5)
@@ -304,6 +305,22 @@ def test_servers_that_talk_of_something_else_are_refused():
         pytest.raises(SourceFailed, match="it sends what no Foxglove bridge"),
     ):
         Stream(found)
+
+    with older([], names=()) as found, pytest.raises(SourceFailed, match="is a WebSocket of another kind"):
+        Stream(found)
+
+
+def test_a_bridge_that_falls_silent_is_lost():
+    with bridge() as arm, Stream(source(arm, timeout_s=0.3)) as stream:
+        seen = taken(stream, until=lambda x: x[0] is EventKind.LOST)
+    assert "is connected, but nothing came for 0.3 s" in seen[-1].words
+
+
+@pytest.mark.parametrize("package", ["websockets.sync.client", "rosbags.typesys"])
+def test_without_its_packages_the_extra_is_named(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=rf"this needs {package.split('.')[0]}: .*steelyard\[ros2\]"):
+        Stream(Ros2Source("127.0.0.1", 9))
 
 
 def test_a_bridge_is_what_its_messages_show():

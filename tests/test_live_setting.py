@@ -84,7 +84,9 @@ def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=T
 
     def answer(call):
         asked.append(call.payload)
-        return b"\0\1\0\0" + bytes([done])
+        if done is None:
+            raise RuntimeError("the controller is gone")
+        return b"\0\1\0\0" + bytes([bool(done)])
 
     def schema(text):
         return MessageSchema(encoding="cdr", schema=Schema(name="x", encoding="ros2msg", data=text.encode()))
@@ -170,6 +172,11 @@ def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_sai
         with pytest.raises(SourceFailed, match=r"nothing happened: /io/set_payload of .* was not set"):
             Proposal.of(source, weighed(), rating_kg=10.0).send()
         assert len(asked) == 1
+    with (
+        ros2(done=None) as (source, _),
+        pytest.raises(SourceFailed, match="payload failed: .*controller is gone"),
+    ):
+        Proposal.of(source, weighed(), rating_kg=10.0).send()
 
 
 def test_recordings_cannot_be_set():

@@ -85,7 +85,6 @@ class FrankaConnection(Connection):
         words = [sys.executable, "-P", str(Path(__file__).with_name("franka_reader.py")), source.host]
         self._child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._out = self._child.stdout.fileno() if self._child.stdout is not None else -1
-        self._in = self._child.stdin.fileno() if self._child.stdin is not None else -1
         with suppress(OSError):
             fcntl.fcntl(self._out, _SET_PIPE_SIZE, _PIPE)
         self._unread, self._answers, self._reading = bytearray(), deque[str](), threading.Lock()
@@ -117,10 +116,12 @@ class FrankaConnection(Connection):
             inertia: about the centre of mass, (9,) [kg m^2], column by column, axes of the flange
         """
         line = " ".join(["load", *(repr(float(x)) for x in (mass, *com, *inertia))])
+        pipe = self._child.stdin
         try:
-            os.write(self._in, f"{line}\n".encode())
-        except OSError as error:
-            raise SourceFailed(f"{self._place} was lost: {error.strerror}") from error
+            if pipe is not None:
+                pipe.write(f"{line}\n".encode())
+        except (OSError, ValueError) as error:  # a broken pipe, a closed one
+            raise SourceFailed(f"{self._place} was lost: {error}") from error
         end = time.monotonic() + self._timeout_s
         while not self._answers:
             if time.monotonic() > end:
