@@ -174,7 +174,7 @@ def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_sai
         assert len(asked) == 1
     with (
         ros2(done=None) as (source, _),
-        pytest.raises(SourceFailed, match="payload failed: .*controller is gone"),
+        pytest.raises(SourceFailed, match=r"payload failed: .*controller is gone"),
     ):
         Proposal.of(source, weighed(), rating_kg=10.0).send()
 
