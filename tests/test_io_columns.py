@@ -3,7 +3,7 @@
 import pytest
 
 from steelyard.errors import UnknownName, UnreadableFile
-from steelyard.io.columns import Requested, find_layout
+from steelyard.io.columns import Requested, expanded_names, find_layout
 
 
 def layout(names, **requests):
@@ -44,6 +44,30 @@ def test_the_names_of_rtde():
     assert force.startswith("not read: actual_TCP_force, for the controller gives it in the base frame")
     assert torque.startswith("not read: actual_current_as_torque, for the controller has taken off gravity")
     assert unknown == "not read, the name means nothing here: robot_mode"
+
+
+def test_the_names_of_ros_and_what_effort_is_must_be_said():
+    found = layout("stamp position_0 velocity_0 effort_0")
+    assert found.columns == {"t": ("stamp",), "q": ("position_0",), "v": ("velocity_0",)}
+    assert found.facts["notes"] == (
+        "not read: effort is a torque on some arms, a motor current on a UR: say which,"
+        " --column tau=effort or current=effort",
+    )
+    assert layout("stamp position_0 effort_0", columns={"tau": "effort"}).columns["tau"] == ("effort_0",)
+
+
+def test_some_columns_of_an_array():
+    names = " ".join(["t", *(f"pose[{k}]" for k in range(7))])
+    assert layout(names, columns={"q": "pose[3:5]"}).columns["q"] == ("pose[3]", "pose[4]")
+    with pytest.raises(UnknownName, match=r"there is no column 'pose\[7\]' for q; there are t, pose"):
+        layout(names, columns={"q": "pose[5:9]"})
+
+
+def test_names_of_a_table_without_them():
+    assert expanded_names("t, q*2,current*2 ,x") == ("t", "q_0", "q_1", "current_0", "current_1", "x")
+    for text in ("t,,q", "q*", "q*x", "q*0", "*3", "q*99999999"):
+        with pytest.raises(UnknownName, match=r"names of columns are as t,q\*6,current\*6; '.*' is none"):
+            expanded_names(text)
 
 
 def test_the_names_of_libfranka():
@@ -112,7 +136,7 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
             {},
             r"folder/log\.csv: no time column \(t, time, .*there are: q, x\. Name yours with columns",
         ),
-        ("t x_0 x_1", {}, r"no position column \(q, actual_q\); there are: t, x\."),
+        ("t x_0 x_1", {}, r"no position column \(q, actual_q, position\); there are: t, x\."),
         (
             "t q_0 actual_q_0",
             {},

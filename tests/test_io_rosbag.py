@@ -151,6 +151,8 @@ def test_some_of_the_joints(tmp_path, motion):
         UnreadableFile, match=r"has all of wrist, finger; there are shoulder, elbow, wrist \(60"
     ):
         read_recording(path, columns=TORQUE, joint_names=("wrist", "finger"))
+    with pytest.raises(UnreadableFile, match=r"--joints wrist,shoulder$"):
+        read_recording(path, columns=TORQUE, joint_names=("left_wrist", "left_shoulder"))
 
 
 def test_a_gripper_on_the_same_topic_is_left_out_and_counted(tmp_path, motion):

@@ -127,7 +127,10 @@ def test_a_last_line_without_newline_counts_when_it_is_whole(read):
             "t,q_0,tau_0\n1,2\n",
             r"no line after the header has 3 fields with numbers .* the first is line 2: '1,2'",
         ),
-        ("0.0,1.0\n0.1,1.1\n", r"it begins with numbers; the first line must name the columns"),
+        (
+            "0.0,1.0\n0.1,1.1\n",
+            r"it begins with numbers, 2 columns; name them .* \(--names t,q\*6,",
+        ),
         (GOOD.encode("utf-16"), r"the text is in UTF-16; save it as UTF-8"),
         (b"\0\0\0\0" + GOOD.encode(), r"it does not begin with text, but with NUL bytes"),
         ("\n\n", r"no time column .*there are: none"),
@@ -169,3 +172,23 @@ def test_a_wrench_needs_its_frame_and_convention(read):
         read(text)
     recording = read(text, wrench_frame="tool0", wrench_convention="load_on_sensor")
     np.testing.assert_array_equal(recording.wrench, [[1, 2, 3, 4, 5, 6]])
+
+
+@pytest.mark.parametrize(
+    "text", ["0,1.5,2\n0.1,1.25,3\n", "0;1,5;2\n0,1;1,25;3\n", "# made by hand\n0 1.5 2\n0.1 1.25 3\n"]
+)
+def test_a_table_without_names(tmp_path, text):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    found = read_recording(path, names=("t", "q_0", "x"))
+    np.testing.assert_array_equal(found.t, [0, 0.1])
+    np.testing.assert_array_equal(found.q, [[1.5], [1.25]])
+    with pytest.raises(UnreadableFile, match="3 columns, not 2 as the names are"):
+        read_recording(path, names=("t", "q_0"))
+
+
+def test_names_of_a_file_that_has_them(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,q_0\n0,1\n")
+    with pytest.raises(UnreadableFile, match=r"it has names, 't,q_0'; leave out names"):
+        read_recording(path, names=("t", "q_0"))

@@ -30,9 +30,8 @@ def command(
     wrench_frame: Annotated[
         str | None, typer.Option(help="Frame of that wrench; a bag says it itself.")
     ] = None,
-    degrees: Annotated[
-        bool, typer.Option("--degrees", help="Angles of a foreign file are in degrees, not in radians.")
-    ] = False,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
     between: Annotated[
         str | None, typer.Option(metavar="FROM,TO", help="Only these times, from the first row on [s].")
     ] = None,
@@ -57,6 +56,7 @@ def command(
         wrench_convention=wrench_convention,
         wrench_frame=wrench_frame,
         degrees=degrees,
+        names=names,
     )
     if between is not None:
         start_s, end_s = options.numbers(between, "--between is FROM,TO [s], say 0,3.1", count=2)

@@ -37,6 +37,8 @@ def command(
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Lists contacts: when, at which joint, in which direction, and from which link outwards.
@@ -48,7 +50,9 @@ def command(
     from steelyard.workflow.contacts import collisions
 
     arm, kind = DynamicModel.load(model), cast("ObserverKind", observer)
-    read = partial(options.read_requested, column=column, joints=joints, robot=arm.robot)
+    read = partial(
+        options.read_requested, column=column, joints=joints, robot=arm.robot, degrees=degrees, names=names
+    )
     found = collisions(
         arm,
         {str(recording): read(recording)},

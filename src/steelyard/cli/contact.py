@@ -44,6 +44,8 @@ def command(
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
     wrench_convention: options.ConventionOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -54,7 +56,14 @@ def command(
     from steelyard.wrist import WrenchPayload
 
     load, arm = WrenchPayload.load(payload), options.load_arm_if_named(robot, lock, flange)
-    read = partial(options.read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
+    read = partial(
+        options.read_requested,
+        column=column,
+        joints=joints,
+        wrench_convention=wrench_convention,
+        degrees=degrees,
+        names=names,
+    )
     source = recording if arm is None else read(recording, robot=arm)
     how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used
     contact = contact_of(load, source, robot=arm, sensor=sensor, cutoff_hz=cutoff, **how)

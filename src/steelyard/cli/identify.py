@@ -64,6 +64,8 @@ def command(
     gravity: options.GravityOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Identifies the empty arm: base parameters, friction, and how well they predict other motions.
@@ -73,7 +75,9 @@ def command(
     from steelyard.workflow.arm import Identification
 
     out, arm = Output(as_json), options.load_arm(robot, lock, flange, gravity)
-    read = partial(options.read_requested, column=column, joints=joints, robot=arm)
+    read = partial(
+        options.read_requested, column=column, joints=joints, robot=arm, degrees=degrees, names=names
+    )
     with out.progress(f"identifying {arm.name}") as done:
         found = Identification.of(
             arm,

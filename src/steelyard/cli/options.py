@@ -147,6 +147,17 @@ JointsOption = Annotated[
         help="Joints of a ROS bag in the arm's order; the arm's names by default.",
     ),
 ]
+NamesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--names",
+        metavar="t,q*6,...",
+        help="Names of the columns of a text table without a header, in their order.",
+    ),
+]
+DegreesFlag = Annotated[
+    bool, typer.Option("--degrees", help="Angles of a foreign file are in degrees, not in radians.")
+]
 ConventionOption = Annotated[
     str | None,
     typer.Option(
@@ -195,6 +206,7 @@ def read_requested(
     wrench_convention: str | None = None,
     wrench_frame: str | None = None,
     degrees: bool = False,
+    names: str | None = None,
 ) -> Recording:
     """The recording in a file, with what the user says about it.
 
@@ -203,21 +215,24 @@ def read_requested(
         joints: names with commas
         robot: the arm, whose joints are read from a bag, in its order
         degrees: whether angles are in degrees
+        names: of the columns of a table without a header, as t,q*6,current*6
     """
     from steelyard.io import read_recording
+    from steelyard.io.columns import expanded_names
     from steelyard.io.recordings import file_kind
 
-    names = tuple(name.strip() for name in joints.split(",")) if joints else ()
-    if not names and robot is not None and file_kind(path) == "bag":
-        names = robot.joint_names
+    joint_names = tuple(name.strip() for name in joints.split(",")) if joints else ()
+    if not joint_names and robot is not None and file_kind(path) == "bag":
+        joint_names = robot.joint_names
     convention: Any = wrench_convention
     return read_recording(
         path,
         columns=_columns(column or []),
-        joint_names=names,
+        joint_names=joint_names,
         wrench_frame=wrench_frame,
         wrench_convention=convention,
         degrees=degrees,
+        names=expanded_names(names) if names else (),
     )
 
 

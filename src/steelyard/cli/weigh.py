@@ -71,6 +71,8 @@ def command(
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
@@ -80,7 +82,9 @@ def command(
     from steelyard.workflow.payload import Weighing
 
     out, arm = Output(as_json), DynamicModel.load(model)
-    read = partial(options.read_requested, column=column, joints=joints, robot=arm.robot)
+    read = partial(
+        options.read_requested, column=column, joints=joints, robot=arm.robot, degrees=degrees, names=names
+    )
     how = None if cutoff is None else replace(preparation_for(arm, None), cutoff_hz=cutoff)
     files = {"Payload": output, "Picture": picture, "Report": report}
     if online:

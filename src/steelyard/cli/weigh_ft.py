@@ -36,6 +36,8 @@ def command(
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
     wrench_convention: options.ConventionOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -43,7 +45,14 @@ def command(
     from steelyard.workflow.wrist import WristWeighing
 
     arm = options.load_arm_if_named(robot, lock, flange)
-    read = partial(options.read_requested, column=column, joints=joints, wrench_convention=wrench_convention)
+    read = partial(
+        options.read_requested,
+        column=column,
+        joints=joints,
+        wrench_convention=wrench_convention,
+        degrees=degrees,
+        names=names,
+    )
     sources = {
         name: path if path is None or arm is None else read(path, robot=arm)
         for name, path in (("static", static), ("dynamic", dynamic))

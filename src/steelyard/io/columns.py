@@ -22,11 +22,12 @@ from steelyard.errors import UnknownName, UnreadableFile
 from steelyard.io.layout import Layout
 from steelyard.recording import WrenchConvention
 
+_MANY_COLUMNS = 1000
 _STATE = "state."  # before each word of the robot's state in libfranka's logToCSV
 _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, then ours and UR's
-    "t": ("t", "time", "timestamp", "Time", "Timestamp", "t_s", "time_s", "t_ms", "time_ms"),
-    "q": ("q", _STATE + "q", "actual_q"),
-    "v": ("dq", _STATE + "dq", "v", "qd", "actual_qd"),
+    "t": ("t", "time", "timestamp", "Time", "Timestamp", "stamp", "t_s", "time_s", "t_ms", "time_ms"),
+    "q": ("q", _STATE + "q", "actual_q", "position"),
+    "v": ("dq", _STATE + "dq", "v", "qd", "actual_qd", "velocity"),
     "tau": ("tau_J", _STATE + "tau_J", "tau"),
     "current": ("current", "i", "actual_current"),
     "q_commanded": ("q_d", _STATE + "q_d", "q_commanded", "q_des", "target_q"),
@@ -58,6 +59,9 @@ REFUSED: Mapping[str, str] = {
 
 _NO_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" in word))
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+_EITHER = "a torque on some arms, a motor current on a UR: say which, --column tau={0} or current={0}"
+_AMBIGUOUS = {word: _EITHER.format(word) for word in ("effort", "efforts")}
+_SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
 
@@ -71,6 +75,7 @@ class Requested:
         wrench_frame: frame of the wrench
         wrench_convention: what the load does to the sensor, or the reverse
         degrees: whether angles are in degrees
+        names: of the columns of a table without a header
     """
 
     columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
@@ -78,6 +83,7 @@ class Requested:
     wrench_frame: str | None = None
     wrench_convention: WrenchConvention | None = None
     degrees: bool = False
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,21 @@ def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: 
     return Layout(columns, facts, requested.degrees, unit_s)
 
 
+def expanded_names(text: str) -> tuple[str, ...]:
+    """The names in 't,q*6,current*6': t, q_0 to q_5, current_0 to current_5.
+
+    Args:
+        text: as a user gives it
+    """
+    names: list[str] = []
+    for item in text.split(","):
+        word, star, count = (part.strip() for part in item.partition("*"))
+        if not word or (star and not (count.isdecimal() and 0 < int(count) <= _MANY_COLUMNS)):
+            raise UnknownName(f"names of columns are as t,q*6,current*6; '{item}' is none of that kind")
+        names += [f"{word}_{k}" for k in range(int(count))] if star else [word]
+    return tuple(names)
+
+
 def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, place: str) -> Layout:
     """The layout of a file that steelyard wrote; only other names for the joints may be requested there."""
     if requested != Requested(joint_names=requested.joint_names):
@@ -161,6 +182,8 @@ def _requested(
     """The columns that the caller names: each of them, their word, or what they begin with."""
     if channel not in _WORDS:
         raise UnknownName(f"columns: there is no channel '{channel}'; known are {', '.join(_WORDS)}")
+    if isinstance(wanted, str) and wanted not in names and (part := _SLICE.fullmatch(wanted)):
+        wanted = [f"{part['word']}[{k}]" for k in range(int(part["start"]), int(part["stop"]))]
     if not isinstance(wanted, str):
         group = [_Column(name, _split(name).word, None) for name in wanted]
     elif wanted in names:
@@ -274,8 +297,9 @@ def _left_out(columns: Iterable[_Column]) -> list[str]:
     """A note for what is not read, with the reason where there is one."""
     words = _grouped(columns)
     notes = [f"not read: {word}, for {REFUSED[word]}" for word in words if word in REFUSED]
+    notes += [f"not read: {word} is {_AMBIGUOUS[word]}" for word in words if word in _AMBIGUOUS]
     known = [word for word in words if word in _CHANNEL]
-    unknown = [word for word in words if word not in REFUSED and word not in known]
+    unknown = [word for word in words if word not in {*REFUSED, *_AMBIGUOUS, *known}]
     notes += [f"not read, as requested: {', '.join(known)}"] if known else []
     return notes + ([f"not read, the name means nothing here: {', '.join(unknown)}"] if unknown else [])
 

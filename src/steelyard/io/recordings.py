@@ -60,6 +60,7 @@ def read_recording(
     wrench_frame: str | None = None,
     wrench_convention: WrenchConvention | None = None,
     degrees: bool = False,
+    names: Sequence[str] = (),
 ) -> Recording:
     """The recording in a file: Parquet, a stream of Arrow's, NPZ, a text table with a header, or a ROS 2 bag.
 
@@ -75,9 +76,14 @@ def read_recording(
         wrench_frame: needed where a foreign file has a wrench and does not say
         wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where a foreign file has a wrench
         degrees: whether joint angles and their derivatives are in degrees; all joints must then be revolute
+        names: of the columns of a text table that does not name them, in their order
     """
     path = Path(path)
-    requested = Requested(dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees)
+    requested = Requested(
+        dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees, tuple(names)
+    )
+    if names and file_kind(path) != "text":
+        raise UnreadableFile(f"{path}: names are for text tables without a header; this file has its own")
     return _read(file_kind(path), path, requested)
 
 

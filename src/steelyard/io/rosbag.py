@@ -242,7 +242,8 @@ class _Reader:
         rows = np.flatnonzero(complete[states.which])
         if not rows.size:
             raise self.refusal(
-                f"no message of {states.topic} has all of {', '.join(joints)}; there are {there}"
+                f"no message of {states.topic} has all of {', '.join(joints)}; there are {there}."
+                f" Name these in the arm's order with joint_names: --joints {_alike(joints, list(sets))}"
             )
         left = len(states) - len(rows)
         self.notes += [f"left out {left} messages of {states.topic} about other joints"] if left else []
@@ -343,6 +344,15 @@ def _one_word(name: str, wanted: str | Sequence[str], place: str) -> str:
     if len(words) > 1 or (not words and name == "q"):
         raise UnknownName(f"{place}: {name} of a bag is {_KNOWN[name]}, got {len(words)} names")
     return words[0] if words else ""
+
+
+def _alike(joints: Sequence[str], sets: Sequence[tuple[str, ...]]) -> str:
+    """Those joints of messages whose names end like the wanted ones, or the other way round; A,B,... else."""
+    for names in sets:
+        groups = [[name for name in names if name.endswith(x) or x.endswith(name)] for x in joints]
+        if all(len(group) == 1 for group in groups) and len({g[0] for g in groups}) == len(joints):
+            return ",".join(group[0] for group in groups)
+    return "A,B,..."
 
 
 def is_ur(names: Sequence[str]) -> bool:

@@ -2,7 +2,7 @@
 
 The delimiter (comma, semicolon, tab, spaces) and a decimal comma are seen from the first lines. Lines of
 comment (#) may come first; the last of them is the header where the next line is numbers already, as
-`numpy.savetxt` writes it.
+`numpy.savetxt` writes it. A table without names is read with those that the caller gives.
 
 A log that grew while the power failed ends in half a line, in lines with too few fields, or in NUL bytes.
 Such an end is left out and noted. A bad line with good ones after it is another matter: nobody knows what
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -56,7 +57,7 @@ class _Header:
 def read_table(path: Path, requested: Requested) -> Recording:
     """The recording in a text table."""
     data = _text(path)
-    header = _header(data, path)
+    header = _header(data, path, requested.names)
     layout = find_layout(header.names, requested, str(path))
     needed = [header.names.index(name) for name in layout.names]
     end = _end_of_whole(data, header, needed)
@@ -90,19 +91,24 @@ def _text(path: Path) -> bytes:
     return data.removeprefix(_BOM)
 
 
-def _header(data: bytes, path: Path) -> _Header:
-    """The line of names: the first that is no comment, or the comment before the first line of numbers."""
+def _header(data: bytes, path: Path, given: Sequence[str]) -> _Header:
+    """The line of names: the first that is no comment, or the comment before the first line of numbers.
+
+    Args:
+        path: of the file
+        given: names of a table without one
+    """
     comment = line = b""
     offset = end = 0
     while end < len(data) and (not line or line.startswith(b"#")):
         comment = line or comment
         offset, end = end, data.find(b"\n", end) + 1 or len(data)
         line = data[offset:end].strip()
+    if not _is_numeric(line) and given:
+        raise UnreadableFile(f"{path}: it has names, {_excerpt(line, 0)}; leave out names (--names)")
     if _is_numeric(line):
-        if not comment:
-            raise UnreadableFile(
-                f"{path}: it begins with numbers; the first line must name the columns (t, q_0, ...)"
-            )
+        if given or not comment:
+            return _without_names(data, offset, given, path)
         line, end = comment, offset
     text = line.lstrip(b"#").strip().decode(errors="replace")
     delimiter = max(",;\t", key=text.count)
@@ -110,6 +116,22 @@ def _header(data: bytes, path: Path) -> _Header:
     first = data[end : data.find(b"\n", end) + 1 or None]
     header = _Header([], delimiter, end, b'"' in line + first, _decimal(first, delimiter))
     return replace(header, names=[name.strip(" \t\"'") for name in header.fields(text.encode())])
+
+
+def _without_names(data: bytes, begin: int, given: Sequence[str], path: Path) -> _Header:
+    """The header of a table that has none."""
+    first = data[begin : data.find(b"\n", begin) + 1 or None]
+    text = first.decode(errors="replace").strip()
+    delimiter = next((x for x in ";\t," if x in text), " ")
+    header = _Header([], delimiter, begin, decimal=_decimal(first, delimiter))
+    count = len(header.fields(first))
+    if len(given) != count:
+        but = f", not {len(given)} as the names are" if given else ""
+        raise UnreadableFile(
+            f"{path}: it begins with numbers, {count} columns{but}; name them in their order, each once, with"
+            " names (--names t,q*6,current*6, say; other words than those of a signal are passed over)"
+        )
+    return replace(header, names=list(given))
 
 
 def _decimal(line: bytes, delimiter: str) -> str:
