@@ -130,6 +130,18 @@ class InertialParameters:
             raise InvalidInertia("a body of zero mass has no centre of mass")
         return self.first_moment / self.mass
 
+    def com_covariance(self, covariance: Array) -> Array:
+        """Of the centre of mass, (3, 3) [m^2]; infinite where the first four numbers are not known.
+
+        Args:
+            covariance: of the ten numbers, (10, 10); infinite where unknown
+        """
+        slope = np.column_stack([-self.com, np.eye(3)]) / self.mass
+        finite = np.isfinite(np.diag(covariance)[:4])
+        known = np.where(np.outer(finite, finite), covariance[:4, :4], 0.0)
+        seen = finite[1:] & finite[0]
+        return np.where(np.outer(seen, seen), slope @ known @ slope.T, np.inf)
+
     @property
     def inertia_com(self) -> Array:
         """Inertia about the centre of mass along the axes of `frame`, (3, 3) [kg m^2]."""

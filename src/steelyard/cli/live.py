@@ -31,6 +31,16 @@ LiveModelOption = Annotated[
     Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
 ]
 AccuracyOption = Annotated[float, typer.Option(help="95 % half-width of the mass that is asked for [%].")]
+PageFlag = Annotated[bool, typer.Option("--page", help="Show it on a page in the browser, too.")]
+HostOption = Annotated[
+    str,
+    typer.Option(help="Where the page is served; on another address than this machine's own it only shows."),
+]
+PortOption = Annotated[int, typer.Option(help="Of the page; the next free one where it is taken.")]
+UrdfOption = Annotated[
+    Path | None, typer.Option(help="The arm's URDF, whose meshes the page shows; capsules by default.")
+]
+DarkFlag = Annotated[bool, typer.Option("--dark", help="A dark page.")]
 YesFlag = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
 TransitionOption = Annotated[float, typer.Option(help="In which the controller changes over [s].")]
 RatingOption = Annotated[
@@ -66,8 +76,33 @@ def updating_line(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Calla
         )
 
 
+@contextmanager
+def opened_page(
+    weigher: LiveWeigher,
+    source: Source,
+    *,
+    host: str,
+    port: int,
+    urdf: Path | None,
+    dark: bool,
+    kept: Path | None,
+) -> Iterator[Page]:
+    """A page that shows a weigher's updates; in a terminal it stays until Enter, except after Ctrl-C."""
+    from steelyard.live.page import Page
+    from steelyard.robot.geometry import Body
+
+    bodies = Body.to_draw(weigher.model.robot, urdf)
+    with Page(weigher, source, bodies=bodies, host=host, port=port, dark=dark, kept=kept) as page:
+        typer.echo(f"The page: {page.url}", err=True)
+        yield page
+        if sys.stdin.isatty() and not page.interrupted:
+            input("Enter closes the page. ")
+
+
 def line_of(update: Update, accuracy: float) -> str:
     """What is known, in one line."""
+    from steelyard.live.words import progress_words
+
     rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
     waiting = f"waiting: {update.waiting}; " if update.waiting else ""
     if update.payload is None:
@@ -75,12 +110,8 @@ def line_of(update: Update, accuracy: float) -> str:
     mass, half = update.payload.body.mass, 1.96 * update.payload.std[0]
     if not np.isfinite(half):
         return f"{waiting}mass unknown; {rows}"
-    asked = f"{100 * accuracy:g} %"
-    when = f"{asked} reached" if update.converged else f"{asked} in about {update.remaining_s:.0f} s"
-    if not np.isfinite(update.remaining_s):
-        when = f"{asked} cannot be reached by motion"
     trusted = "" if update.payload.verdict.ok else "; do not use it yet"
-    return f"{waiting}{mass:.3f} +- {half:.3f} kg, {when}{trusted}; {rows}"
+    return f"{waiting}{mass:.3f} +- {half:.3f} kg, {progress_words(update, accuracy)}{trusted}; {rows}"
 
 
 def settled(out: Output, proposal: Proposal, kept: Path | None, *, yes: bool, transition_s: float) -> bool:

@@ -1,7 +1,8 @@
-"""Plots as data, drawn for a page, into a picture file, or inline in a notebook."""
+"""Plots as data, drawn for a page, live or not, into a picture file, or inline in a notebook."""
 
 from steelyard.drawing.interactive import panel_figure
 from steelyard.drawing.picture import notebook_html, save_picture
 from steelyard.drawing.plot import Band, Curve, Panel, Plot
+from steelyard.drawing.vector import vector_html
 
-__all__ = ["Band", "Curve", "Panel", "Plot", "notebook_html", "panel_figure", "save_picture"]
+__all__ = ["Band", "Curve", "Panel", "Plot", "notebook_html", "panel_figure", "save_picture", "vector_html"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -41,6 +41,21 @@ class Believed(NamedTuple):
     mass: float = 0.0
     cog: tuple[float, ...] = (0.0, 0.0, 0.0)
     inertia: tuple[float, ...] = (0.0,) * 6
+
+    @classmethod
+    def of(cls, said: Mapping[str, float]) -> Believed | None:
+        """What a controller says that it believes in; None where it does not say.
+
+        Args:
+            said: one row of its outputs, by RTDE's names or libfranka's
+        """
+        if "m_load" in said:
+            inertia = tuple(said[f"I_load_{k}"] for k in (0, 4, 8, 1, 2, 5))
+            return cls(said["m_load"], tuple(said[f"F_x_Cload_{k}"] for k in range(3)), inertia)
+        if "payload_cog_0" not in said:
+            return None
+        inertia = tuple(said.get(f"payload_inertia_{k}", 0.0) for k in range(6))
+        return cls(said["payload"], tuple(said[f"payload_cog_{k}"] for k in range(3)), inertia)
 
     def script(self, *, transition_s: float, with_inertia: bool = True) -> str:
         """The program that makes a controller believe in it, beside the one that runs.

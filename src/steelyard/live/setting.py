@@ -277,14 +277,10 @@ def _require_rest(stream: Stream) -> dict[str, float]:
 
 def _believed_of(stream: Stream) -> Believed:
     """The payload that a controller believes in now."""
-    said = dict(zip(stream.columns, stream.row().values, strict=True))
-    if "m_load" in said:
-        at = [said[f"I_load_{k}"] for k in (0, 4, 8, 1, 2, 5)]
-        return Believed(said["m_load"], tuple(said[f"F_x_Cload_{k}"] for k in range(3)), tuple(at))
-    if "payload_cog_0" not in said:
+    found = Believed.of(dict(zip(stream.columns, stream.row().values, strict=True)))
+    if found is None:
         raise SourceFailed(f"{stream.source} {_SILENT}: it is too old")
-    inertia = tuple(said.get(f"payload_inertia_{k}", 0.0) for k in range(6))
-    return Believed(said["payload"], tuple(said[f"payload_cog_{k}"] for k in range(3)), inertia)
+    return found
 
 
 def _fields(service: Service) -> tuple[str, ...]:

@@ -49,6 +49,8 @@ class EventKind(StrEnum):
     TEMPERATURE = "temperature"
     MARK = "mark"  # a register or an output that the robot's program has set
     TEXT = "text"  # a message of the sender
+    PICK = "pick"  # the arm carries more than before
+    DROP = "drop"
 
 
 class Event(NamedTuple):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -38,6 +39,7 @@ _NEW_CLOCK_S = 1.0  # another clock goes on so much after the one before
 _LOOK_BACK_S = 1.0
 _ADVISED_S = 0.5  # between two pieces of advice, which cost as much as a third of an estimate
 _NO_WRENCH = Requested({"wrench": []})  # joint torques are weighed here
+_CLEARLY = 20.0  # changed is a mass whose change is so many times its half-width
 _FLANGE_APART = 0.02  # [m], between two arms of one kind
 
 
@@ -97,8 +99,7 @@ class LiveWeigher:
         name: str = "the stream",
         accuracy: float = 0.01,
     ) -> None:
-        self._model, self._columns, self._name = model, columns, name
-        self._accuracy = accuracy
+        self.model, self.columns, self.name, self.accuracy = model, columns, name, accuracy
         self._first: list[Row] = []
         self._path: _Path | None = None
         self._estimator = OnlineEstimator(model, model.kinematics, options=OnlineOptions(accuracy=accuracy))
@@ -109,7 +110,13 @@ class LiveWeigher:
         self._events: list[Event] = []
         self._rows = self._missing = self._dropped = 0
         self._advice, self._advised_s = "", 0.0
+        self._noted_s = -np.inf  # start of the payload that a pick or a drop was said of, [s]
         self._grown: list[tuple[float, float]] = []  # time [s] and information of the last updates
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What the columns mean."""
+        return find_layout(self.columns, _NO_WRENCH, self.name)
 
     def take(self, item: Row | Event) -> None:
         """Takes what came next.
@@ -137,6 +144,8 @@ class LiveWeigher:
             return None
         known = self._sample is not None
         payload = self._estimator.estimate(self.state, physical=False) if known else None
+        if payload is not None:
+            self._note_change(payload, self._last.t)
         events, self._events = tuple(self._events), []
         waiting = self._last.waiting
         return Update(
@@ -146,7 +155,7 @@ class LiveWeigher:
             payload=payload,
             state=self.state,
             sample=self._sample,
-            converged=payload is not None and _half_width(payload) <= self._accuracy,
+            converged=payload is not None and _half_width(payload) <= self.accuracy,
             remaining_s=float("inf") if payload is None else self._remaining_s(payload),
             predicted=None if self._sample is None else self._estimator.torque(self.state, self._sample),
             next_step=f"wait: {waiting}" if waiting else self._next_step(),
@@ -176,6 +185,18 @@ class LiveWeigher:
         found = replace(self._estimator, model=own).estimate(update.state)
         return replace(found, verdict=found.verdict.doubted(*self.doubts))
 
+    def _note_change(self, payload: Payload, t: float) -> None:
+        """An event once another payload is known well enough to say whether it is heavier or lighter."""
+        history, start_s = self.state.history, self.state.start_s
+        if not history or start_s == self._noted_s:
+            return
+        more = payload.mass - float(history[-1].vector[0])
+        if abs(more) < _CLEARLY * HALF_WIDTH * payload.std[0]:
+            return
+        self._noted_s, ago_s = start_s, self.state.last_s - start_s
+        kind, words = (EventKind.PICK, "picked up") if more > 0 else (EventKind.DROP, "put down")
+        self._events.append(Event(kind, f"{words} {abs(more):.3g} kg {ago_s:.1f} s ago", t))
+
     def _next_step(self) -> str:
         now_s = time.monotonic()
         if now_s >= self._advised_s:
@@ -185,21 +206,21 @@ class LiveWeigher:
     def _begin(self) -> None:
         """Finds out from the first rows what the columns mean, and weighs these rows."""
         rows = np.array([row.values for row in self._first], dtype=float)
-        values = dict(zip(self._columns, rows.T, strict=True))
-        layout, robot = find_layout(self._columns, _NO_WRENCH, self._name), self._model.robot
-        recording = layout.recording(layout.gather(values), self._name)
+        values = dict(zip(self.columns, rows.T, strict=True))
+        layout, robot = self.layout, self.model.robot
+        recording = layout.recording(layout.gather(values), self.name)
         if recording.n != robot.n:
             raise InvalidRobot(
-                f"{self._name} sends {recording.n} joints, the model is of {robot.name} with {robot.n}"
+                f"{self.name} sends {recording.n} joints, the model is of {robot.name} with {robot.n}"
             )
-        require_same_arm(robot, values, self._name)
-        run = Run(self._name, recording)
-        warm, self.doubts = as_warm(self._model, [run])
-        if warm is not self._model:
+        require_same_arm(robot, values, self.name)
+        run = Run(self.name, recording)
+        warm, self.doubts = as_warm(self.model, [run])
+        if warm is not self.model:
             options = self._estimator.options
             self._estimator = OnlineEstimator(warm, warm.kinematics, options=options)
             self.state = self._estimator.init()
-        self._path = _Path(warm, run, self._columns, layout)
+        self._path = _Path(warm, run, self.columns, layout)
         for row in self._first:
             self._weigh(self._path, row)
         self._first = []
@@ -211,11 +232,11 @@ class LiveWeigher:
     def _remaining_s(self, payload: Payload) -> float:
         width, t = _half_width(payload), self.state.last_s
         stays = sum(payload.shares.get(name, 0.0) for name in ("gains", "drift")) * width**2
-        if width <= self._accuracy:
+        if width <= self.accuracy:
             return 0.0
-        if not np.isfinite(width) or stays >= self._accuracy**2:
+        if not np.isfinite(width) or stays >= self.accuracy**2:
             return float("inf")
-        now, asked = 1 / (width**2 - stays), 1 / (self._accuracy**2 - stays)
+        now, asked = 1 / (width**2 - stays), 1 / (self.accuracy**2 - stays)
         self._grown = [x for x in self._grown if t - _LOOK_BACK_S <= x[0] < t and x[1] < now]
         self._grown.append((t, now))
         start_s, before = self._grown[0]

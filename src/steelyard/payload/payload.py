@@ -50,6 +50,15 @@ class Quantity(NamedTuple):
         return HALF_WIDTH * self.std
 
     @property
+    def rounded(self) -> tuple[str, str]:
+        """Value and half-width, to two digits of the half-width; "unknown" and nothing where it is."""
+        half = self.half_width
+        if not np.isfinite(half):
+            return "unknown", ""
+        digits = 4 if half <= 0 else int(np.clip(1 - np.floor(np.log10(half)), 0, 9))
+        return f"{self.value:.{digits}f}", f"{half:.{digits}f}"
+
+    @property
     def cells(self) -> tuple[str, str, str, str]:
         """Name, value, half-width and unit, for a table."""
         if not np.isfinite(self.std):
@@ -108,11 +117,7 @@ class Payload:
         """Standard deviation of the centre of mass, (3,) [m]; infinite where there is no mass."""
         if self.body.mass == 0:
             return np.full(3, np.inf)
-        slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
-        finite = np.isfinite(self.std[:4])
-        known = np.where(np.outer(finite, finite), self.covariance[:4, :4], 0.0)
-        deviation = np.sqrt(np.diag(slope @ known @ slope.T))
-        return np.where(finite[1:] & finite[0], deviation, np.inf)
+        return np.asarray(np.sqrt(np.diag(self.body.com_covariance(self.covariance))))
 
     @property
     def excited(self) -> tuple[str, ...]:

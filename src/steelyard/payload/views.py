@@ -37,7 +37,7 @@ def body_plot(
         truth: the body where it is known, in the same frame
         origin: what sits at the origin of the frame, in words
     """
-    com_spread = _com_covariance(body, covariance)
+    com_spread = body.com_covariance(covariance)
     shape = _ellipsoid(body) if np.isfinite(np.diag(covariance)).all() else None
     panels = [_view(plane, body, com_spread, shape, truth, origin) for plane in _PLANES]
     caption = (
@@ -60,18 +60,9 @@ def com_plot(body: InertialParameters, covariance: Array, truth: InertialParamet
         covariance: of its ten numbers, (10, 10); infinite where unknown
         truth: the body where it is known, in the same frame
     """
-    com_spread = _com_covariance(body, covariance)
+    com_spread = body.com_covariance(covariance)
     panels = [_com_panel(plane, body, com_spread, truth) for plane in _PLANES]
     return Plot(f"The centre of mass with its 95 % region, enlarged, in the frame '{body.frame}'.", panels, 3)
-
-
-def _com_covariance(body: InertialParameters, covariance: Array) -> Array:
-    """Of the centre of mass, (3, 3) [m^2]; infinite along axes that the data do not determine."""
-    slope = np.column_stack([-body.com, np.eye(3)]) / body.mass
-    finite = np.isfinite(np.diag(covariance)[:4])
-    known = np.where(np.outer(finite, finite), covariance[:4, :4], 0.0)
-    seen = finite[1:] & finite[0]
-    return np.where(np.outer(seen, seen), slope @ known @ slope.T, np.inf)
 
 
 def _outline(matrix: Array, centre: Array, radius: float = 1.0) -> tuple[Array, Array]:

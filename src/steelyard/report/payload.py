@@ -84,11 +84,10 @@ def _page(title: str, payload: Payload, sections: Sequence[Section], picture: Se
 
 def _with_interval(number: Quantity) -> str:
     """A number with its 95 % interval, to two digits of the interval, as '3.527 ± 0.011 kg'."""
-    half = number.half_width
-    if not np.isfinite(half):
+    if not np.isfinite(number.std):
         return f"{number.value:.4g} {number.unit} (not known)"
-    digits = 4 if half <= 0 else int(np.clip(1 - np.floor(np.log10(half)), 0, 9))
-    return f"{number.value:.{digits}f} ± {half:.{digits}f} {number.unit}"
+    value, half = number.rounded
+    return f"{value} ± {half} {number.unit}"
 
 
 def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | None]]:

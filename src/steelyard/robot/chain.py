@@ -157,6 +157,12 @@ class KinematicChain:
             T[i] = pin.updateFramePlacement(self._pin, self._data, frame_index).homogeneous
         return T[0] if np.ndim(q) == 1 else T
 
+    def joint_frames(self, q: ArrayLike) -> Array:
+        """T_base_joint of the base itself and of every joint frame, (n + 1, 4, 4), at one q (n,)."""
+        (qi,) = self._row(q)
+        pin.forwardKinematics(self._pin, self._data, qi)
+        return np.array([placement.homogeneous for placement in self._data.oMi])
+
     def frame_motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None) -> FrameMotion:
         """Velocity and acceleration of a frame (default: the flange) along a motion q, v, a, each (N, n)."""
         frame_index = self._frame(frame or self.flange)

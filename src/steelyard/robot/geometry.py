@@ -25,12 +25,18 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Indices
 from steelyard.errors import InvalidRobot
 from steelyard.robot.model import RobotModel
 from steelyard.robot.urdf import read_urdf
 
 _SHORTEST = 1e-6
+_THICKNESS = 0.036, 0.026  # radius of the first and the last link that is drawn, over the arm's length
+_SIDES = 24
+_BOX = np.array([(0, -1), (1, -1), (1, -1), (1, 1), (1, 1), (0, 1)], dtype=float)
+_ARC = np.array([(np.cos(x), np.sin(x)) for x in np.deg2rad([*range(-90, 1, 10), *range(0, 91, 10)])])
+"""Radius and height of bodies of revolution of size 1; where one point comes twice, there is an edge."""
+
 _ALWAYS = 0.95
 _PROBES = 300
 
@@ -73,23 +79,52 @@ class Body:
         return tuple(bodies)
 
     @classmethod
+    def to_draw(
+        cls, robot: RobotModel, path: str | Path | None = None, package_folders: Sequence[str] = ()
+    ) -> tuple[Body, ...]:
+        """What an arm looks like: the <visual> shapes of its URDF; capsules for links that have none.
+
+        Args:
+            path: of the URDF; capsules alone by default
+            package_folders: where 'package://' paths of meshes begin
+        """
+        found: tuple[Body, ...] = ()
+        if path is not None and "<visual" in read_urdf(path):
+            found = cls.from_urdf(robot, path, package_folders, visual=True)
+        lengths = [np.linalg.norm(np.diff(_path(robot, i), axis=0), axis=1).sum() for i in range(robot.n + 1)]
+        radii = max(float(sum(lengths)), _SHORTEST) * np.linspace(*_THICKNESS, robot.n)
+        drives = (
+            cls(f"drive {i + 1}", i + 1, _along(-r * axis, r * axis), coal.Cylinder(1.15 * r, 2.5 * r))
+            for i, (axis, r) in enumerate(zip(robot.joint_axes, radii, strict=True))
+        )
+        drawn = {body.joint for body in found}
+        return *found, *(body for body in (*cls.capsules(robot, radii), *drives) if body.joint not in drawn)
+
+    @classmethod
     def from_urdf(
-        cls, robot: RobotModel, path: str | Path, package_folders: Sequence[str] = ()
+        cls,
+        robot: RobotModel,
+        path: str | Path,
+        package_folders: Sequence[str] = (),
+        *,
+        visual: bool = False,
     ) -> tuple[Body, ...]:
         """The <collision> shapes of the URDF that an arm was made from, joints locked or not.
 
         Args:
             package_folders: where 'package://' paths of meshes begin
+            visual: the <visual> shapes instead
         """
+        kind, word = (pin.VISUAL, "visual") if visual else (pin.COLLISION, "collision")
         text = read_urdf(path)
         model = pin.buildModelFromXML(text)
         folders = [*package_folders, str(Path(path).parent)]
         try:
-            found = pin.buildGeomFromUrdfString(model, text, pin.COLLISION, package_dirs=folders)
+            found = pin.buildGeomFromUrdfString(model, text, kind, package_dirs=folders)
         except (ValueError, RuntimeError, ET.ParseError) as error:
-            raise InvalidRobot(f"the collision shapes of {path} cannot be read: {error}") from error
+            raise InvalidRobot(f"the {word} shapes of {path} cannot be read: {error}") from error
         if not found.ngeoms:
-            raise InvalidRobot(f"{path} has no <collision> shapes; give a radius for capsules instead")
+            raise InvalidRobot(f"{path} has no <{word}> shapes; give a radius for capsules instead")
         bodies = []
         for item in found.geometryObjects:
             link = model.frames[item.parentFrame]
@@ -97,6 +132,25 @@ class Body:
             placement = here.placement * link.placement.inverse() * item.placement
             bodies.append(cls(link.name, int(here.parentJoint), placement.homogeneous, item.geometry))
         return tuple(bodies)
+
+    @property
+    def surface(self) -> tuple[Array, Indices]:
+        """Corners, (V, 3) [m] in the frame of the shape, and triangles of them, (F, 3), from outside."""
+        shape = self.shape
+        if isinstance(shape, coal.BVHModelBase):
+            corners = np.array(shape.vertices(), dtype=float).reshape(-1, 3)
+            triangles = [[tri[0], tri[1], tri[2]] for tri in map(shape.tri_indices, range(shape.num_tris))]
+            return corners, np.array(triangles, dtype=int)
+        if isinstance(shape, coal.Box):
+            return _turned(_BOX * [np.sqrt(2), 1.0], 4, np.array(shape.halfSide))
+        if isinstance(shape, coal.Sphere):
+            return _turned(_ARC, _SIDES, np.full(3, shape.radius))
+        if isinstance(shape, coal.Cylinder):
+            return _turned(_BOX, _SIDES, np.array([shape.radius, shape.radius, shape.halfLength]))
+        if isinstance(shape, coal.Capsule):
+            ends = np.where(_ARC[:, 1:] < 0, -1.0, 1.0) * [0.0, shape.halfLength / shape.radius]
+            return _turned(_ARC + ends, _SIDES, np.full(3, shape.radius))
+        raise InvalidRobot(f"{self.name}: a shape of kind {type(shape).__name__} cannot be drawn")
 
     @classmethod
     def half_space(cls, name: str, point: ArrayLike, normal: ArrayLike) -> Body:
@@ -239,6 +293,19 @@ def _path(robot: RobotModel, i: int) -> Array:
     elif robot.dh is not None and robot.dh.convention == "classic" and i:
         corners.insert(1, np.array([0.0, 0.0, robot.dh.d[i - 1]]))
     return np.array(corners)
+
+
+def _turned(profile: Array, sides: int, scale: Array) -> tuple[Array, Indices]:
+    """The surface that a profile of radius and height makes when it turns about z."""
+    angle = 2 * np.pi * (np.arange(sides) + 0.5) / sides
+    r, z = profile[:, :1], profile[:, 1:]
+    corners = np.stack([r * np.cos(angle), r * np.sin(angle), z * np.ones(sides)], axis=-1)
+    k = np.arange(sides)
+    rings = [ring for ring in range(len(profile) - 1) if (profile[ring] != profile[ring + 1]).any()]
+    below = np.array([[ring * sides + k, ring * sides + (k + 1) % sides] for ring in rings])
+    a, b, c, d = below[:, 0], below[:, 1], below[:, 0] + sides, below[:, 1] + sides
+    triangles = np.concatenate([np.stack([a, b, d], axis=-1), np.stack([a, d, c], axis=-1)])
+    return scale * corners.reshape(-1, 3), triangles.reshape(-1, 3)
 
 
 def _along(start: Array, end: Array) -> Array:

@@ -1,0 +1,294 @@
+"""What `watch` knows on a page: the arm in 3D, the payload with its intervals, torques, events, a button.
+
+viser serves the page, to this machine alone unless another host is given, and asks nothing of the network.
+The weighing thread only leaves its newest `Update`; another thread draws it, at most 30 times per second in
+3D, ten times as text, four times as plots, and not at all while nobody looks. Whoever has the page can set
+the payload: so the button is there on this machine's own address only, answers to the page itself only (other
+websites in the same browser can talk to the port, too), and asks before anything is sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from steelyard.arrays import Array
+from steelyard.drawing import Curve, Panel, Plot, vector_html
+from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
+from steelyard.live.scene import Scene
+from steelyard.live.script import Believed
+from steelyard.live.setting import Proposal
+from steelyard.live.source import Source
+from steelyard.live.ur import UrSource
+from steelyard.live.weigher import LiveWeigher, Update
+from steelyard.live.words import answer_html, events_html, numbers_html, question_html
+from steelyard.report.online import online_plot
+from steelyard.robot.geometry import Body
+from steelyard.torque.online.curve import CurvePoint
+
+if TYPE_CHECKING:
+    import viser
+
+_HERE = ("127.0.0.1", "localhost", "::1")
+_RATE_HZ, _TEXTS_HZ, _PLOTS_HZ = 30.0, 10.0, 4.0
+_TORQUE_S = 10.0  # that the plot of torques shows, [s]
+_POINTS, _STEP_S = 400, 0.1  # of the curve of the mass, at most; and time between two of them at first, [s]
+_EVENTS = 60
+_WIDTH = 400  # of a column, [px]
+_BRAND = (34, 102, 170)
+
+
+class Page:
+    """A page that shows updates; close it, or use it in a `with`.
+
+    Args:
+        weigher: whose updates are shown
+        source: of its rows; the button is there where its controller takes a payload
+        bodies: what the arm looks like; capsules by default
+        host: address to listen at; this machine alone by default
+        port: to listen at, or the next one that is free; 0 for any
+        dark: at first
+        kept: where a payload that was set is kept together with the one before, for `set-payload --undo`
+    """
+
+    def __init__(
+        self,
+        weigher: LiveWeigher,
+        source: Source,
+        *,
+        bodies: Sequence[Body] = (),
+        host: str = _HERE[0],
+        port: int = 8080,
+        dark: bool = False,
+        kept: Path | None = None,
+    ) -> None:
+        robot = weigher.model.robot
+        self._weigher, self._kept, self._dark = weigher, kept, dark
+        self._q = weigher.layout.columns["q"]
+        self._controller = source if isinstance(source, UrSource) and host in _HERE else None
+        self._newest: Update | None = None
+        self._events: deque[tuple[float, str, str]] = deque(maxlen=_EVENTS)
+        self._points: list[CurvePoint] = []
+        self._step_s = _STEP_S
+        self._torques: deque[tuple[float, Array]] = deque(maxlen=int(_TORQUE_S * _RATE_HZ))
+        self._lock, self._fresh, self._closed = threading.Lock(), threading.Event(), False
+        self._server = _served(host, port)
+        self.url = f"http://{host}:{self._server.get_port()}"
+        self._scene = Scene(self._server.scene, robot, bodies or Body.to_draw(robot))
+        self._scene.look(self._server.initial_camera)
+        self._build(robot.joint_names)
+        self._dress()
+        self._thread = threading.Thread(target=self._draw, name="steelyard page", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the page."""
+        self._closed = True
+        self._fresh.set()
+        self._thread.join(timeout=5.0)
+        with contextlib.redirect_stdout(io.StringIO()):  # viser prints that it stops
+            self._server.stop()
+
+    def show(self, update: Update) -> None:
+        """Takes an update to show; returns at once.
+
+        Args:
+            update: of the weigher
+        """
+        with self._lock:
+            self._newest = update
+            self._events.extend((event.t, str(event.kind), event.words) for event in update.events)
+        self._fresh.set()
+
+    # --- what is on the page ------------------------------------------------------------------------------
+
+    def _build(self, joints: Sequence[str]) -> None:
+        gui = self._server.gui
+        gui.set_panel_label(f"steelyard · {self._weigher.model.robot.name}")
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(_WIDTH)
+        style = (resources.files("steelyard.live") / "assets" / "page.css").read_text(encoding="utf-8")
+        gui.add_html(f"<style>{style}</style>")
+        self._answer = gui.add_html(answer_html(None, self._weigher.accuracy))
+        if self._controller is not None:
+            gui.add_button("Set payload …").on_click(self._ask)
+        self._numbers, self._log = gui.add_html(""), gui.add_html("")
+        gui.add_checkbox("Dark", self._dark).on_update(self._turn)
+        panel = gui.add_panel()
+        panel.dock_left()
+        panel.set_width(_WIDTH)
+        with panel.add_tab("Over time"):
+            self._masses = gui.add_html("")
+            self._joint = gui.add_dropdown("Torque of", joints, initial_value=joints[min(1, len(joints) - 1)])
+            self._torque, self._centre = gui.add_html(""), gui.add_html("")
+
+    def _turn(self, event: viser.GuiEvent[Any]) -> None:
+        self._dark = event.target.value
+        self._dress()
+
+    def _dress(self) -> None:
+        self._server.gui.configure_theme(
+            dark_mode=self._dark, show_logo=False, show_share_button=False, brand_color=_BRAND
+        )
+        self._scene.dress(dark=self._dark)
+
+    # --- on the page's own thread -------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        texts_s = plots_s = 0.0
+        while self._fresh.wait() and not self._closed:
+            self._fresh.clear()
+            now_s = time.monotonic()
+            with self._lock:
+                update, events = self._newest, tuple(self._events)
+            if update is not None:
+                self._remember(update)
+                if self._server.get_clients():
+                    self._move(update)
+                    if now_s >= texts_s:
+                        texts_s = now_s + 1 / _TEXTS_HZ
+                        self._write(update, events)
+                    if now_s >= plots_s:
+                        plots_s = now_s + 1 / _PLOTS_HZ
+                        self._plot()
+            time.sleep(max(now_s + 1 / _RATE_HZ - time.monotonic(), 0.0))
+
+    def _remember(self, update: Update) -> None:
+        """Keeps what the plots show; the curve of the mass is thinned out where it becomes long."""
+        last_s = self._points[-1].t if self._points else -np.inf
+        if update.payload is not None and not 0 <= update.t - last_s < self._step_s:
+            body, std, com_std = update.payload.body, float(update.payload.std[0]), update.payload.com_std
+            seen = body.mass > 2 * std
+            point = CurvePoint(
+                t=update.t,
+                mass=body.mass,
+                mass_std=std,
+                com=body.com if seen else np.full(3, np.nan),
+                com_std=com_std if seen else np.full(3, np.inf),
+                payload=len(update.state.history) + 1,
+                converged=update.converged,
+                status="",
+            )
+            self._points = [*self._points, point] if update.t > last_s else [point]
+            if len(self._points) > 2 * _POINTS:
+                self._points, self._step_s = self._points[::2], 2 * self._step_s
+        if update.sample is not None and update.predicted is not None:
+            self._torques.append((update.t, np.vstack([np.asarray(update.sample.tau), update.predicted])))
+
+    def _move(self, update: Update) -> None:
+        said = self._said(update)
+        with self._server.atomic():
+            self._scene.move(np.array([said[name] for name in self._q]))
+            self._scene.carry(update.payload)
+
+    def _write(self, update: Update, events: Sequence[tuple[float, str, str]]) -> None:
+        _put(self._answer, answer_html(update, self._weigher.accuracy))
+        _put(self._numbers, numbers_html(update.payload, Believed.of(self._said(update))))
+        _put(self._log, events_html(update, events))
+
+    def _plot(self) -> None:
+        if self._points:
+            *masses, centre = online_plot(self._points, accuracy=self._weigher.accuracy).panels
+            _put(self._masses, _drawn(masses))
+            _put(self._centre, _drawn([centre]))
+        if self._torques:
+            j = self._weigher.model.robot.joint_names.index(self._joint.value)
+            t = np.array([t for t, _ in self._torques])
+            rows = np.array([row[:, j] for _, row in self._torques]).T
+            names = ("measured", "with payload", "empty arm")
+            curves = [Curve(name, t, y) for name, y in zip(names, rows, strict=True)]
+            _put(self._torque, _drawn([Panel("torque", "time [s]", "torque [Nm]", curves)]))
+
+    def _said(self, update: Update) -> dict[str, float]:
+        return dict(zip(self._weigher.columns, update.values, strict=True))
+
+    # --- the button, on threads of viser ------------------------------------------------------------------
+
+    def _ask(self, event: viser.GuiEvent[Any]) -> None:
+        """Shows old beside new, or why nothing can be set; sends only after another click."""
+        client, update = event.client, self._newest
+        if client is None or update is None or self._controller is None or not self._ours(client):
+            return
+        try:
+            payload = self._weigher.answer(update)
+            if payload is None:
+                raise SourceFailed("nothing was weighed yet")
+            proposal = Proposal.of(self._controller, payload)
+        except SteelyardError as error:
+            return _say(client, "The payload cannot be set now", str(error))
+        modal = client.gui.add_modal(f"Set the payload of {self._controller}?")
+        with modal:
+            client.gui.add_html(question_html(proposal))
+            yes = client.gui.add_button("Set it", color="red")
+            no = client.gui.add_button("Cancel", color="gray")
+        no.on_click(lambda _: modal.close())
+
+        @yes.on_click
+        def _(_: object) -> None:
+            modal.close()
+            self._send(client, proposal)
+
+    def _send(self, client: viser.ClientHandle, proposal: Proposal) -> None:
+        try:
+            if self._kept is not None:
+                proposal.save(self._kept)
+            proposal.send()
+        except SteelyardError as error:
+            return _say(client, "The payload was not set", str(error))
+        _say(client, "Done", f"The controller says that it believes in {proposal.new.mass:.3f} kg.")
+
+    def _ours(self, client: viser.ClientHandle) -> bool:
+        """Whether a browser shows our page, and not a website that talks to our port."""
+        connection = self._server._websock_server._live_connections.get(client.client_id)
+        request = None if connection is None else connection.request
+        origin = None if request is None else request.headers.get("Origin")
+        port = self._server.get_port()
+        return origin in {f"http://{name}:{port}" for name in (*_HERE[:2], "[::1]")}
+
+
+def _served(host: str, port: int) -> viser.ViserServer:
+    """A server that listens, without words in the terminal."""
+    try:
+        import viser
+    except ImportError as error:
+        raise MissingExtra("viser", "live") from error
+    try:
+        with socket.create_server((host, 0)):
+            pass
+    except OSError as error:
+        raise SourceFailed(f"no page can be served at '{host}': {error.strerror or error}") from error
+    with contextlib.redirect_stdout(io.StringIO()):
+        return viser.ViserServer(host=host, port=port, verbose=False)
+
+
+def _put(handle: viser.GuiHtmlHandle, content: str) -> None:
+    if handle.content != content:
+        handle.content = content
+
+
+def _drawn(panels: Sequence[Panel]) -> str:
+    return f'<div class="sy">{vector_html(Plot("", panels, 1))}</div>'
+
+
+def _say(client: viser.ClientHandle, title: str, words: str) -> None:
+    modal = client.gui.add_modal(title)
+    with modal:
+        client.gui.add_html(f'<div class="sy"><p>{escape(words)}</p></div>')
+        client.gui.add_button("Close", color="gray").on_click(lambda _: modal.close())

@@ -1,0 +1,129 @@
+"""What an update says, in words and as HTML: for the line of `watch`, and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+import numpy as np
+
+from steelyard.inertia import InertialParameters
+from steelyard.live.script import Believed
+from steelyard.live.setting import Proposal
+from steelyard.live.source import EventKind
+from steelyard.live.weigher import Update
+from steelyard.payload import HALF_WIDTH, Payload
+
+_LOOKS: dict[str, str] = {EventKind.PICK: "good", EventKind.DROP: "good"}
+_LOOKS |= dict.fromkeys((EventKind.LOST, EventKind.ENDED, EventKind.MODE, EventKind.GAP), "bad")
+_DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers that a controller believes in
+
+
+def progress_words(update: Update, accuracy: float) -> str:
+    """How far the mass is from the accuracy that is asked for.
+
+    Args:
+        accuracy: half-width of its 95 % interval over the mass
+    """
+    asked = f"{100 * accuracy:g} %"
+    if update.converged:
+        return f"{asked} reached"
+    if np.isfinite(update.remaining_s):
+        return f"{asked} in about {update.remaining_s:.0f} s"
+    return f"{asked} cannot be reached by motion"
+
+
+def answer_html(update: Update | None, accuracy: float) -> str:
+    """The mass with its interval, how far it is from the accuracy that is asked for, and what to do next."""
+    if update is None:
+        return '<div class="sy"><h1>…</h1><p class="soft">waiting for rows</p></div>'
+    payload = update.payload
+    mass, half = ("unknown", "") if payload is None else payload.quantities[0].rounded
+    kind, words = _state(update, accuracy)
+    step = f"{update.next_step[:1].upper()}{update.next_step[1:]}."
+    doubts = () if payload is None else payload.verdict.blocking
+    return (
+        f'<div class="sy"><h1><span data-name="mass">{mass}</span>'
+        f"<small>{f'± {half} kg' if half else 'mass'}</small></h1>"
+        f'<span class="chip {kind}" data-name="state">{escape(words)}</span>'
+        f'<div class="bar"><i style="width:{_share(payload, accuracy):.0f}%"></i></div>'
+        f'<h2>Next</h2><div class="next" data-name="next">{escape(step)}</div>'
+        f'<div class="soft">{"".join(f"<p>{escape(str(doubt))}</p>" for doubt in doubts)}</div></div>'
+    )
+
+
+def numbers_html(payload: Payload | None, believed: Believed | None) -> str:
+    """The ten numbers with their intervals, beside those that the controller believes in."""
+    if payload is None:
+        return ""
+    lines = []
+    for number, theirs in zip(payload.quantities, _believed(believed), strict=True):
+        value, half = number.rounded
+        name, unit = number.name.split(" about ")[0], number.unit.replace("^2", "²")
+        lines.append(
+            f'<tr><td>{name} <span class="soft">{unit}</span></td><td data-name="{name}">{value}</td>'
+            f'<td class="soft">{half}</td><td data-name="believed {name}">{theirs}</td></tr>'
+        )
+    head = "<tr><th></th><th>weighed</th><th>± 95 %</th><th>controller</th></tr>"
+    note = f"In the frame '{escape(payload.body.frame)}', inertia about its origin."
+    table = f"<table>{head}{''.join(lines)}</table>"
+    return f'<div class="sy"><h2>Payload</h2>{table}<p class="soft">{note}</p></div>'
+
+
+def events_html(update: Update, events: Iterable[tuple[float, str, str]]) -> str:
+    """What has happened, the newest first.
+
+    Args:
+        update: the last one
+        events: time [s], kind and words of each
+    """
+    lines = [
+        f'<li><time>{t:.1f} s</time><span><b class="tag {_LOOKS.get(kind, "plain")}">{escape(kind)}</b>'
+        f" {escape(words)}</span></li>"
+        for t, kind, words in events
+    ]
+    counts = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
+    log = f'<ol data-name="events">{"".join(lines[::-1])}</ol>'
+    return f'<div class="sy"><h2>Events</h2>{log}<p class="soft" data-name="counts">{counts}</p></div>'
+
+
+def question_html(proposal: Proposal) -> str:
+    """What the controller believes in now, beside what it shall believe in."""
+    lines = "".join(
+        f'<tr><td>{name} <span class="soft">{unit.replace("^2", "²")}</span></td><td>{old}</td>'
+        f"<td><b>{new}</b></td></tr>"
+        for name, old, new, unit in proposal.cells
+    )
+    return (
+        f'<div class="sy"><table><tr><th></th><th>now</th><th>new</th></tr>{lines}</table><p class="soft">'
+        "Inertia about the centre of gravity. The controller zeroes its force sensor: let nothing touch the"
+        " tool.</p></div>"
+    )
+
+
+def _state(update: Update, accuracy: float) -> tuple[str, str]:
+    """How an update looks, and its state in words."""
+    if update.waiting:
+        return "wait", f"waiting: {update.waiting}"
+    if update.payload is not None and not update.payload.verdict.ok:
+        return "bad", "do not use it yet"
+    return ("good" if update.converged else "wait"), progress_words(update, accuracy)
+
+
+def _share(payload: Payload | None, accuracy: float) -> float:
+    """Of the accuracy that is asked for, what is reached, [%]."""
+    if payload is None or not np.isfinite(payload.std[0]):
+        return 0.0
+    half_width = HALF_WIDTH * float(payload.std[0]) / max(abs(payload.mass), 1e-12)
+    return 100 * min(accuracy / max(half_width, 1e-12), 1.0)
+
+
+def _believed(believed: Believed | None) -> list[str]:
+    """The ten numbers of a controller as `Payload.quantities` has them, as words."""
+    if believed is None:
+        return [""] * 10
+    xx, yy, zz, xy, xz, yz = believed.inertia
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    body = InertialParameters.from_com(believed.mass, believed.cog, inertia)
+    numbers = [body.mass, *(1e3 * x for x in believed.cog), *body.vector[4:]]
+    return [f"{x:.{digits}f}" for x, digits in zip(numbers, _DIGITS, strict=True)]
