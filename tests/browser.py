@@ -123,6 +123,22 @@ class Browser:
             time.sleep(0.05)
         raise TimeoutError(f"{path.name} was not drawn in {seconds} s")
 
+    def visit(self, url: str, *, width: int = 900, height: int = 600) -> None:
+        """Goes to an address; what is on the page is waited for with `wait`."""
+        self._set_size(width, height)
+        self.events.clear()
+        self.call("Page.navigate", url=url)
+
+    def wait(self, expression: str, *, seconds: float = 60):
+        """What JavaScript in the page says, as soon as it is not nothing."""
+        end, found = time.monotonic() + seconds, None
+        while not found and time.monotonic() < end:
+            time.sleep(0.05)
+            found = self.ask(expression)
+        if not found:
+            raise TimeoutError(f"the page never had {expression}")
+        return found
+
     def resize(self, width: int, height: int = 900) -> None:
         """A window of this size, a phone's below 600 pixels; returns when plots have followed."""
         self._set_size(width, height)

@@ -9,6 +9,7 @@ import pytest
 from steelyard.errors import InvalidInertia, InvalidRobot, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DHTable, DriveModel, JointLimits, ParameterBasis, RobotModel, load_robot
+from steelyard.robot.geometry import Body
 
 ROWS = [[0.1, 0.2, 0.3, 0.4], [-1.2, 0.5, 0.0, 0.7], [0.9, 0.0, 0.2, -0.3]]
 TABLE = DHTable.from_rows(ROWS)
@@ -244,3 +245,65 @@ def test_impossible_locks_are_refused():
         coupled.with_locked({"joint_1": 0.0})
     with pytest.raises(UnknownName, match="planar2r has no other flange than 'flange'; got 'tip'"):
         load_robot("planar2r", flange="tip")
+
+
+# --- what an arm looks like ---------------------------------------------------------------------------------
+
+SHAPED = """<robot name="shaped">
+  <link name="base"><visual><geometry><box size="0.2 0.3 0.4"/></geometry></visual></link>
+  <link name="upper">
+    <visual><origin xyz="0 0 0.5"/><geometry><mesh filename="part.obj" scale="2 1 1"/></geometry></visual>
+  </link>
+  <link name="lower"/>
+  <joint name="j1" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
+    <limit lower="-3" upper="3" velocity="1" effort="10"/></joint>
+  <joint name="j2" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0 0 1"/>
+    <axis xyz="0 1 0"/><limit lower="-3" upper="3" velocity="1" effort="10"/></joint>
+</robot>"""
+
+
+def volume(body):
+    """By the divergence theorem, positive where triangles are seen from outside."""
+    corners, triangles = body.surface
+    a, b, c = (corners[triangles[:, k]] for k in range(3))
+    return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6)
+
+
+def test_an_arm_is_drawn_by_the_shapes_of_its_urdf_and_by_capsules_where_it_has_none(tmp_path):
+    (tmp_path / "arm.urdf").write_text(SHAPED)
+    (tmp_path / "part.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    )
+    robot = load_robot(tmp_path / "arm.urdf")
+    bodies = Body.to_draw(robot, tmp_path / "arm.urdf")
+    assert [(body.name, body.joint) for body in bodies] == [
+        ("base", 0),
+        ("upper", 1),
+        ("link 2", 2),
+        ("drive 2", 2),
+    ]
+    assert volume(bodies[0]) == pytest.approx(0.2 * 0.3 * 0.4)
+    assert volume(bodies[1]) == pytest.approx(2 / 6)
+    np.testing.assert_allclose(bodies[1].placement[:3, 3], [0, 0, 0.5])
+    assert {body.joint for body in Body.to_draw(robot)} == {1, 2}
+    (tmp_path / "part.obj").unlink()
+    with pytest.raises(InvalidRobot, match=r"the visual shapes of .*arm\.urdf cannot be read: .*part\.obj"):
+        Body.to_draw(robot, tmp_path / "arm.urdf")
+
+
+def test_surfaces_of_round_shapes_enclose_nearly_their_volume():
+    link, *_, drive = Body.to_draw(load_robot("planar2r"))
+    r, h = link.shape.radius, 2 * link.shape.halfLength
+    assert volume(link) == pytest.approx(np.pi * r**2 * (h + 4 * r / 3), rel=0.03)
+    r, h = drive.shape.radius, 2 * drive.shape.halfLength
+    assert volume(drive) == pytest.approx(np.pi * r**2 * h, rel=0.03)
+    with pytest.raises(InvalidRobot, match="floor: a shape of kind Halfspace cannot be drawn"):
+        _ = Body.half_space("floor", [0, 0, 0], [0, 0, 1]).surface
+
+
+def test_joint_frames_lead_to_the_flange(rng):
+    robot = load_robot("ur10e")
+    q = rng.uniform(-2, 2, robot.n)
+    frames = robot.joint_frames(q)
+    np.testing.assert_array_equal(frames[0], np.eye(4))
+    np.testing.assert_allclose(frames[-1] @ robot.T_joint_flange, robot.forward_kinematics(q), atol=1e-12)

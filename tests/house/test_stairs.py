@@ -46,6 +46,7 @@ ONLY_HERE = {
     "dask": {"fleet"},
     "distributed": {"fleet"},
     "fsspec": {"fleet"},
+    "viser": {"live"},
     "typer": {"cli"},
     "rich": {"cli"},
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +15,9 @@ import typer
 from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
-    from steelyard.live import Event, Update
+    from steelyard.live import Event, LiveWeigher, Source, Update
     from steelyard.live.motion import Motion
+    from steelyard.live.page import Page
     from steelyard.live.setting import Proposal
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 SourceArgument = Annotated[
     str, typer.Argument(help="ur://HOST, ros2://HOST?tau=effort, franka://HOST or replay:FILE.")
 ]
+UPDATES_S = {False: 0.1, True: 1 / 30}
+"""Time between two updates without a page and with one, [s]."""
+
 SecondsOption = Annotated[
     float, typer.Option(help="How long [s]; until Ctrl-C by default.", show_default=False)
 ]
@@ -81,13 +85,17 @@ def opened_page(
     weigher: LiveWeigher,
     source: Source,
     *,
+    asked: bool,
     host: str,
     port: int,
     urdf: Path | None,
     dark: bool,
     kept: Path | None,
-) -> Iterator[Page]:
-    """A page that shows a weigher's updates; in a terminal it stays until Enter, except after Ctrl-C."""
+) -> Iterator[Page | None]:
+    """A page that shows a weigher's updates, its address printed beside the output; None where not asked."""
+    if not asked:
+        yield None
+        return
     from steelyard.live.page import Page
     from steelyard.robot.geometry import Body
 
@@ -95,11 +103,27 @@ def opened_page(
     with Page(weigher, source, bodies=bodies, host=host, port=port, dark=dark, kept=kept) as page:
         typer.echo(f"The page: {page.url}", err=True)
         yield page
-        if sys.stdin.isatty() and not page.interrupted:
-            input("Enter closes the page. ")
 
 
-def line_of(update: Update, accuracy: float) -> str:
+def stay(page: Page | None) -> None:
+    """Leaves a page open until somebody at the terminal has seen it."""
+    if page is not None and sys.stdin.isatty():
+        with suppress(KeyboardInterrupt, EOFError):
+            input("The page stays open; Enter closes it. ")
+
+
+def show_updates(updates: Iterable[Update], accuracy: float, *, quiet: bool, page: Page | None) -> None:
+    """Shows updates in the terminal, and on a page, while they come."""
+    with updating_line(quiet=quiet) as (show, tell):
+        for update in updates:
+            for event in update.events:
+                tell(event)
+            show(_line_of(update, accuracy))
+            if page is not None:
+                page.show(update)
+
+
+def _line_of(update: Update, accuracy: float) -> str:
     """What is known, in one line."""
     from steelyard.live.words import progress_words
 

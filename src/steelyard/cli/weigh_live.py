@@ -15,17 +15,24 @@ import numpy as np
 import typer
 
 from steelyard.cli.live import (
+    UPDATES_S,
     AccuracyOption,
+    DarkFlag,
+    HostOption,
     LiveModelOption,
+    PageFlag,
+    PortOption,
     RatingOption,
     SourceArgument,
     TransitionOption,
+    UrdfOption,
     YesFlag,
     arm_and_motion,
-    line_of,
+    opened_page,
     require_yes,
     settled,
-    updating_line,
+    show_updates,
+    stay,
 )
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
@@ -57,6 +64,11 @@ def command(
     transition: TransitionOption = 0.5,
     rating: RatingOption = None,
     yes: YesFlag = False,
+    page: PageFlag = False,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8080,
+    urdf: UrdfOption = None,
+    dark: DarkFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Moves the arm a little, weighs what it carries, shows it, and offers to set it on the controller.
@@ -72,34 +84,38 @@ def command(
 
     out, known = Output(as_json), DynamicModel.load(model)
     controller = controller_of(source_of(source))
-    with ExitStack() as open_now:
-        with Stream(controller) as before:
-            posture = standing_posture(before, known.robot)
-        core = _core(out, known, posture, motion, reach=reach, period_s=period)
-        stream = open_now.enter_context(Stream(controller))
-        plan = Motion.of(stream, known.robot, core)
-        require_yes(plan, known.robot, yes=yes)
-        recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
-        weigher = LiveWeigher(known, stream.columns, name=source, accuracy=accuracy / 100)
-        show, tell = open_now.enter_context(updating_line(quiet=as_json))
-        for update in watch(plan.play(stream), weigher, recorder=recorder):
-            for event in update.events:
-                tell(event)
-            show(line_of(update, accuracy / 100))
-    payload = weigher.payload()
-    if payload is None:
-        raise InvalidSamples(f"{source}: nothing could be weighed ({update.waiting})")
-    if output is not None:
-        payload.save(output)
-    if not as_json:
-        out.payload("What the arm carries (95 % intervals)", payload)
-        print()
-        out.verdict(payload.verdict)
-    sent = False
-    if payload.verdict.ok and (set_it or sys.stdin.isatty()):
-        proposal = Proposal.of(controller, payload, rating_kg=rating)
-        kept = None if output is None else output.with_suffix(".undo.json")
-        sent = settled(out, proposal, kept, yes=set_it, transition_s=transition)
+    kept = None if output is None else output.with_suffix(".undo.json")
+    with ExitStack() as pages:
+        with ExitStack() as open_now:
+            with Stream(controller) as before:
+                posture = standing_posture(before, known.robot)
+            core = _core(out, known, posture, motion, reach=reach, period_s=period)
+            stream = open_now.enter_context(Stream(controller))
+            plan = Motion.of(stream, known.robot, core)
+            require_yes(plan, known.robot, yes=yes)
+            recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
+            weigher = LiveWeigher(known, stream.columns, name=source, accuracy=accuracy / 100)
+            place = opened_page(
+                weigher, controller, asked=page, host=host, port=port, urdf=urdf, dark=dark, kept=kept
+            )
+            served = pages.enter_context(place)
+            updates = watch(plan.play(stream), weigher, every_s=UPDATES_S[page], recorder=recorder)
+            show_updates(updates, accuracy / 100, quiet=as_json, page=served)
+        payload, update = weigher.payload(), weigher.update()
+        if payload is None or update is None:
+            why = "" if update is None else f" ({update.waiting})"
+            raise InvalidSamples(f"{source}: nothing could be weighed{why}")
+        if output is not None:
+            payload.save(output)
+        if not as_json:
+            out.payload("What the arm carries (95 % intervals)", payload)
+            print()
+            out.verdict(payload.verdict)
+        sent = False
+        if payload.verdict.ok and (set_it or sys.stdin.isatty()):
+            proposal = Proposal.of(controller, payload, rating_kg=rating)
+            sent = settled(out, proposal, kept, yes=set_it, transition_s=transition)
+        stay(served)
     facts = payload.to_dict() | {"rows": update.rows, "missing": update.missing, "set": sent, "file": output}
     out.emit(facts, lambda: None, files={"Payload": output, "Recording": record}, verdict=payload.verdict)
 

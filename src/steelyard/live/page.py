@@ -152,22 +152,27 @@ class Page:
     # --- on the page's own thread -------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        texts_s = plots_s = 0.0
-        while self._fresh.wait() and not self._closed:
+        """Draws what is new, and what is due, until the page is closed."""
+        before, texts_s, plots_s = None, 0.0, 0.0
+        while not self._closed:
+            self._fresh.wait(1 / _PLOTS_HZ)
             self._fresh.clear()
             now_s = time.monotonic()
             with self._lock:
                 update, events = self._newest, tuple(self._events)
-            if update is not None:
+            if update is None:
+                continue
+            if update is not before:
                 self._remember(update)
-                if self._server.get_clients():
-                    self._move(update)
-                    if now_s >= texts_s:
-                        texts_s = now_s + 1 / _TEXTS_HZ
-                        self._write(update, events)
-                    if now_s >= plots_s:
-                        plots_s = now_s + 1 / _PLOTS_HZ
-                        self._plot()
+                before = update
+            if self._server.get_clients():
+                self._move(update)
+                if now_s >= texts_s:
+                    texts_s = now_s + 1 / _TEXTS_HZ
+                    self._write(update, events)
+                if now_s >= plots_s:
+                    plots_s = now_s + 1 / _PLOTS_HZ
+                    self._plot()
             time.sleep(max(now_s + 1 / _RATE_HZ - time.monotonic(), 0.0))
 
     def _remember(self, update: Update) -> None:

@@ -43,6 +43,8 @@ class Scene:
         self._robot = replace(robot)  # with a workspace of its own: others use theirs on another thread
         self._scene = scene
         scene.set_up_direction("+z")
+        scene.configure_environment_map(None)  # a hundred times as fast where there is no graphics card
+        scene.add_light_ambient("/light", intensity=1.2)
         self._joints = [scene.add_frame(f"/arm/{k}", show_axes=False) for k in range(robot.n + 1)]
         for k, body in enumerate(bodies):
             corners, triangles = body.surface
@@ -80,19 +82,31 @@ class Scene:
         )
 
     def look(self, camera: InitialCameraConfig) -> None:
-        """Where a page looks from at first: from the side and above, at the whole arm."""
+        """Lets a page look at the whole arm at first, from the side and above.
+
+        Args:
+            camera: of the page
+        """
         lengths = np.linalg.norm(self._robot.joint_placements[:, :3, 3], axis=1)
         reach = max(float(lengths.sum()), 0.3)
         camera.position = (1.1 * reach, -1.3 * reach, 0.9 * reach)
-        camera.look_at = (0.0, 0.0, 0.12 * reach)
+        camera.look_at = (0.0, 0.0, 0.25 * reach)
 
     def move(self, q: Array) -> None:
-        """Puts the arm into a posture, (n,) [rad or m]."""
+        """Puts the arm into a posture.
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+        """
         for joint, T in zip(self._joints, self._robot.joint_frames(q), strict=True):
             joint.wxyz, joint.position = _pose(T)
 
     def carry(self, payload: Payload | None) -> None:
-        """Shows what is carried, in the flange frame, as far as it is known."""
+        """Shows what is carried, as far as it is known.
+
+        Args:
+            payload: in the flange frame; None where nothing is known
+        """
         region, shape = None, None
         if payload is not None and payload.body.mass > 0:
             region = _ellipsoid(_CHI_95**2 * payload.body.com_covariance(payload.covariance))

@@ -109,7 +109,7 @@ class LiveWeigher:
         self._last: Row | None = None
         self._events: list[Event] = []
         self._rows = self._missing = self._dropped = 0
-        self._advice, self._advised_s = "", 0.0
+        self._advice, self._advised_s = "", float("inf")
         self._noted_s = -np.inf  # start of the payload that a pick or a drop was said of, [s]
         self._grown: list[tuple[float, float]] = []  # time [s] and information of the last updates
 
@@ -158,7 +158,7 @@ class LiveWeigher:
             converged=payload is not None and _half_width(payload) <= self.accuracy,
             remaining_s=float("inf") if payload is None else self._remaining_s(payload),
             predicted=None if self._sample is None else self._estimator.torque(self.state, self._sample),
-            next_step=f"wait: {waiting}" if waiting else self._next_step(),
+            next_step=f"wait: {waiting}" if waiting else self._next_step(self._last.t),
             events=events,
             rows=self._rows,
             missing=self._missing,
@@ -197,10 +197,9 @@ class LiveWeigher:
         kind, words = (EventKind.PICK, "picked up") if more > 0 else (EventKind.DROP, "put down")
         self._events.append(Event(kind, f"{words} {abs(more):.3g} kg {ago_s:.1f} s ago", t))
 
-    def _next_step(self) -> str:
-        now_s = time.monotonic()
-        if now_s >= self._advised_s:
-            self._advised_s, self._advice = now_s + _ADVISED_S, self._estimator.next_step(self.state)
+    def _next_step(self, t: float) -> str:
+        if not 0 <= t - self._advised_s < _ADVISED_S:
+            self._advised_s, self._advice = t, self._estimator.next_step(self.state)
         return self._advice
 
     def _begin(self) -> None:

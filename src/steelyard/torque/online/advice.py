@@ -28,6 +28,7 @@ _SWING_ROWS = 250.0
 _SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
 _UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
 _CALLED = ("the mass", *(f"the centre of mass along {x}" for x in "xyz"), *PARAMETER_NAMES[4:])
+_NOTHING = 0.1  # [kg]
 _WORTH = 0.7  # advice must promise a standard deviation this much smaller
 
 
@@ -132,6 +133,9 @@ class OnlineAnswer(NamedTuple):
         """
         if not np.isfinite(state.reach).all():
             return "move the arm: nothing is known yet"
+        half = HALF_WIDTH * float(np.sqrt(self.covariance[0, 0]))
+        if self.half_width > 1.0 and half < _NOTHING:
+            return f"nothing: less than {abs(self.x[0]) + half:.2g} kg is carried"
         which = 0 if self.half_width > accuracy else self.least_known
         joint, after, now, _ = _best_swing(self, state, rows, which)
         move = f"move joint {joint + 1} ({rows.robot.joint_names[joint]})"
