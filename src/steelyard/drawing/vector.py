@@ -57,7 +57,7 @@ class _Axes:
     def ticks_y(self) -> Array:
         if not self.log_y:
             return _ticks(*self._y)
-        decades = np.arange(np.floor(self._y[0]), np.ceil(self._y[1]))
+        decades = np.arange(np.floor(self._y[0]), np.ceil(self._y[1]) + 1)
         every = (10.0 ** decades[:, None] * [1, 2, 5]).ravel()
         inside = every[(np.log10(every) >= self._y[0]) & (np.log10(every) <= self._y[1])]
         return inside if len(inside) <= 2 * _TICKS else inside[np.isin(inside, 10.0**decades)]

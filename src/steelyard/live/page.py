@@ -200,7 +200,7 @@ class Page:
     def _move(self, update: Update) -> None:
         said = self._said(update)
         with self._server.atomic():
-            self._scene.move(np.array([said[name] for name in self._q]))
+            self._scene.pose(np.array([said[name] for name in self._q]))
             self._scene.carry(update.payload)
 
     def _write(self, update: Update, events: Sequence[tuple[float, str, str]]) -> None:

@@ -66,7 +66,7 @@ class Scene:
             f"{flange}/region", 1.0, _REGION, opacity=0.55, visible=False, cast_shadow=False
         )
         self._centre = scene.add_icosphere(f"{flange}/centre", _MARK, _CENTRE, visible=False)
-        self.move(robot.home)
+        self.pose(robot.home)
 
     def dress(self, *, dark: bool) -> None:
         """Colours for a dark page or a light one."""
@@ -92,7 +92,7 @@ class Scene:
         camera.position = (1.1 * reach, -1.3 * reach, 0.9 * reach)
         camera.look_at = (0.0, 0.0, 0.25 * reach)
 
-    def move(self, q: Array) -> None:
+    def pose(self, q: Array) -> None:
         """Puts the arm into a posture.
 
         Args:
