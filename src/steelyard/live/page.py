@@ -30,7 +30,6 @@ from steelyard.live.scene import Scene
 from steelyard.live.script import Believed
 from steelyard.live.setting import Proposal
 from steelyard.live.source import Source
-from steelyard.live.ur import UrSource
 from steelyard.live.weigher import LiveWeigher, Update
 from steelyard.live.words import answer_html, events_html, numbers_html, question_html
 from steelyard.report.online import online_plot
@@ -76,7 +75,7 @@ class Page:
         robot = weigher.model.robot
         self._weigher, self._kept, self._dark = weigher, kept, dark
         self._q = weigher.layout.columns["q"]
-        self._controller = source if isinstance(source, UrSource) and host in _HERE else None
+        self._controller = source if Proposal.takes_payloads(source) and host in _HERE else None
         self._newest: Update | None = None
         self._events: deque[tuple[float, str, str]] = deque(maxlen=_EVENTS)
         self._points: list[CurvePoint] = []
@@ -252,12 +251,12 @@ class Page:
 
     def _send(self, client: viser.ClientHandle, proposal: Proposal) -> None:
         try:
-            if self._kept is not None:
+            if self._kept is not None and proposal.old is not None:
                 proposal.save(self._kept)
-            proposal.send()
+            words = proposal.send()
         except SteelyardError as error:
             return _say(client, "The payload was not set", str(error))
-        _say(client, "Done", f"The controller says that it believes in {proposal.new.mass:.3f} kg.")
+        _say(client, "Done", f"{words[0].upper()}{words[1:]}.")
 
     def _ours(self, client: viser.ClientHandle) -> bool:
         """Whether a browser shows our page, and not a website that talks to our port."""

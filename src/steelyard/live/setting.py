@@ -125,6 +125,11 @@ class Proposal:
             raise InvalidInertia(f"{new.mass:.4g} kg is above what this arm may carry, {rated:.4g} kg")
         return cls(source, known.old, new, known.with_inertia, known.note)
 
+    @staticmethod
+    def takes_payloads(source: Source) -> bool:
+        """Whether there is a controller behind a source that can be given a payload."""
+        return isinstance(source, UrSource | Ros2Source | FrankaSource)
+
     @property
     def cells(self) -> tuple[tuple[str, str, str, str], ...]:
         """Name, old value, new value and unit of each number, for a table."""

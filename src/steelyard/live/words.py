@@ -94,10 +94,11 @@ def question_html(proposal: Proposal) -> str:
         f"<td><b>{new}</b></td></tr>"
         for name, old, new, unit in proposal.cells
     )
+    note = f" Note: {escape(proposal.note)}." if proposal.note else ""
     return (
         f'<div class="sy"><table><tr><th></th><th>now</th><th>new</th></tr>{lines}</table><p class="soft">'
-        "Inertia about the centre of gravity. The controller zeroes its force sensor: let nothing touch the"
-        " tool.</p></div>"
+        "Inertia about the centre of gravity. A controller may zero its force sensor: let nothing touch the"
+        f" tool.{note}</p></div>"
     )
 
 
