@@ -142,6 +142,17 @@ def test_several_wrenches_are_not_guessed_and_one_can_be_left_out():
             Stream(source(arm, wrench="/x"))
 
 
+def test_the_wrench_of_a_ur_driver_is_read_only_where_it_is_asked_for():
+    with bridge(STATES | {"/ft": WRENCH}, names=UR) as arm:
+        options = {"effort": "current", "joint_names": ()}
+        with Stream(source(arm, **options)) as stream:
+            seen = taken(stream, until=lambda x: "no wrench is read" in x.words)
+            assert "one of /ft; that of a UR's own driver is actual_TCP_force" in seen[-1].words
+            assert "wrench_stamped.fx" not in stream.columns
+        with Stream(source(arm, **options, wrench="/ft")) as stream:
+            assert "wrench_stamped.fx" in stream.columns
+
+
 def test_modes_of_a_ur_driver_make_rows_wait():
     topics = STATES | {"/io/robot_mode": ROBOT_MODE, "/io/safety_mode": SAFETY_MODE}
     latched = {"/io/robot_mode": mode(7), "/io/safety_mode": mode(1)}

@@ -36,10 +36,11 @@ def command(
     from steelyard.live import Row, Stream, record, source_of
     from steelyard.live.motion import Motion
     from steelyard.live.recorder import Recorder
+    from steelyard.live.ur import controller_of
 
     arm, core = arm_and_motion(motion, robot)
     with ExitStack() as open_now:
-        stream = open_now.enter_context(Stream(source_of(source)))
+        stream = open_now.enter_context(Stream(controller_of(source_of(source))))
         plan = Motion.of(stream, arm, core, periods=periods)
         require_yes(plan, arm, yes=yes)
         show, tell = open_now.enter_context(updating_line(quiet=as_json))

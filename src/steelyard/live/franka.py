@@ -9,7 +9,6 @@ time; where franka_ros2 runs, come by `ros2`.
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import select
@@ -85,7 +84,9 @@ class FrankaConnection(Connection):
         words = [sys.executable, "-P", str(Path(__file__).with_name("franka_reader.py")), source.host]
         self._child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._out = self._child.stdout.fileno() if self._child.stdout is not None else -1
-        with suppress(OSError):
+        with suppress(ImportError, OSError):
+            import fcntl
+
             fcntl.fcntl(self._out, _SET_PIPE_SIZE, _PIPE)
         self._unread, self._answers, self._reading = bytearray(), deque[str](), threading.Lock()
         try:

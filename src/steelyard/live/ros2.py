@@ -21,9 +21,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError, UnknownName
-from steelyard.io.columns import Requested
+from steelyard.io.columns import REFUSED, Requested
 from steelyard.io.ros_messages import JOINT_STATE, TEXT, WRENCH
-from steelyard.io.rosbag import Choice
+from steelyard.io.rosbag import Choice, is_ur
 from steelyard.live.foxglove import SUBPROTOCOLS, Bridge, Message, Service, StateRows, WrenchRows
 from steelyard.live.source import Connection, Judge, ModeJudge, Source, Values
 from steelyard.live.ur import connected, fault_of
@@ -33,6 +33,7 @@ _JOINTS = "/joint_states"
 _MODES = {"robot_mode": "ur_dashboard_msgs/msg/RobotMode", "safety_mode": "ur_dashboard_msgs/msg/SafetyMode"}
 _WORDS = ("joints", "wrench", "names", "tau", "current")  # that an address may have
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+_QUEUE = 1024  # messages that wait for us at most, before the bridge drops some
 _LATCHED_S = 1.0  # what was published once comes within this time
 _HOW = (
     "so in the address: ?tau=effort for a torque [Nm], ?current=effort for a motor current [A],"
@@ -49,7 +50,8 @@ class Ros2Source(Source):
         port: of the bridge
         joints: topic of the JointState messages; /joint_states, or the only one, by default
         effort: what the effort is, 'tau' or 'current'; empty to leave it out, None where it was not said
-        wrench: topic of the WrenchStamped messages; empty to leave it out, None for the only one
+        wrench: topic of the WrenchStamped messages; empty to leave it out, None for the only one, except on
+            a UR
         joint_names: in the order of the arm; empty for that of the messages
         timeout_s: without any row, until it counts as lost, [s]
         pauses_s: before each attempt to connect again, [s]
@@ -185,9 +187,12 @@ class Ros2Connection(Connection):
                     f"{self._place}: there is no WrenchStamped topic '{asked}'; there are {held}"
                 )
             return asked
-        if len(there) > 1:
-            self._texts.append(f"no wrench is read: choose with ?wrench= one of {', '.join(there)}")
-        return there[0] if len(there) == 1 else ""
+        own = f"that of a UR's own driver is actual_TCP_force: {REFUSED['actual_TCP_force']}"
+        sure = len(there) == 1 and not is_ur(self._states.names)
+        if there and not sure:
+            why = f"; {own}" if is_ur(self._states.names) else ""
+            self._texts.append(f"no wrench is read: choose with ?wrench= one of {', '.join(there)}{why}")
+        return there[0] if sure else ""
 
     def _wait(self, done: Callable[[], bool], limit_s: float) -> None:
         """Takes messages until something is done or the time is over."""
@@ -334,6 +339,7 @@ def _opened(source: Ros2Source) -> Any:
             subprotocols=[Subprotocol(name) for name in SUBPROTOCOLS],
             compression=None,
             max_size=None,
+            max_queue=_QUEUE,
             open_timeout=source.timeout_s,
             close_timeout=0.5,
         )
