@@ -180,6 +180,8 @@ def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_sai
 
 
 def test_recordings_cannot_be_set():
+    assert not Proposal.takes_payloads(ReplaySource("x"))
+    assert not Proposal.takes_payloads(FrankaSource("x"))  # while it is read
     with pytest.raises(SourceFailed, match=r"replay:x cannot be commanded: give ur://HOST, ros2://HOST or"):
         Proposal.of(ReplaySource("x"), weighed())
 

@@ -127,8 +127,8 @@ class Proposal:
 
     @staticmethod
     def takes_payloads(source: Source) -> bool:
-        """Whether there is a controller behind a source that can be given a payload."""
-        return isinstance(source, UrSource | Ros2Source | FrankaSource)
+        """Whether a controller can be given a payload while its rows are read; Franka's has one client."""
+        return isinstance(source, UrSource | Ros2Source)
 
     @property
     def cells(self) -> tuple[tuple[str, str, str, str], ...]:
