@@ -133,7 +133,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, rng, monk
 
     monkeypatch.setattr(pq, "write_table", breaks)
     monkeypatch.setattr(np, "savez_compressed", breaks)
-    with pytest.raises(OSError, match="the disk is full"):
+    with pytest.raises(UnreadableFile, match="the disk is full"):
         write_recording(full(rng), path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == [path.name]

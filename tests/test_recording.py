@@ -3,9 +3,11 @@
 from dataclasses import fields, replace
 
 import numpy as np
+import polars
 import pytest
 
-from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
+from steelyard.io import read_recording
 from steelyard.recording import CHANNELS, Recording, Samples
 
 NAMES = ("shoulder", "elbow")
@@ -203,3 +205,17 @@ def test_parts_are_the_samples_piece_by_piece(rng):
 def test_a_changed_copy_checks_again(rng):
     with pytest.raises(InvalidSamples, match="rate_hz must be positive"):
         replace(samples(rng), rate_hz=-1.0)
+
+
+def test_tables_go_both_ways(rng):
+    """pandas and Polars take what Arrow's protocol gives; `read_recording` takes their data frames."""
+    t, q = np.arange(5) / 100, rng.normal(size=(5, 2))
+    recording = Recording(t, q, ("elbow", "wrist"), tau=2 * q)
+    table = recording.to_arrow()
+    assert table.column_names == ["t", "q.elbow", "q.wrist", "tau.elbow", "tau.wrist"]
+    for frame in (table, table.to_pandas(), polars.DataFrame(recording)):
+        again = read_recording(frame)
+        np.testing.assert_array_equal(again.tau, recording.tau)
+        assert again.joint_names == recording.joint_names
+    with pytest.raises(UnreadableFile, match="from a file or a table, not from int"):
+        read_recording(3)

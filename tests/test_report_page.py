@@ -6,6 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import polars
 import pytest
 
 from report_pages import EVIL, LOAD, PAGES, everything_page, payload, weighed
@@ -280,6 +281,10 @@ def test_nothing_is_predicted_where_a_joint_stands_still_and_its_sign_is_noise()
 def test_a_notebook_shows_a_payload_as_a_table_and_a_picture():
     _, found, _ = weighed()
     assert '<img alt="The payload on the flange' in found._repr_html_()
+    assert repr(found).startswith("<Payload: ") and "\n" not in repr(found)
+    frame = polars.DataFrame(found)
+    assert frame.row(0, named=True)["value"] == found.mass
+    assert frame["unit"].to_list()[:4] == ["kg", "mm", "mm", "mm"]
     empty = replace(found, body=InertialParameters.from_vector(np.zeros(10)))
     assert "<img" not in empty._repr_html_()
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, Mask, finite, read_only
+from steelyard.arrays import Array, Mask, arrow_table, finite, read_only
 from steelyard.errors import InvalidRecording, InvalidSamples
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
@@ -23,6 +23,8 @@ WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
 _COMMANDED = ("q_commanded", "v_commanded", "a_commanded", "current_target", "tau_target")
 CHANNELS = ("q", "v", "tau", "current", *_COMMANDED, "temperature")
 """The joint signals that a recording may hold, each (N, n)."""
+
+_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 DEFAULT_CUTOFF_HZ = 20.0
 """The cut-off of the filter on the signals of a wrist sensor where none is given, [Hz]."""
@@ -170,6 +172,32 @@ class Recording:
     def signals(self) -> dict[str, Array]:
         """Time (N,) and every signal that it holds (N, k), by name."""
         return {name: getattr(self, name) for name in ("t", *self.channels)}
+
+    def column_names(self, channel: str) -> tuple[str, ...]:
+        """What the columns of a signal are called in a table: `q.<joint>`, `wrench.fx`, ..."""
+        if channel == "t":
+            return ("t",)
+        joints = self.joint_names
+        if channel != "wrench" and len(set(joints)) < len(joints):
+            return tuple(f"{channel}_{k + 1}" for k in range(self.n))
+        return tuple(f"{channel}.{label}" for label in (_AXES if channel == "wrench" else joints))
+
+    def to_arrow(self) -> Any:
+        """A table of Arrow with a column for each number, [SI]; `to_pandas()` of it is for pandas.
+
+        Polars, DuckDB and others take the recording itself: `polars.DataFrame(recording)`. The way back is
+        `steelyard.read_recording(table)`; frames, source and notes stay behind.
+        """
+        return arrow_table(
+            {
+                name: np.ascontiguousarray(column)
+                for channel, values in self.signals.items()
+                for name, column in zip(self.column_names(channel), np.atleast_2d(values.T), strict=True)
+            }
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def rows(self, which: slice | Mask, note: str = "") -> Recording:
         """Some of the rows, a slice or a mask (N,); their clock starts at 0 again, `epoch_s` remembers."""

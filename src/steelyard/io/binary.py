@@ -32,7 +32,6 @@ GROUP_ROWS = 2**14
 """Rows in a group: half a minute at 500 Hz, 7 MB of an arm with every channel."""
 
 _OWN = "steelyard"  # under which name a file holds what is known beside the numbers
-_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 def _read_parquet(path: Path, requested: Requested) -> Recording:
@@ -54,16 +53,9 @@ def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[P
 def _write_parquet(recording: Recording, path: Path) -> None:
     """Writes a Parquet file that holds every field of the recording, whole or not at all."""
     pq = pyarrow("parquet")
-    import pyarrow as pa
-
-    piece = recording.signals
-    names = {channel: _column_names(channel, recording) for channel in piece}
-    flat = {
-        name: pa.array(np.ascontiguousarray(column))
-        for channel, group in names.items()
-        for name, column in zip(group, np.atleast_2d(piece[channel].T), strict=True)
-    }
-    table = pa.table(flat).replace_schema_metadata({_OWN: Layout.of(recording, names).to_json()})
+    names = {channel: recording.column_names(channel) for channel in recording.signals}
+    facts = {_OWN: Layout.of(recording, names).to_json()}
+    table = recording.to_arrow().replace_schema_metadata(facts)
     with replacing(path) as part:
         pq.write_table(table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
 
@@ -123,15 +115,6 @@ def _batches(path: Path, layout: Layout) -> Iterator[dict[str, Array]]:
         for batch in file.iter_batches(GROUP_ROWS, columns=list(layout.names)):
             if batch.num_rows:
                 yield _numbers(batch, layout, path)
-
-
-def _column_names(channel: str, recording: Recording) -> tuple[str, ...]:
-    if channel == "t":
-        return ("t",)
-    joints = recording.joint_names
-    if channel != "wrench" and len(set(joints)) < len(joints):
-        return tuple(f"{channel}_{k + 1}" for k in range(recording.n))
-    return tuple(f"{channel}.{label}" for label in (_AXES if channel == "wrench" else joints))
 
 
 def _numbers(table: Any, layout: Layout, path: Path) -> dict[str, Array]:
@@ -233,6 +216,10 @@ def recording_of_table(
         requested: what the caller says about it
         place: what it is called in messages
     """
+    if not hasattr(table, "columns") and not hasattr(table, "column_names"):
+        raise UnreadableFile(
+            f"{place}: a recording is read from a file or a table, not from {type(table).__name__}"
+        )
     names = [str(name) for name in getattr(table, "column_names", None) or list(table.columns)]
     return _recording({name: np.asarray(table[name]) for name in names}, requested or Requested(), place)
 

@@ -19,12 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from steelyard.errors import InvalidRecording, UnreadableFile
-from steelyard.io.binary import READERS, WRITERS, parquet_pieces
+from steelyard.io.binary import READERS, WRITERS, parquet_pieces, recording_of_table
 from steelyard.io.columns import Requested
 from steelyard.io.layout import Layout, Piece
 from steelyard.recording import Recording, WrenchConvention
@@ -53,7 +53,7 @@ _MCAP_END = b"P0\r\n"
 
 
 def read_recording(
-    path: str | Path,
+    path: str | Path | Any,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     joint_names: Sequence[str] = (),
@@ -68,7 +68,7 @@ def read_recording(
     that was left out, stands in the recording's `notes`. See docs/recordings.md.
 
     Args:
-        path: the file, or the folder of a bag
+        path: the file, or the folder of a bag; or a data frame of pandas or Polars, a table of Arrow
         columns: for a channel of Recording or 't', the list of its columns, their word without the index, or
             what their names begin with; an empty list leaves the channel out. Of a bag: 'q' and 'wrench' are
             topics, and 'effort' is either 'tau' or 'current'
@@ -78,10 +78,12 @@ def read_recording(
         degrees: whether joint angles and their derivatives are in degrees; all joints must then be revolute
         names: of the columns of a text table that does not name them, in their order
     """
-    path = Path(path)
     requested = Requested(
         dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees, tuple(names)
     )
+    if not isinstance(path, str | Path):
+        return recording_of_table(path, requested)
+    path = Path(path)
     if names and file_kind(path) != "text":
         raise UnreadableFile(f"{path}: names are for text tables without a header; this file has its own")
     return _read(file_kind(path), path, requested)

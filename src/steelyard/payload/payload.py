@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard import saved
-from steelyard.arrays import Array, freeze
+from steelyard.arrays import Array, arrow_table, freeze
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.verdict import Verdict, together
@@ -223,6 +223,18 @@ class Payload:
             "shares": dict(self.shares),
             "verdict": self.verdict.to_dict(),
         }
+
+    def to_arrow(self) -> Any:
+        """A table of Arrow: quantity, value, std, half_width (of the 95 % interval) and unit of each number.
+
+        `to_pandas()` of it is a data frame of pandas; Polars and DuckDB take the payload itself.
+        """
+        rows = self.quantities
+        names = ("name", "value", "std", "half_width", "unit")
+        return arrow_table({name: [getattr(row, name) for row in rows] for name in names})
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
