@@ -281,7 +281,8 @@ def test_nothing_is_predicted_where_a_joint_stands_still_and_its_sign_is_noise()
 def test_a_notebook_shows_a_payload_as_a_table_and_a_picture():
     _, found, _ = weighed()
     assert '<img alt="The payload on the flange' in found._repr_html_()
-    assert repr(found).startswith("<Payload: ") and "\n" not in repr(found)
+    assert repr(found).startswith("<Payload: ")
+    assert "\n" not in repr(found)
     frame = polars.DataFrame(found)
     assert frame.row(0, named=True)["value"] == found.mass
     assert frame["unit"].to_list()[:4] == ["kg", "mm", "mm", "mm"]

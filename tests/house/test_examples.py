@@ -85,3 +85,20 @@ def test_it_runs_from_an_empty_folder_and_teaches_its_lesson(path, tmp_path):
     assert done.stderr == ""
     for lesson in LESSONS[path.name[:2]]:
         assert re.search(lesson, done.stdout), f"{lesson!r} is not in\n{done.stdout}"
+
+
+def test_the_notebook_runs_in_a_kernel_and_shows_table_picture_and_doubts(tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    client = pytest.importorskip("nbclient")
+    path = ROOT / "examples" / "10_in_a_notebook.ipynb"
+    book = nbformat.read(path, as_version=4)
+    assert not any(cell.get("outputs") for cell in book.cells)
+    client.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = {
+        cell.source.splitlines()[-1]: cell.outputs[-1]["data"] for cell in book.cells if cell.get("outputs")
+    }
+    assert "All ten parameters were excited" in shown["payload"]["text/html"]
+    assert "<img" in shown["payload"]["text/html"]
+    assert "\n" not in shown["payload"]["text/plain"]
+    assert "half_width" in shown["payload.to_arrow().to_pandas()"]["text/html"]
+    assert shown["payload.mass, inside, payload.verdict.ok"]["text/plain"].endswith("True, True)")
