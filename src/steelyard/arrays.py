@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from steelyard.errors import MissingExtra
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -46,16 +41,3 @@ def freeze(value: object, *names: str) -> None:
     for name in names:
         if (array := getattr(value, name)) is not None:
             object.__setattr__(value, name, read_only(array))
-
-
-def arrow_table(columns: Mapping[str, Sequence[object] | Array]) -> Any:
-    """A table of Arrow, which pandas, Polars and DuckDB take.
-
-    Args:
-        columns: of one length each, by name
-    """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "io") from error
-    return pa.table({name: pa.array(x) for name, x in columns.items()})

@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array, Mask, arrow_table, finite, read_only
-from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.arrays import Array, Mask, finite, read_only
+from steelyard.errors import InvalidRecording, InvalidSamples, MissingExtra
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
 
@@ -30,6 +30,19 @@ DEFAULT_CUTOFF_HZ = 20.0
 """The cut-off of the filter on the signals of a wrist sensor where none is given, [Hz]."""
 
 _GAP_STEPS, _GAP_S = 5.0, 0.05  # what an interpolation may bridge
+
+
+def arrow_table(columns: Mapping[str, Sequence[object] | Array]) -> Any:
+    """A table of Arrow, which pandas, Polars and DuckDB take.
+
+    Args:
+        columns: of one length each, by name
+    """
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "io") from error
+    return pa.table({name: pa.array(x) for name, x in columns.items()})
 
 
 def checked_clock(t: ArrayLike) -> Array:

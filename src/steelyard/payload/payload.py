@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard import saved
-from steelyard.arrays import Array, arrow_table, freeze
+from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.recording import arrow_table
 from steelyard.verdict import Verdict, together
 
 if TYPE_CHECKING:
