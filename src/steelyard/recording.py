@@ -198,16 +198,11 @@ class Recording:
     def to_arrow(self) -> Any:
         """A table of Arrow with a column for each number, [SI]; `to_pandas()` of it is for pandas.
 
-        Polars, DuckDB and others take the recording itself: `polars.DataFrame(recording)`. The way back is
-        `steelyard.read_recording(table)`; frames, source and notes stay behind.
+        Polars and DuckDB take the recording itself. Back: `steelyard.read_recording(table)`, without notes.
         """
-        return arrow_table(
-            {
-                name: np.ascontiguousarray(column)
-                for channel, values in self.signals.items()
-                for name, column in zip(self.column_names(channel), np.atleast_2d(values.T), strict=True)
-            }
-        )
+        names = [name for channel in self.signals for name in self.column_names(channel)]
+        columns = np.ascontiguousarray(np.column_stack(list(self.signals.values())).T)
+        return arrow_table(dict(zip(names, columns, strict=True)))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
