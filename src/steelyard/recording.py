@@ -190,10 +190,10 @@ class Recording:
         """What the columns of a signal are called in a table: `q.<joint>`, `wrench.fx`, ..."""
         if channel == "t":
             return ("t",)
-        joints = self.joint_names
-        if channel != "wrench" and len(set(joints)) < len(joints):
+        labels = _AXES if channel == "wrench" else self.joint_names
+        if len(set(labels)) < len(labels):
             return tuple(f"{channel}_{k + 1}" for k in range(self.n))
-        return tuple(f"{channel}.{label}" for label in (_AXES if channel == "wrench" else joints))
+        return tuple(f"{channel}.{label}" for label in labels)
 
     def to_arrow(self) -> Any:
         """A table of Arrow with a column for each number, [SI]; `to_pandas()` of it is for pandas.
