@@ -188,12 +188,10 @@ class Recording:
 
     def column_names(self, channel: str) -> tuple[str, ...]:
         """What the columns of a signal are called in a table: `q.<joint>`, `wrench.fx`, ..."""
-        if channel == "t":
-            return ("t",)
-        labels = _AXES if channel == "wrench" else self.joint_names
+        labels = {"t": (), "wrench": _AXES}.get(channel, self.joint_names)
         if len(set(labels)) < len(labels):
             return tuple(f"{channel}_{k + 1}" for k in range(self.n))
-        return tuple(f"{channel}.{label}" for label in labels)
+        return tuple(f"{channel}.{label}" for label in labels) or (channel,)
 
     def to_arrow(self) -> Any:
         """A table of Arrow with a column for each number, [SI]; `to_pandas()` of it is for pandas.
