@@ -10,6 +10,7 @@ plane), so it is taken about the centre of mass, of a plate 10 mm thick.
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.simulation.run import Truth
 from steelyard.trajectory import FourierTrajectory
+from steelyard.workflow.wrist_online import weigh_wrist_online
 from steelyard.wrist import (
     Postures,
     WrenchPayload,
@@ -39,6 +41,7 @@ from steelyard.wrist import (
     weigh_static,
 )
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
+from steelyard.wrist.online import WristEstimator, WristPath, WristRow
 from steelyard.wrist.regressor import BaseGravity
 from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures, regression_of_ten
 
@@ -336,6 +339,13 @@ def real() -> Iterator[Figure]:
     for name in ("run1", "run3"):
         samples = panda(name)
         runs[name] = weigh_dynamic(samples)
+        live = weigh_wrist_online(panda_recording(name), cutoff_hz=5.0)
+        off = 100 * abs(live.payload.unconstrained.mass / runs[name].unconstrained.mass - 1)
+        yield Figure(f"{name}_online", f"real, {name}: mass online at the end, off batch by", off, "%", 1.0)
+        known = [point for point in live.points if np.isfinite(point.mass_std)]
+        apart = [abs(x.mass - runs[name].unconstrained.mass) > 1.96 * x.mass_std for x in known]
+        words = f"real, {name}: points at which the interval does not hold batch's mass"
+        yield Figure(f"{name}_online_outside", words, 100 * float(np.mean(apart)), "%", 5.0)
         still = weigh_static(moving_postures(samples, 10)).payload()
         for kind, payload in (("with", runs[name]), ("without", still)):
             force = detrend(contact_force(payload, samples).external[:, :3], axis=0)
@@ -350,6 +360,10 @@ def real() -> Iterator[Figure]:
 
 
 def panda(name: str) -> WrenchSamples:
+    return WrenchSamples.from_imu(panda_recording(name), cutoff_hz=5.0)
+
+
+def panda_recording(name: str) -> WrenchRecording:
     columns = {
         "wrench": ["wrench"],
         "quaternion": ["quat_wxyz_RlinkT"],
@@ -365,7 +379,7 @@ def panda(name: str) -> WrenchSamples:
         quaternion_order="wxyz",
         quaternion_of="sensor_from_base",
     )
-    return WrenchSamples.from_imu(description.recording(DATA / f"ft_panda/{name}.npz"), cutoff_hz=5.0)
+    return description.recording(DATA / f"ft_panda/{name}.npz")
 
 
 def step_time() -> Iterator[Figure]:
@@ -382,8 +396,57 @@ def step_time() -> Iterator[Figure]:
     yield Figure("step", words, 1e6 * statistics.median(times), "us", 40.0)
 
 
+def online_rows(seed: int) -> tuple[list[WristRow], float]:
+    """Postures at rest and then the excitation, as one stream, and when the motion begins."""
+    rng = np.random.default_rng(9000 + seed)
+    drift = rng.normal(size=6) * [10, 10, 20, 1, 1, 1]
+    rows, start_s = [], 0.0
+    for truth in (motion(seed % MOTIONS).postures, excitation(seed)):
+        recording = measured(truth, drift, rng)
+        parts = zip((recording.t + start_s).tolist(), recording.wrench, recording.q, strict=True)
+        rows += [WristRow(*row) for row in parts]
+        began_s, start_s = start_s, start_s + float(recording.t[-1]) + 1.0
+    return rows, began_s
+
+
+def online() -> Iterator[Figure]:
+    """Causal, row by row at 250 Hz: what a row costs, how accurate it becomes, whether intervals hold."""
+    times, covered, early, errors, sizes = [], [], [], [], []
+    for seed in range(0, SEEDS, 2):
+        rows, began_s = online_rows(seed)
+        path = WristPath.calibrated(rows[:250], SENSOR, robot=arm())
+        estimator = WristEstimator(path.noise, SENSOR)
+        state, of_path, due_s = estimator.init(), path.init(), 2.0
+        for row in rows:
+            before = time.perf_counter()
+            of_path, ready = path.step(of_path, row)
+            for sample in ready:
+                state = estimator.step(state, sample)
+            times.append(time.perf_counter() - before)
+            if row.t >= due_s:
+                due_s += 2.0
+                found = estimator.estimate(state, physical=False)
+                known = np.isfinite(found.std)
+                inside = np.abs(found.unconstrained.vector - LOAD.vector)[known] < 1.96 * found.std[known]
+                (covered if row.t > began_s + 5 else early).extend(inside.tolist())
+        sizes.append(len(json.dumps(state.to_dict())))
+        errors.append(estimator.estimate(state, physical=False).unconstrained.vector - LOAD.vector)
+    words = "online, a row of joints and wrench to an updated estimate:"
+    yield Figure("online_median", f"{words} median", 1e6 * statistics.median(times), "us", 400.0)
+    yield Figure("online_99", f"{words} 99th percentile", 1e3 * float(np.percentile(times, 99)), "ms", 2.0)
+    yield Figure("online_state", "online, saved state", max(sizes) / 1e3, "kB", 400.0)
+    for name, row in ROW.items():
+        what = f"online, 15 rests and 10 s of motion: error of {name} / the paper's"
+        yield Figure(f"live_{name}", what, median(np.array(errors)[:, row]), "SI", 1.0, TABLE_2[name])
+    for name, what, inside in (("early", "before 5 s of motion", early), ("late", "after", covered)):
+        share = 100 * float(np.mean(inside))
+        text = f"online, {what}: 95 % intervals cover (92 is the least)"
+        yield Figure(f"live_coverage_{name}", text, 100 - share, "% outside", 8.0)
+
+
 def figures() -> Iterator[Figure]:
     yield from step_time()
+    yield from online()
     yield from real()
     yield from table_2()
     yield from contact()

@@ -11,6 +11,7 @@ from steelyard.excitation import Design, DesignLimits
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
+from steelyard.payload.online import CurvePoint
 from steelyard.quality import check_quality
 from steelyard.recording import Recording, Samples
 from steelyard.report import Page, Section, Table
@@ -21,7 +22,6 @@ from steelyard.report.online import online_plot
 from steelyard.report.payload import payload_page, wrench_page
 from steelyard.robot import load_robot
 from steelyard.torque import weigh
-from steelyard.torque.online.curve import CurvePoint
 from steelyard.trajectory import load_trajectory
 from steelyard.verdict import Verdict
 from steelyard.wrist import Postures, WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic, weigh_static

@@ -12,11 +12,11 @@ from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
 from steelyard.payload import Payload
+from steelyard.payload.online import CurvePoint, convergence_times
 from steelyard.recording import Recording
 from steelyard.report.online import online_plot
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
-from steelyard.torque.online.curve import CurvePoint, convergence_times
 from steelyard.trajectory import FourierTrajectory
 from steelyard.workflow.stream import _load_state
 

@@ -11,6 +11,7 @@ import pytest
 from steelyard.errors import InvalidSamples
 from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.payload.online import Counts
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.robot.transmission import Transmission
@@ -23,7 +24,6 @@ from steelyard.torque.online import (
 )
 from steelyard.torque.online.change import Creep
 from steelyard.torque.online.noise import Spread
-from steelyard.torque.online.state import Counts
 from steelyard.torque.prior import slow_noise
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from steelyard.workflow.stream import weigh_online as weigh_online
     from steelyard.workflow.wrist import contact as contact
     from steelyard.workflow.wrist import weigh_wrist as weigh_wrist
+    from steelyard.workflow.wrist_online import weigh_wrist_online as weigh_wrist_online
     from steelyard.wrist import WrenchPayload as WrenchPayload
     from steelyard.wrist import WrenchRecording as WrenchRecording
     from steelyard.wrist import WristSensor as WristSensor
@@ -98,6 +99,7 @@ _HOME = {
     "weigh_online": "workflow.stream",
     "weigh_static": "wrist",
     "weigh_wrist": "workflow.wrist",
+    "weigh_wrist_online": "workflow.wrist_online",
     "write_recording": "io",
 }
 

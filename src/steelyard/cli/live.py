@@ -15,7 +15,7 @@ import typer
 from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
-    from steelyard.live import Event, LiveWeigher, Source, Update
+    from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate
     from steelyard.live.motion import Motion
     from steelyard.live.page import Page
     from steelyard.live.setting import Proposal
@@ -112,19 +112,23 @@ def stay(page: Page | None) -> None:
             input("The page stays open; Enter closes it. ")
 
 
-def show_updates(updates: Iterable[Update], accuracy: float, *, quiet: bool, page: Page | None) -> None:
+def show_updates(
+    updates: Iterable[Update | WristUpdate], accuracy: float, *, quiet: bool, page: Page | None
+) -> None:
     """Shows updates in the terminal, and on a page, while they come."""
+    from steelyard.live import WristUpdate
+
     with updating_line(quiet=quiet) as (show, tell):
         for update in updates:
             for event in update.events:
                 tell(event)
             show(_line_of(update, accuracy))
-            if page is not None:
+            if page is not None and not isinstance(update, WristUpdate):
                 page.show(update)
 
 
-def _line_of(update: Update, accuracy: float) -> str:
-    """What is known, in one line."""
+def _line_of(update: Update | WristUpdate, accuracy: float) -> str:
+    """What is known, in one line; with a wrist sensor, the force of a contact too."""
     from steelyard.live.words import progress_words
 
     rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"

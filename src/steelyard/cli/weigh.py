@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from steelyard import saved
 from steelyard.cli import options
-from steelyard.cli.output import Output, number
+from steelyard.cli.online import (
+    OnlineAccuracyOption,
+    OnlineFlag,
+    RealTimeFlag,
+    ResumeOption,
+    SaveStateOption,
+    screen,
+    show_online,
+)
+from steelyard.cli.output import Output
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
     from steelyard.payload import Payload
-    from steelyard.torque.online.curve import CurvePoint
     from steelyard.workflow.payload import Weighing
-    from steelyard.workflow.stream import OnlineWeighing
+
+_TITLE = "What the arm carries"
 
 
 def command(
@@ -54,19 +59,11 @@ def command(
     cutoff: Annotated[
         float | None, typer.Option(help="Of the filter on the motion [Hz]; as the model's, by default.")
     ] = None,
-    online: Annotated[
-        bool, typer.Option("--online", help="Sample by sample, showing how the answer becomes known.")
-    ] = False,
-    accuracy: Annotated[
-        float, typer.Option(help="Online: 95 % half-width of the mass at which it has converged [%].")
-    ] = 1.0,
-    real_time: Annotated[
-        bool, typer.Option("--real-time", help="Online: not faster than the recording's clock.")
-    ] = False,
-    save_state: Annotated[
-        Path | None, options.file_to_write("Online: where the state goes, to resume.")
-    ] = None,
-    resume: Annotated[Path | None, typer.Option(help="Online: a saved state to go on from.")] = None,
+    online: OnlineFlag = False,
+    accuracy: OnlineAccuracyOption = 1.0,
+    real_time: RealTimeFlag = False,
+    save_state: SaveStateOption = None,
+    resume: ResumeOption = None,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
@@ -94,7 +91,7 @@ def command(
             raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
         if method != "direct" or fix or empty or tool:
             raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
-        with _screen(f"{recordings[0].name}, sample by sample", quiet=as_json) as show:
+        with screen(f"{recordings[0].name}, sample by sample", quiet=as_json) as show:
             replayed = weigh_online(
                 arm,
                 {str(recordings[0]): read(recordings[0])},
@@ -112,7 +109,7 @@ def command(
                 replayed.payload.save(output)
             out.report(ctx, replayed.page, read_files, report=report, picture=picture)
         facts = replayed.to_dict() | {"file": output}
-        return out.emit(facts, lambda: _show_online(out, replayed), verdict=replayed.payload.verdict)
+        return out.emit(facts, lambda: show_online(out, replayed, _TITLE), verdict=replayed.payload.verdict)
     found = Weighing(
         arm,
         {str(path): read(path) for path in recordings},
@@ -140,7 +137,7 @@ def _show(output: Output, found: Weighing) -> None:
             words=(0, 5),
         )
         print()
-    output.payload("What the arm carries (95 % intervals)", found.payload)
+    output.payload(f"{_TITLE} (95 % intervals)", found.payload)
     print()
     output.verdict(found.payload.verdict)
 
@@ -160,68 +157,3 @@ def _method_row(name: str, answer: Payload | str) -> tuple[str, ...]:
     com = answer.body.com if answer.body.mass else ()
     cells += ["  ".join(f"{1e3 * x:.0f}" for x in com), f"{1.96e3 * answer.com_std.max():.0f}"]
     return name, *cells, "" if answer.verdict.ok else answer.status
-
-
-# --- sample by sample ---------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _screen(title: str, *, quiet: bool) -> Iterator[Callable[[CurvePoint], None]]:
-    """A function that shows a point: live in a terminal, elsewhere one line per second."""
-    if quiet:
-        yield lambda point: None
-        return
-    if not sys.stdout.isatty():
-        print(f"{title}:")
-        yield _Lines()
-        return
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(refresh_per_second=10) as live:
-        yield lambda point: live.update(Text(f"{title}\n{_line(point)}\n{point.status}"))
-
-
-class _Lines:
-    """Prints one line per second of the recording."""
-
-    def __init__(self) -> None:
-        self.due_s = -np.inf
-
-    def __call__(self, point: CurvePoint) -> None:
-        if point.t >= self.due_s - 1e-9:
-            print(f"{_line(point)}  {point.status}")
-            self.due_s = point.t + 1.0
-
-
-def _line(point: CurvePoint) -> str:
-    """A point at a glance."""
-    if not np.isfinite(point.mass_std):
-        return f"{point.t:8.2f} s  mass unknown"
-    words = f"{point.t:8.2f} s  mass {point.mass:7.3f} +- {1.96 * point.mass_std:6.3f} kg"
-    if np.isfinite(point.com_std).all():
-        words += "  com " + " ".join(f"{1e3 * x:6.1f}" for x in point.com)
-        words += f" +- {1.96e3 * point.com_std.max():5.1f} mm"
-    return words
-
-
-def _show_online(output: Output, found: OnlineWeighing) -> None:
-    print()
-    if found.payload.mass:
-        output.payload("What the arm carries (95 % intervals)", found.payload)
-        print()
-    output.verdict(found.payload.verdict)
-    print(found.when)
-    if found.state.history:
-        rows = [
-            (
-                f"{i + 1}",
-                f"{episode['start_s']:.2f}",
-                f"{episode['end_s']:.2f}",
-                number(episode["mass"]),
-                number(1.96 * episode["mass_std"], 2),
-            )
-            for i, episode in enumerate(found.to_dict()["history"])
-        ]
-        print()
-        output.table("Payloads before", ("", "from [s]", "to [s]", "mass [kg]", "+-"), rows)

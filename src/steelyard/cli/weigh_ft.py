@@ -11,11 +11,24 @@ import typer
 
 from steelyard import saved
 from steelyard.cli import options
+from steelyard.cli.online import (
+    OnlineAccuracyOption,
+    OnlineFlag,
+    RealTimeFlag,
+    ResumeOption,
+    SaveStateOption,
+    screen,
+    show_online,
+)
 from steelyard.cli.output import Output
+from steelyard.errors import InvalidSamples
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
+    from steelyard.workflow.wrist_online import WristOnlineWeighing
     from steelyard.wrist import StaticWeight, WrenchPayload
+
+_TITLE = "What the sensor carries, in the sensor frame"
 
 
 def command(
@@ -39,9 +52,17 @@ def command(
     names: options.NamesOption = None,
     degrees: options.DegreesFlag = False,
     wrench_convention: options.ConventionOption = None,
+    online: OnlineFlag = False,
+    accuracy: OnlineAccuracyOption = 1.0,
+    real_time: RealTimeFlag = False,
+    save_state: SaveStateOption = None,
+    resume: ResumeOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
+    """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful.
+
+    Online, one recording is replayed (--dynamic), with rests and motion as they come.
+    """
     from steelyard.workflow.wrist import WristWeighing
 
     arm = options.load_arm_if_named(robot, lock, flange)
@@ -57,6 +78,30 @@ def command(
         name: path if path is None or arm is None else read(path, robot=arm)
         for name, path in (("static", static), ("dynamic", dynamic))
     }
+    out = Output(as_json)
+    if online:
+        from steelyard.workflow.wrist_online import weigh_wrist_online
+        from steelyard.wrist.online import WristOptions
+
+        replayable = sources["dynamic"]
+        if static is not None or replayable is None or estimator != "ml" or drift_again:
+            raise InvalidSamples(
+                "--online replays one recording: give it with --dynamic, and leave --static, --estimator and"
+                " --drift-again out"
+            )
+        with screen(f"{Path(str(dynamic)).name}, sample by sample", quiet=as_json) as show:
+            replayed = weigh_wrist_online(
+                replayable,
+                robot=arm,
+                sensor=sensor,
+                cutoff_hz=cutoff,
+                options=WristOptions(accuracy=accuracy / 100, level=level),
+                resume=resume,
+                real_time=real_time,
+                on_point=show,
+            )
+        read_files, written = [robot, dynamic, sensor, resume], (output, report, save_state)
+        return _emit_online(ctx, out, replayed, read_files, *written)
     found = WristWeighing(
         **sources,
         robot=arm,
@@ -66,7 +111,6 @@ def command(
         level=level,
         drift_again=drift_again,
     )
-    out = Output(as_json)
     with out.progress("weighing") as done:
         stages = [name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None]
         done(0.0, ", then ".join(stages))
@@ -80,8 +124,34 @@ def command(
     out.emit(facts, lambda: _show(out, payload, found.at_rest), files=files, verdict=payload.verdict)
 
 
+def _emit_online(
+    ctx: typer.Context,
+    out: Output,
+    found: WristOnlineWeighing,
+    read_files: list[Path | str | None],
+    output: Path | None,
+    report: Path | None,
+    save_state: Path | None,
+) -> None:
+    with saved.together():
+        if save_state is not None:
+            found.save_state(save_state)
+        if output is not None:
+            found.payload.save(output)
+        out.report(ctx, found.page, read_files, report=report)
+    facts = found.to_dict() | {"output": output, "report": report}
+    files = {"Payload": output, "Report": report, "State": save_state}
+    out.emit(facts, lambda: _show_online(out, found), files=files, verdict=found.payload.verdict)
+
+
+def _show_online(output: Output, found: WristOnlineWeighing) -> None:
+    show_online(output, found, _TITLE)
+    force, torque = (np.linalg.norm(found.contact[axes]) for axes in (slice(0, 3), slice(3, 6)))
+    print(f"Contact at the end: {force:.3g} N, {torque:.3g} Nm.")
+
+
 def _show(output: Output, payload: WrenchPayload, static: StaticWeight | None) -> None:
-    output.payload("What the sensor carries, in the sensor frame (95 % intervals)", payload)
+    output.payload(f"{_TITLE} (95 % intervals)", payload)
     print()
     if static is not None:
         notes = "".join(f"; {note}" for note in static.postures.notes)

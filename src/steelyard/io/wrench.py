@@ -29,6 +29,7 @@ from steelyard.wrist.recording import WrenchRecording, WristSensor
 
 _KEYS = {
     "name", "convention", "frame", "translation", "rotation_rpy_degrees", "yaw", "range", "noise",
+    "motion_noise",
     "gravity_base", "rate_hz", "postures", "quaternion_order", "quaternion_of", "columns", "scale",
 }  # fmt: skip
 _COLUMNS = {
@@ -91,6 +92,7 @@ class SensorDescription:
                 content.get("yaw", "known") != "unknown",
                 np.array(content.get("range", [np.inf] * 6)),
                 np.array(content["noise"]) if "noise" in content else None,
+                {str(name): float(std) for name, std in content.get("motion_noise", {}).items()},
             )
             gravity = np.array(content["gravity_base"], dtype=float) if "gravity_base" in content else None
         except (SteelyardError, ValueError, TypeError) as error:

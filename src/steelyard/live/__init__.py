@@ -14,6 +14,7 @@ from steelyard.live.ros2 import Ros2Source
 from steelyard.live.source import Event, EventKind, Row, Source, Stream
 from steelyard.live.ur import UrSource
 from steelyard.live.weigher import LiveWeigher, Update, watch
+from steelyard.live.wrist import WristUpdate, WristWeigher
 
 __all__ = [
     "Event",
@@ -28,6 +29,8 @@ __all__ = [
     "Stream",
     "Update",
     "UrSource",
+    "WristUpdate",
+    "WristWeigher",
     "record",
     "source_of",
     "watch",

@@ -32,9 +32,9 @@ from steelyard.live.setting import Proposal
 from steelyard.live.source import Source
 from steelyard.live.weigher import LiveWeigher, Update
 from steelyard.live.words import answer_html, events_html, numbers_html, question_html
+from steelyard.payload.online import CurvePoint
 from steelyard.report.online import online_plot
 from steelyard.robot.geometry import Body
-from steelyard.torque.online.curve import CurvePoint
 
 if TYPE_CHECKING:
     import viser

@@ -9,10 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard.arrays import Array
 from steelyard.errors import SourceFailed, SteelyardError
 from steelyard.io import read_recording
+from steelyard.io.wrench import SensorDescription
 from steelyard.live.source import Connection, EndOfSource, Source, Values
-from steelyard.recording import Recording
+from steelyard.recording import Recording, WrenchConvention
+from steelyard.wrist.online import rows_of
+
+MOTION_COLUMN = "sensor_motion"
+"""Begins the names of columns with the motion of a wrist sensor, see `WristRow`."""
 
 _CHUNK = 100  # rows
 
@@ -24,10 +30,12 @@ class ReplaySource(Source):
     Attributes:
         path: of the recording
         speed: times as fast as it was recorded; None for as fast as it goes
+        sensor: what a wrist sensor is, whose file has no joints; its wrench is turned to our convention
     """
 
     path: str
     speed: float | None = 1.0
+    sensor: SensorDescription | None = None
 
     def __str__(self) -> str:
         return f"replay:{self.path}"
@@ -42,18 +50,36 @@ class ReplaySource(Source):
 
     def connect(self) -> Connection:
         """The recording from its beginning."""
-        return _Replayed(self.recording, self.speed, str(self))
+        if self.sensor is not None:
+            return _Replayed(_wrist_signals(self.path, self.sensor), "load_on_sensor", self.speed, str(self))
+        recording = self.recording
+        signals = recording.signals | {"t": recording.t[:, None] + recording.epoch_s}
+        return _Replayed(signals, recording.wrench_convention, self.speed, str(self))
+
+
+def _wrist_signals(path: str, sensor: SensorDescription) -> dict[str, Array]:
+    """Time, wrench and motion of a table without joints."""
+    try:
+        rows = rows_of(sensor.recording(path))
+    except SteelyardError as error:
+        raise SourceFailed(str(error)) from error
+    t, wrench, motion = zip(*rows, strict=True)
+    return {"t": np.array(t)[:, None], "wrench": np.array(wrench), MOTION_COLUMN: np.array(motion)}
 
 
 class _Replayed(Connection):
     """The rows of a recording, each not before its time."""
 
-    def __init__(self, recording: Recording, speed: float | None, place: str) -> None:
-        signals = {name: x for name, x in recording.signals.items() if name != "wrench"}
-        piece = signals | {"t": recording.t[:, None] + recording.epoch_s}
-        names = [["t"] if name == "t" else _names(name, x.shape[1]) for name, x in piece.items()]
-        self.columns = tuple(name for group in names for name in group)
-        self._rows = np.hstack(list(piece.values()))
+    def __init__(
+        self,
+        signals: dict[str, Array],
+        wrench_convention: WrenchConvention | None,
+        speed: float | None,
+        place: str,
+    ) -> None:
+        self.columns = tuple(each for name, x in signals.items() for each in _names(name, x.shape[1]))
+        self.wrench_convention = wrench_convention
+        self._rows = np.hstack(list(signals.values()))
         self._speed, self._next, self._place = speed, 0, place
         self._began_s, self._closed = time.monotonic(), False
 
@@ -73,4 +99,8 @@ class _Replayed(Connection):
 
 
 def _names(channel: str, count: int) -> list[str]:
+    if channel == "t":
+        return ["t"]
+    if channel == "wrench":
+        return [f"wrench_stamped.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz")]
     return [f"{channel}_{k}" for k in range(count)]

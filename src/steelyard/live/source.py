@@ -22,6 +22,7 @@ from statistics import median
 from typing import NamedTuple, Self, TypeAlias
 
 from steelyard.errors import SourceFailed
+from steelyard.recording import WrenchConvention
 
 _QUEUE_ROWS = 5000  # 10 s at 500 Hz
 _FIRST_STEPS = 20  # their median is the nominal step
@@ -95,10 +96,12 @@ class Connection(ABC):
     Attributes:
         columns: names of the values; the first is the sender's time [s]
         version: of the sender's software; empty where it does not say
+        wrench_convention: of the wrench in a row, where the sender says it
     """
 
     columns: tuple[str, ...]
     version: tuple[int, ...] = ()
+    wrench_convention: WrenchConvention | None = None
 
     @abstractmethod
     def read(self) -> Sequence[Values]:
@@ -210,6 +213,11 @@ class Stream:
     def version(self) -> tuple[int, ...]:
         """Of the sender's software; empty where it does not say."""
         return self._connection.version
+
+    @property
+    def wrench_convention(self) -> WrenchConvention | None:
+        """Of the wrench in a row, where the sender says it."""
+        return self._connection.wrench_convention
 
     @property
     def ended(self) -> bool:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -33,6 +34,8 @@ from steelyard.signals import CausalPath, OnlineSample, RawRow, joint_torque
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
 from steelyard.verdict import Doubt
 from steelyard.workflow.data import Run, as_warm, preparation_for
+
+U = TypeVar("U", covariant=True)
 
 _FIRST_ROWS = 50  # they tell the rate and what the columns mean
 _NEW_CLOCK_S = 1.0  # another clock goes on so much after the one before
@@ -242,13 +245,21 @@ class LiveWeigher:
         return float((asked - now) * (t - start_s) / (now - before)) if now > before else float("inf")
 
 
+class _Weigher(Protocol[U]):
+    """Takes what comes, and says what is known."""
+
+    def take(self, item: Row | Event) -> None: ...
+
+    def update(self) -> U | None: ...
+
+
 def watch(
     items: Iterable[Row | Event],
-    weigher: LiveWeigher,
+    weigher: _Weigher[U],
     *,
     every_s: float = 0.1,
     recorder: Recorder | None = None,
-) -> Iterator[Update]:
+) -> Iterator[U]:
     """What is known, again and again while rows come, and at the end.
 
     Args:

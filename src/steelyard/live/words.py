@@ -12,6 +12,7 @@ from steelyard.live.script import Believed
 from steelyard.live.setting import Proposal
 from steelyard.live.source import EventKind
 from steelyard.live.weigher import Update
+from steelyard.live.wrist import WristUpdate
 from steelyard.payload import HALF_WIDTH, Payload
 
 _LOOKS: dict[str, str] = {EventKind.PICK: "good", EventKind.DROP: "good"}
@@ -19,13 +20,17 @@ _LOOKS |= dict.fromkeys((EventKind.LOST, EventKind.ENDED, EventKind.MODE, EventK
 _DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers that a controller believes in
 
 
-def progress_words(update: Update, accuracy: float) -> str:
-    """How far the mass is from the accuracy that is asked for.
+def progress_words(update: Update | WristUpdate, accuracy: float) -> str:
+    """How far the mass is from the accuracy that is asked for; with a wrist sensor, what touches the load.
 
     Args:
         accuracy: half-width of its 95 % interval over the mass
     """
     asked = f"{100 * accuracy:g} %"
+    if isinstance(update, WristUpdate):
+        force, std = (np.linalg.norm(x[:3]) for x in (update.contact, update.contact_std))
+        known = "reached" if update.converged else "not yet reached"
+        return f"{asked} {known}; contact {force:.2f} +- {HALF_WIDTH * std:.2f} N"
     if update.converged:
         return f"{asked} reached"
     if np.isfinite(update.remaining_s):

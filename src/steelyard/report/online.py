@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.payload import HALF_WIDTH
-from steelyard.torque.online.curve import CurvePoint, convergence_times
+from steelyard.payload.online import CurvePoint, convergence_times
 
 _LEAST_MASS, _LEAST_COM = 0.05, 5.0  # that an axis shows around a value, [kg, mm]
 _LARGEST_SHARE = 300.0  # [%]

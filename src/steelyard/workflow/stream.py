@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,40 +17,55 @@ from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
+from steelyard.payload.online import CurvePoint, convergence_times
 from steelyard.quality import check_quality
 from steelyard.recording import Preparation
-from steelyard.signals import CausalPath, OnlineSample, replay
+from steelyard.signals import CausalPath, replay
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
-from steelyard.torque.online.curve import CurvePoint, convergence_times
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import Data, Run, as_warm, preparation_for, qualities, runs_of
+from steelyard.wrist.online import WristOptions, WristState
 
 if TYPE_CHECKING:
     from steelyard.report import Page
 
 OnPoint: TypeAlias = Callable[[CurvePoint], None]
+S = TypeVar("S", OnlineState, WristState)
+X = TypeVar("X", contravariant=True)
+
+RESUME_S = 1.0
+"""A resumed clock goes on so much after the saved one, [s]."""
 
 _POINT_S = 0.1
 _MOST_POINTS = 600
-_RESUME_S = 1.0  # a resumed clock goes on so much after the saved one
 _STATE_VERSION = 5
 
 
-@dataclass(frozen=True, eq=False)
-class OnlineWeighing:
-    """A payload that was weighed sample by sample; `payload` is what to save, `save_state` to go on later.
+class _Estimator(Protocol[S, X]):
+    """What every online estimator does."""
+
+    @property
+    def options(self) -> OnlineOptions | WristOptions: ...
+
+    def step(self, state: S, sample: X) -> S: ...
+
+    def estimate(self, state: S, *, physical: bool = True) -> Payload: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnlineCurve:
+    """A payload that was weighed sample by sample, and how it became known.
 
     Attributes:
+        payload: what to save
         state: of the estimator at the end
         points: the answer along the way
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
         delay_s: how late a sample comes, for the filter, [s]
     """
 
-    model: DynamicModel
     payload: Payload
-    run: Run
-    state: OnlineState
+    state: OnlineState | WristState
     points: tuple[CurvePoint, ...]
     accuracy: float
     delay_s: float
@@ -73,7 +88,7 @@ class OnlineWeighing:
         return f"{self.payload} {self.when}"
 
     def __repr__(self) -> str:
-        return f"<OnlineWeighing: {self}>"
+        return f"<{type(self).__name__}: {self}>"
 
     def _repr_html_(self) -> str:
         from steelyard.report.online import online_plot
@@ -109,6 +124,15 @@ class OnlineWeighing:
             ],
             "curve": {name: [getattr(point, name) for point in points] for name in names},
         }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class OnlineWeighing(OnlineCurve):
+    """The same by joint torques; `save_state` to go on later."""
+
+    model: DynamicModel
+    run: Run
+    state: OnlineState
 
     def save_state(self, path: str | Path) -> None:
         """Writes the state of the estimator to a JSON file, to go on from later."""
@@ -164,16 +188,18 @@ def weigh_online(
     source = run.recording if run.recording is not None else run.ready
     samples = replay(source, how, drive=run.drive_for(arm), sleep=time.sleep if real_time else None)
     if np.isfinite(state.last_s):
-        later_s = state.last_s + _RESUME_S
+        later_s = state.last_s + RESUME_S
         samples = (sample._replace(t=sample.t + later_s) for sample in samples)
-    delay_s, spacing_s = 0.0, _POINT_S
+    delay_s = duration_s = 0.0
     if run.recording is not None:
         delay_s = CausalPath.of(run.recording, how).delay_s
-        spacing_s = max(_POINT_S, run.recording.duration_s / _MOST_POINTS)
-    state, points = _replayed(estimator, state, samples, spacing_s, on_point)
+        duration_s = run.recording.duration_s
+    state, points = replayed(estimator, state, samples, duration_s, on_point)
     payload = estimator.estimate(state)
     payload = replace(payload, verdict=payload.verdict.doubted(*doubts))
-    return OnlineWeighing(arm, payload, run, state, points, accuracy, delay_s)
+    return OnlineWeighing(
+        model=arm, payload=payload, run=run, state=state, points=points, accuracy=accuracy, delay_s=delay_s
+    )
 
 
 def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
@@ -186,18 +212,22 @@ def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
     return state
 
 
-def _replayed(
-    estimator: OnlineEstimator,
-    state: OnlineState,
-    samples: Iterator[OnlineSample],
-    spacing_s: float,
-    on_point: OnPoint | None,
-) -> tuple[OnlineState, tuple[CurvePoint, ...]]:
-    """The state after all samples, and points along the way."""
+def replayed(
+    estimator: _Estimator[S, X], state: S, samples: Iterator[X], duration_s: float, on_point: OnPoint | None
+) -> tuple[S, tuple[CurvePoint, ...]]:
+    """The state after all samples, and points along the way.
+
+    Args:
+        duration_s: of the recording, [s], by which points are spaced
+        on_point: called with each point as it becomes known
+    """
+    spacing_s = max(_POINT_S, duration_s / _MOST_POINTS)
     points: list[CurvePoint] = []
 
     def note() -> None:
-        points.append(CurvePoint.of(estimator, state))
+        found, number = estimator.estimate(state, physical=False), len(state.history) + 1
+        accuracy = estimator.options.accuracy
+        points.append(CurvePoint.of(found, t=state.last_s, number=number, accuracy=accuracy))
         if on_point is not None:
             on_point(points[-1])
 

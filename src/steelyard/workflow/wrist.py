@@ -42,14 +42,14 @@ _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 @dataclass(frozen=True, eq=False)
-class _WristRig:
+class WristRig:
     """The arm, for recordings with joints, and what is known about the sensor on its flange."""
 
     robot: RobotModel | None
     about: SensorDescription
 
     @classmethod
-    def of(cls, robot: RobotModel | str | None, sensor: SensorDescription | str | Path | None) -> _WristRig:
+    def of(cls, robot: RobotModel | str | None, sensor: SensorDescription | str | Path | None) -> WristRig:
         """The rig of an arm and a sensor, each as a value, by its name or file, or none."""
         arm = load_robot(robot) if isinstance(robot, str) else robot
         about = SensorDescription.load(sensor) if isinstance(sensor, str | Path) else sensor
@@ -70,12 +70,18 @@ class _WristRig:
             if isinstance(source, Recording):
                 raise InvalidSamples("a recording of joints needs the arm: give robot")
             return self.about.recording(source)
-        return WrenchRecording.of_joints(self._recording(source), self.robot, self.about.sensor)
+        return WrenchRecording.of_joints(self.recording(source), self.robot, self.about.sensor)
 
     def samples(self, source: WristSource, *, yaw: float, cutoff_hz: float, decimate: bool) -> WrenchSamples:
-        """Samples in motion, from joints, an inertial unit or the pose; the sensor turned by a yaw, [rad]."""
+        """Samples in motion, from joints, an inertial unit or the pose.
+
+        Args:
+            yaw: by which the sensor is turned about the flange axis, [rad]
+            cutoff_hz: of the filter on motion and wrench, [Hz]
+            decimate: keep only as many rows as the filter leaves independent
+        """
         if self.robot is not None and not isinstance(source, WrenchRecording):
-            sensor, recording = self.about.sensor.turned(yaw), self._recording(source)
+            sensor, recording = self.about.sensor.turned(yaw), self.recording(source)
             return WrenchSamples.from_joints(
                 self.robot, recording, sensor, cutoff_hz=cutoff_hz, decimate=decimate
             )
@@ -84,7 +90,8 @@ class _WristRig:
             return WrenchSamples.from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
         return WrenchSamples.from_pose(table, decimate=decimate)
 
-    def _recording(self, source: str | Path | Recording) -> Recording:
+    def recording(self, source: str | Path | Recording) -> Recording:
+        """The joints and the wrench of a source."""
         (run,) = runs_of(source, self.robot)
         if run.recording is None or run.recording.wrench is None:
             raise InvalidRecording(f"{run.name} has no wrench; is a wrist sensor connected and logged?")
@@ -155,8 +162,8 @@ class WristWeighing:
         return wrench_page(self.payload, self.samples, self.at_rest)
 
     @cached_property
-    def _rig(self) -> _WristRig:
-        return _WristRig.of(self.robot, self.sensor)
+    def _rig(self) -> WristRig:
+        return WristRig.of(self.robot, self.sensor)
 
     @cached_property
     def _table(self) -> WrenchRecording | None:
@@ -212,7 +219,7 @@ def contact(
         cutoff_hz: of the filter on motion and wrench, [Hz]
     """
     load = payload if isinstance(payload, WrenchPayload) else WrenchPayload.load(payload)
-    rig = _WristRig.of(robot, sensor)
+    rig = WristRig.of(robot, sensor)
     turned, nominal = load.T_flange_sensor, rig.about.sensor.T_flange_sensor
     rotation = turned[:3, :3] @ nominal[:3, :3].T
     yaw = float(np.arctan2(rotation[1, 0], rotation[0, 0]))

@@ -17,16 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
-from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.verdict import Doubt, Verdict
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.payload import StaticWeight, WrenchPayload, drift_doubt, tilt_doubt
+from steelyard.wrist.payload import StaticWeight, WrenchPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist.regressor import BaseGravity
 from steelyard.wrist.samples import WrenchSamples
 
-_WEAK = 0.2  # of a typical moment of inertia: a larger standard deviation is worth knowing
 _TILTS = 6
 _STATIC = [0, 1, 2, 3, *range(10, 18)]  # where the twelve numbers of the static stage are among the eighteen
 
@@ -208,9 +207,6 @@ def _judged(
     """The body to answer with, and the verdict on it."""
     unknown = ~np.isfinite(np.diag(covariance))
     body, verdict = judge(Evidence(plain, covariance, unknown, doubts=doubts, beyond_empty_arm=False))
-    size = float(np.trace(body.inertia) / 3)
-    weak = np.array(PARAMETER_NAMES[4:])[np.sqrt(np.diag(covariance)[4:]) > _WEAK * size]
-    if weak.size and body.is_physical:
-        words = f"the motion hardly excites {', '.join(weak)}"
-        verdict = verdict.doubted(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
+    weak = weak_inertia_doubt(body, covariance)
+    verdict = verdict if weak is None else verdict.doubted(weak)
     return body, verdict

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.arrays import Array, freeze
 from steelyard.export import Load
-from steelyard.inertia import InertialParameters, frame_change_matrix
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters, frame_change_matrix
 from steelyard.payload import Evidence, Payload, Quantity, judge
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.regressor import BaseGravity, wrench_regressor
@@ -22,6 +22,7 @@ STATIC_NAMES = ("m", "mx", "my", "mz", "fx0", "fy0", "fz0", "tx0", "ty0", "tz0",
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _UNITS = ("N", "N", "N", "Nm", "Nm", "Nm")
 _HOLDS = "what hangs on the wrist sensor; the sensor itself is not in it"
+_WEAK = 0.2  # of a typical moment of inertia: a larger standard deviation is worth knowing
 _MOST_TILTED = 10.0  # [degrees]
 _SIGNIFICANT = 4.5  # standard deviations of one of six trends before a moving drift is believed
 _ARRAYS = (
@@ -262,21 +263,23 @@ class StaticWeight:
         )
 
 
-def drift_doubt(trend: Array, trend_std: Array) -> Doubt | None:
+def drift_doubt(trend: Array, trend_std: Array, *, modelled: bool = False) -> Doubt | None:
     """A doubt where the zero of the sensor moves significantly.
 
     Args:
         trend: how fast it moves, (6,) [N/s, Nm/s]; NaN where unknown
         trend_std: its standard deviation, (6,)
+        modelled: the drift given is that of the present time, so that it does not forbid the use
     """
     if not (np.abs(trend) > _SIGNIFICANT * trend_std).any():
         return None
     axis = int(np.abs(trend / trend_std).argmax())
+    given = "the drift given is that in the middle of the run, measure it again before use"
     words = (
         f"the zero drift moves during the run, {_AXES[axis]} by {60 * trend[axis]:.3g} {_UNITS[axis]} per"
-        " minute; the drift given is that in the middle of the run, measure it again before use"
+        f" minute; {'the drift given is that at the end' if modelled else given}"
     )
-    return Doubt(DoubtKind.DRIFT_MOVES, words)
+    return Doubt(DoubtKind.DRIFT_MOVES, words, blocks=not modelled)
 
 
 def tilt_doubt(inclination: Array) -> Doubt | None:
@@ -289,3 +292,16 @@ def tilt_doubt(inclination: Array) -> Doubt | None:
         " the sensor; else the orientation, the frame or the sign of the wrench is not as stated"
     )
     return Doubt(DoubtKind.TILTED_BASE, words)
+
+
+def weak_inertia_doubt(body: InertialParameters, covariance: Array) -> Doubt | None:
+    """A doubt, worth knowing, where a motion hardly shows some numbers of a real body's inertia.
+
+    Args:
+        covariance: of the ten numbers, (10, 10)
+    """
+    size = float(np.trace(body.inertia) / 3)
+    weak = np.array(PARAMETER_NAMES[4:])[np.sqrt(np.diag(covariance)[4:]) > _WEAK * size]
+    if not weak.size or not body.is_physical:
+        return None
+    return Doubt(DoubtKind.NOT_EXCITED, f"the motion hardly excites {', '.join(weak)}", blocks=False)

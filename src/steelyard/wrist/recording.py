@@ -6,7 +6,7 @@ to the sensor. How it came is kept in `notes`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -27,6 +27,7 @@ _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _ALMOST = 0.999  # of the range: a reading there is not a measurement
 _FEWEST_ROWS = 9  # with different times, of a motion
 _FEWEST_FLAT = 20  # rows at one extreme value, the other axes moving: a sensor that has hit its end
+_MOTION_NOISE = ("joints", "position", "rotation", "acceleration", "angular_velocity")
 _MOTION = ("position", "acceleration", "angular_velocity")
 _SIGNALS = ("t", "wrench", "R_base_sensor", *_MOTION, "temperature")
 
@@ -43,6 +44,8 @@ class WristSensor:
         yaw_known: False when the sensor may be turned about the flange's z axis by an unknown angle
         reach: largest wrench of each axis, (6,) [N, Nm]; infinite where unknown
         noise: standard deviation of a reading, (6,) [N, Nm]; None to estimate it from the readings
+        motion_noise: standard deviations of the motion's readings, by name: joints [rad or m], position [m],
+            rotation [rad], acceleration [m/s^2], angular_velocity [rad/s]; those left out are estimated
     """
 
     name: str = "sensor"
@@ -52,6 +55,7 @@ class WristSensor:
     yaw_known: bool = True
     reach: Array = field(default_factory=lambda: np.full(6, np.inf))
     noise: Array | None = None
+    motion_noise: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.convention not in get_args(WrenchConvention):
@@ -70,6 +74,11 @@ class WristSensor:
         _require_six(self.reach, "reach")
         if self.noise is not None:
             _require_six(self.noise, "noise")
+        for name, std in self.motion_noise.items():
+            if name not in _MOTION_NOISE or not 0 < std < np.inf:
+                raise InvalidRecording(
+                    f"motion_noise is a positive number for {', '.join(_MOTION_NOISE)}, got {name} = {std}"
+                )
         freeze(self, "T_flange_sensor", "reach", "noise")
 
     def turned(self, yaw: float) -> WristSensor:

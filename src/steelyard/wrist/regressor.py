@@ -34,7 +34,7 @@ For an arm on a wall or a ceiling the same two angles are taken in the frame who
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -135,18 +135,22 @@ class BaseGravity:
             R_base_sensor: orientation of the sensor, (N, 3, 3)
             angles: U and V, (2,) [rad]
         """
+        slope = self.slope(angles)
+        return np.asarray(wrench_slope(phi)[:, :3] @ (R_base_sensor.transpose(0, 2, 1) @ slope))
+
+    def slope(self, angles: ArrayLike) -> Array:
+        """The derivative of `tilted` by the angles U and V, (2,) [rad]; (3, 2) [m/s^2]."""
         U, V = np.asarray(angles, dtype=float)
         by_U = [-np.sin(U) * np.sin(V), -np.cos(U), np.sin(U) * np.cos(V)]
         by_V = [np.cos(U) * np.cos(V), 0.0, np.cos(U) * np.sin(V)]
-        slope = self._upright @ np.column_stack([by_U, by_V]) * np.linalg.norm(self.nominal)
-        return np.asarray(wrench_slope(phi)[:, :3] @ (R_base_sensor.transpose(0, 2, 1) @ slope))
+        return np.asarray(self._upright @ np.column_stack([by_U, by_V]) * np.linalg.norm(self.nominal))
 
     def inclination(self, gravity_base: Array) -> Array:
         """The angles U and V, (2,) [rad], of a vector gravity_base of any length, (3,), in the base frame."""
         x, y, z = self._upright.T @ gravity_base / np.linalg.norm(gravity_base)
         return np.array([np.arcsin(np.clip(-y, -1.0, 1.0)), np.arctan2(x, -z)])
 
-    @property
+    @cached_property
     def _upright(self) -> Array:
         """The frame with -z along the nominal gravity, in the base, (3, 3); the identity if upright."""
         up = -self.nominal / np.linalg.norm(self.nominal)

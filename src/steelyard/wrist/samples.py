@@ -111,7 +111,8 @@ class WrenchSamples:
         quality.require_ok()
         whole = np.isfinite(np.hstack([recording.q, recording.wrench])).all(axis=1)  # type: ignore[list-item]
         t, (q, wrench), words = measured.on_uniform_clock([recording.q[whole], measured.wrench])
-        std = noise_of_differences(q) if position_std is None else _checked_std(position_std, robot.n)
+        stated = measured.sensor.motion_noise.get("joints") if position_std is None else position_std
+        std = noise_of_differences(q) if stated is None else _checked_std(stated, robot.n)
         zero_phase = _ZeroPhase.on(t, cutoff_hz)
         smooth = zero_phase(q)
         v, a = central_differences(smooth, zero_phase.rate_hz)
@@ -122,8 +123,8 @@ class WrenchSamples:
             t[keep],
             zero_phase(wrench)[keep],
             np.diag(measured.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
-            *_sensor_motion(robot, q, v, a, measured.sensor.T_flange_sensor),
-            _joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
+            *sensor_motion(robot, q, v, a, measured.sensor.T_flange_sensor),
+            joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
             measured.sensor,
             (*measured.notes, words, made, *zero_phase.steps(t, keep)),
             quality.warnings,
@@ -162,9 +163,14 @@ class WrenchSamples:
             ]
         )
         zero_phase = _ZeroPhase.on(t, cutoff_hz)
+        stated = recording.sensor.motion_noise
+        given = (
+            stated.get("acceleration") if acceleration_std is None else acceleration_std,
+            stated.get("angular_velocity") if velocity_std is None else velocity_std,
+        )
         stds = [
             noise_of_differences(x) if std is None else np.full(3, std)
-            for x, std in ((acceleration, acceleration_std), (velocity, velocity_std))
+            for x, std in zip((acceleration, velocity), given, strict=True)
         ]
         acceleration, velocity = zero_phase(acceleration), zero_phase(velocity)
         keep = zero_phase.kept(len(t), decimate=decimate)
@@ -217,8 +223,13 @@ class WrenchSamples:
         )
         step_s = float((t[-1] - t[0]) / (len(t) - 1))
         quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
+        stated = recording.sensor.motion_noise
         kalman = PoseKalmanFilter.tuned(
-            step_s, position, quaternion, position_std=position_std, rotation_std=rotation_std
+            step_s,
+            position,
+            quaternion,
+            position_std=stated.get("position") if position_std is None else position_std,
+            rotation_std=stated.get("rotation") if rotation_std is None else rotation_std,
         )
         turned, moved = kalman.along(position, quaternion)
         smoothed, orientation = _causal_mean(np.hstack([moved, wrench]), turned, mean_length)
@@ -305,10 +316,15 @@ class _ZeroPhase:
         return [f"zero-phase low-pass at {self.cutoff_hz:g} Hz on motion and wrench", cut]
 
 
-def _sensor_motion(
+def sensor_motion(
     robot: RobotModel, q: Array, v: Array, a: Array, T_flange_sensor: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Orientation, acceleration, angular velocity and acceleration of the sensor."""
+    """Orientation, acceleration, angular velocity and acceleration of the sensor, in its own frame.
+
+    Args:
+        q: joint positions, (N, n) [rad or m]; v and a are their derivatives
+        T_flange_sensor: the sensor in the flange frame, (4, 4)
+    """
     R, p = T_flange_sensor[:3, :3], T_flange_sensor[:3, 3]
     flange = robot.frame_motion(q, v, a)
     w, alpha = flange.angular_velocity, flange.angular_acceleration
@@ -317,18 +333,24 @@ def _sensor_motion(
     return orientation, origin @ R, w @ R, alpha @ R
 
 
-def _joint_noise(
+def joint_noise(
     robot: RobotModel, q: Array, std: Array, gains: tuple[float, float, float], T_flange_sensor: Array
 ) -> Array:
-    """The covariance of (acceleration, angular velocity, angular acceleration) of the sensor, (N, 9, 9)."""
+    """The covariance of (acceleration, angular velocity, angular acceleration) of the sensor, (N, 9, 9).
+
+    Args:
+        q: joint positions, (N, n) [rad or m]
+        std: of their noise, (n,)
+        gains: what the filter makes of white noise, see `noise_gains`
+        T_flange_sensor: the sensor in the flange frame, (4, 4)
+    """
     R, p = T_flange_sensor[:3, :3], T_flange_sensor[:3, 3]
     N, n = q.shape
-    linear, angular = np.empty((N, 3, n)), np.empty((N, 3, n))
-    for j in range(n):
-        unit = np.tile(np.eye(n)[j], (N, 1))
-        column = robot.frame_motion(q, unit, np.zeros((N, n)))
-        angular[:, :, j] = column.angular_velocity @ R
-        linear[:, :, j] = (column.linear_velocity + np.cross(column.angular_velocity, p)) @ R
+    each = np.repeat(q, n, axis=0)
+    column = robot.frame_motion(each, np.tile(np.eye(n), (N, 1)), np.zeros((N * n, n)))
+    turning, moving = column.angular_velocity, column.linear_velocity
+    angular = (turning @ R).reshape(N, n, 3).transpose(0, 2, 1)
+    linear = ((moving + np.cross(turning, p)) @ R).reshape(N, n, 3).transpose(0, 2, 1)
     by_acceleration = np.concatenate([linear, np.zeros((N, 3, n)), angular], axis=1) * (
         std * np.sqrt(gains[2])
     )

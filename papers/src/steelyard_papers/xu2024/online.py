@@ -26,9 +26,9 @@ from steelyard.identification import DynamicModel
 from steelyard.identification.problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
+from steelyard.payload.online import Counts
 from steelyard.signals import OnlineSample
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import Counts
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))

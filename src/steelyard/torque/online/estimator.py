@@ -27,6 +27,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
+from steelyard.payload.online import Counts, Episode
 from steelyard.signals import OnlineSample
 from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.torque.online.advice import OnlineAnswer
@@ -34,7 +35,7 @@ from steelyard.torque.online.change import Creep, change_statistic, friction_cha
 from steelyard.torque.online.factor import NOTHING_STD, Knowledge, SystematicErrors
 from steelyard.torque.online.noise import Spread
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import Counts, Episode, OnlineOptions, OnlineState, Window
+from steelyard.torque.online.state import OnlineOptions, OnlineState, Window
 from steelyard.torque.prior import contradiction, slow_noise
 from steelyard.verdict import Doubt
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
+from steelyard.payload.online import Counts, Episode
 from steelyard.torque.online.factor import Knowledge
 from steelyard.torque.online.noise import Spread
 
@@ -50,57 +51,6 @@ class OnlineOptions:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InvalidSamples(f"{name} must be positive, got {value}")
-
-
-class Counts(NamedTuple):
-    """How many samples were used, and how many were not, by reason.
-
-    Attributes:
-        used: they count (joints that rest do not)
-        repeated: the same time as the one before
-        late: an earlier time than the one before
-        corrupt: NaN, infinite or absurdly large
-        saturated: a torque at its limit
-        spikes: a torque far from both its neighbours
-        gaps: pauses in the stream, not samples
-    """
-
-    used: int = 0
-    repeated: int = 0
-    late: int = 0
-    corrupt: int = 0
-    saturated: int = 0
-    spikes: int = 0
-    gaps: int = 0
-
-    @property
-    def words(self) -> str:
-        """What was skipped, as 'skipped 3 late and 2 corrupt samples'; empty when nothing was."""
-        bad = [f"{n} {name}" for name, n in self._asdict().items() if n and name not in ("used", "gaps")]
-        skipped = f"skipped {', '.join(bad)} samples" if bad else ""
-        paused = f"{self.gaps} pauses" if self.gaps else ""
-        return "; ".join(word for word in (skipped, paused) if word)
-
-    def plus(self, name: str, more: int = 1) -> Counts:
-        """The counts with one of them larger."""
-        return self._replace(**{name: getattr(self, name) + more})
-
-
-class Episode(NamedTuple):
-    """One payload of the past.
-
-    Attributes:
-        start_s: end of the payload before, or time of the first sample, [s] on the stream's clock
-        end_s: up to when it was this one for sure: the start of the window in which the change was seen, [s];
-            the change itself came later in that window (`window_s`), rarely at the end of the one before
-        vector: the ten numbers in the order of `PARAMETER_NAMES`, plain estimate, (10,), in the flange frame
-        covariance: of them, (10, 10); infinite where unknown
-    """
-
-    start_s: float
-    end_s: float
-    vector: Array
-    covariance: Array
 
 
 class Window(NamedTuple):

@@ -1,0 +1,101 @@
+"""Streams of a wrist sensor on a UR10 with a known load: rows as a driver gives them, by Newton-Euler."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from steelyard.inertia import InertialParameters
+from steelyard.robot import load_robot
+from steelyard.trajectory import FourierTrajectory
+from steelyard.wrist.online import WristEstimator, WristPath, WristRow
+from steelyard.wrist.recording import WristSensor
+from steelyard.wrist.regressor import BaseGravity, features, wrench_regressor
+
+LOADS = {
+    "LOAD": InertialParameters.from_com(4.0, [0.02, -0.01, 0.07], np.diag([0.03, 0.025, 0.02]), "sensor"),
+    "HEAVY": InertialParameters.from_com(6.0, [0.0, 0.03, 0.09], np.diag([0.04, 0.04, 0.02]), "sensor"),
+}
+NOISE = np.array([0.3, 0.3, 0.3, 0.03, 0.03, 0.03])
+DRIFT = np.array([5.0, -3.0, 9.0, 0.4, -0.5, 0.3])
+TILT = np.radians([1.5, -2.0])
+CENTRE = np.array([0.0, -1.2, 1.0, 0.3, 0.8, 0.0])
+RATE_HZ = 100.0
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Rests of 1.4 s at random postures, with 0.6 s between."""
+
+    seed: int = 0
+
+    def at(self, t):
+        count = int(t[-1] // 2.0) + 2
+        turns = np.random.default_rng(self.seed).uniform(-1.3, 1.3, (count, 6)) * [0.2, 0.2, 0.2, 1, 1, 1]
+        k = (t // 2.0).astype(int)
+        x = np.clip((t - 2.0 * k - 1.4) / 0.6, 0, 1)[:, None]
+        way = turns[k + 1] - turns[k]
+        first, second = (30 * x**2 - 60 * x**3 + 30 * x**4) / 0.6, (60 * x - 180 * x**2 + 120 * x**3) / 0.36
+        return CENTRE + turns[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, first * way, second * way
+
+
+@cache
+def lively(seed=0):
+    return FourierTrajectory.random(
+        CENTRE,
+        reach=[0.5, 0.5, 0.5, 1.2, 0.9, 1.5],
+        speed=[0.6, 0.6, 0.6, 2, 2, 2.5],
+        period_s=10.0,
+        harmonics=5,
+        seed=seed,
+    )
+
+
+@cache
+def motion(seed=0, *, rests=False, seconds=10.0):
+    """Time, joint positions and how the flange moves."""
+    robot, t = load_robot("ur10"), np.arange(int(seconds * RATE_HZ)) / RATE_HZ
+    q, v, a = (Visits(seed) if rests else lively(seed)).at(t)
+    return t, q, robot.forward_kinematics(q), robot.frame_motion(q, v, a)
+
+
+def rows(load="LOAD", seed=0, *, kind="joints", rests=False, seconds=10.0, slow=0.0, start_s=0.0):
+    """The rows of a stream; `slow` is the size of noise that stays for half a second, in units of NOISE."""
+    t, q, T, moved = motion(seed, rests=rests, seconds=seconds)
+    rng = np.random.default_rng(100 + seed)
+    g = np.einsum("nji,j->ni", T[:, :3, :3], BaseGravity(np.array([0, 0, -9.81])).tilted(TILT))
+    x = features(g, moved.linear_acceleration, moved.angular_velocity, moved.angular_acceleration)
+    wrench = wrench_regressor(x) @ LOADS[load].vector + DRIFT + NOISE * rng.normal(size=(len(t), 6))
+    stays = np.exp(-1 / (0.5 * RATE_HZ))
+    extra = np.zeros(6)
+    for k in range(len(t) if slow else 0):
+        extra = stays * extra + np.sqrt(1 - stays**2) * rng.normal(size=6)
+        wrench[k] += slow * NOISE * extra
+    measured = np.round(q / 6e-6) * 6e-6
+    if kind == "pose":
+        there = load_robot("ur10").forward_kinematics(measured)
+        turn = Rotation.from_matrix(there[:, :3, :3]).as_quat()
+        measured = np.hstack([there[:, :3, 3], turn * rng.choice([-1, 1], (len(t), 1))])
+    elif kind == "unit":
+        noisy = [
+            moved.linear_acceleration + 0.02 * rng.normal(size=(len(t), 3)),
+            moved.angular_velocity + 0.005 * rng.normal(size=(len(t), 3)),
+        ]
+        measured = np.hstack([*noisy, Rotation.from_matrix(T[:, :3, :3]).as_quat()])
+    times = (t + start_s).tolist()
+    return [WristRow(*row) for row in zip(times, wrench, measured, strict=True)]
+
+
+def path_of(stream, kind="joints", **options):
+    robot = load_robot("ur10") if kind == "joints" else None
+    return WristPath.calibrated(stream[:100], WristSensor(), robot=robot, **options)
+
+
+def samples(stream, kind="joints", **options):
+    path = path_of(stream, kind, **options)
+    state, made = path.init(), []
+    for row in stream:
+        state, ready = path.step(state, row)
+        made += ready
+    return made, WristEstimator(path.noise)
