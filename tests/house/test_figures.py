@@ -9,7 +9,7 @@ spec = importlib.util.spec_from_file_location("house", Path(__file__).parents[2]
 house = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(house)
 EVERY = house.modules()
-APART = {"live": (5_500, 78), "fleet": (2_600, 36)}
+APART = {"live": (5_820, 79), "fleet": (2_600, 36)}
 """Rooms with ceilings of their own: lines, and public names."""
 
 VERBS_OF = {"live": ("record", "watch", "serve", "set_payload", "play", "weigh_live", "live")}
@@ -27,12 +27,12 @@ MODULES = {name: path for name, path in EVERY.items() if room_of(name) not in AP
 
 
 def test_files_and_lines():
-    assert len(MODULES) <= 170
-    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 31_580
+    assert len(MODULES) <= 176
+    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 33_300
 
 
 def test_public_names():
-    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 357
+    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 380
 
 
 @pytest.mark.parametrize("room", APART)

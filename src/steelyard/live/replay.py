@@ -13,12 +13,9 @@ from steelyard.arrays import Array
 from steelyard.errors import SourceFailed, SteelyardError
 from steelyard.io import read_recording
 from steelyard.io.wrench import SensorDescription
-from steelyard.live.source import Connection, EndOfSource, Source, Values
+from steelyard.live.source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
 from steelyard.recording import Recording, WrenchConvention
 from steelyard.wrist.online import rows_of
-
-MOTION_COLUMN = "sensor_motion"
-"""Begins the names of columns with the motion of a wrist sensor, see `WristRow`."""
 
 _CHUNK = 100  # rows
 

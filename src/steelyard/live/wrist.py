@@ -14,8 +14,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.io.columns import Requested, find_layout
 from steelyard.io.wrench import SensorDescription
-from steelyard.live.replay import MOTION_COLUMN
-from steelyard.live.source import Event, EventKind, Row, Stream
+from steelyard.live.source import MOTION_COLUMN, Event, EventKind, Row, Stream
 from steelyard.live.weigher import require_same_arm
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import DEFAULT_CUTOFF_HZ

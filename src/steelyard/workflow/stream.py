@@ -24,7 +24,7 @@ from steelyard.signals import CausalPath, replay
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.data import Data, Run, as_warm, preparation_for, qualities, runs_of
-from steelyard.wrist.online import WristOptions, WristState
+from steelyard.wrist.online.state import WristOptions, WristState
 
 if TYPE_CHECKING:
     from steelyard.report import Page
