@@ -18,6 +18,7 @@ __all__ = ["run"]
 
 _VERBS = {
     "demo": "demo.command",
+    "example": "demo.example_command",
     "robots": "robot.list_command",
     "robot": "robot.command",
     "check": "check.command",
@@ -69,7 +70,7 @@ def _app(first: str) -> typer.Typer:
         help="Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor.",
         no_args_is_help=False,
         invoke_without_command=True,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # brackets are units
     )

@@ -1,23 +1,32 @@
-"""`steelyard demo`: a simulated UR10 weighs a payload; with `--live`, on a simulated controller."""
+"""`steelyard demo`: a simulated UR10 weighs a payload; with `--live`, on a simulated controller.
+
+`steelyard example`: recordings to try the other verbs with.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
+from steelyard import saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
 
 
+_EXAMPLES = {
+    "ur10": "a UR10 in MuJoCo on the motion of xu2024, 10 s at 125 Hz, empty and with 2.5 kg at 10, -20, 60 mm"
+}
 _TORQUE_NOISE = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]  # xu2024 Table VIII: nonlinear, empty
 _MASS, _COM, _MOMENTS = 3.5256, [0.0, 0.0, 0.0296], [0.0064, 0.0064, 0.0045]  # xu2024 Table VII
 
@@ -87,3 +96,27 @@ def _rows(payload: Payload, truth: InertialParameters) -> list[tuple[str, ...]]:
         (x.name, f"{x.value:.4f}", f"{x.half_width:.4f}", f"{t:.4f}", x.unit)
         for x, t in zip(payload.quantities, known, strict=True)
     ]
+
+
+def example_command(
+    name: Annotated[str, typer.Argument(help=f"Which: {', '.join(_EXAMPLES)}.")] = "ur10",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the recordings.")] = Path("."),
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Writes two small recordings, of an arm that is empty and loaded, to try the other verbs with."""
+    if name not in _EXAMPLES:
+        raise UnknownName(f"no example '{name}'; there are {', '.join(_EXAMPLES)}")
+    assets = resources.files("steelyard.cli") / "assets"
+    files = {case: output / f"{case}.npz" for case in ("empty", "loaded")}
+    options.require_targets(files.values(), [])
+    with saved.together():
+        for case, path in files.items():
+            with saved.replacing(path) as part:
+                part.write_bytes((assets / f"{name}_{case}.npz").read_bytes())
+
+    def show() -> None:
+        print(f"{files['empty']} and {files['loaded']}: {_EXAMPLES[name]}. Next:\n")
+        print(f"    steelyard identify {name} {files['empty']} -o model.json")
+        print(f"    steelyard weigh model.json {files['loaded']} --report page.html")
+
+    Output(as_json).emit({"robot": name, "what": _EXAMPLES[name], **files}, show)

@@ -1,0 +1,62 @@
+"""The wheel: it holds every file that the package needs, and works from a folder without the sources."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    tree = folder / "tree"
+    tree.mkdir()
+    for name in ("src", "pyproject.toml", "README.md", "LICENSE"):
+        (tree / name).symlink_to(ROOT / name)
+    words = [
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(folder),
+        str(tree),
+    ]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "there")
+    return folder / "there"
+
+
+def test_the_wheel_holds_every_file_of_the_package(unpacked):
+    def files(folder: Path) -> set[str]:
+        found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        return {str(path.relative_to(folder)) for path in found}
+
+    assert files(unpacked / "steelyard") == files(ROOT / "src" / "steelyard")
+
+
+def test_the_example_is_weighed_from_the_wheel(unpacked, tmp_path):
+    there = {**os.environ, "PYTHONPATH": str(unpacked)}
+
+    def run(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, env=there, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert str(unpacked) in run("-c", "import steelyard; print(steelyard.__file__)")
+    said = run("-m", "steelyard", "example", "ur10")
+    assert "steelyard identify ur10 empty.npz -o model.json" in said
+    run("-m", "steelyard", "identify", "ur10", "empty.npz", "-o", "model.json", "--friction", "power")
+    assert "mass                    2.50" in run("-m", "steelyard", "weigh", "model.json", "loaded.npz")
