@@ -1,6 +1,7 @@
 """The wheel: it holds every file that the package needs, and works from a folder without the sources."""
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -15,21 +16,11 @@ ROOT = Path(__file__).parents[2]
 def unpacked(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     tree = folder / "tree"
-    tree.mkdir()
-    for name in ("src", "pyproject.toml", "README.md", "LICENSE"):
-        (tree / name).symlink_to(ROOT / name)
-    words = [
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(folder),
-        str(tree),
-    ]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=300)
+    shutil.copytree(ROOT / "src", tree / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run([*pip, "-w", folder, tree], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _EXAMPLES = {
-    "ur10": "a UR10 in MuJoCo on the motion of xu2024, 10 s at 125 Hz, empty and with 2.5 kg at 10, -20, 60 mm"
+    "ur10": "a UR10 in MuJoCo on xu2024's motion, 10 s at 125 Hz, empty and with 2.5 kg at 10, -20, 60 mm"
 }
 _TORQUE_NOISE = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]  # xu2024 Table VIII: nonlinear, empty
 _MASS, _COM, _MOMENTS = 3.5256, [0.0, 0.0, 0.0296], [0.0064, 0.0064, 0.0045]  # xu2024 Table VII
