@@ -13,9 +13,10 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,9 +27,21 @@ import steelyard as sy
 from steelyard.computing import one_blas_thread
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
-from steelyard.live import FrankaSource, LiveWeigher, Recorder, Ros2Source, Row, Source, Stream, UrSource
+from steelyard.live import (
+    FrankaSource,
+    LiveWeigher,
+    Recorder,
+    Ros2Source,
+    Row,
+    Source,
+    Stream,
+    Update,
+    UrSource,
+    watch,
+)
 from steelyard.live.controller import Controller
 from steelyard.live.motion import payload_motion
+from steelyard.live.page import Page
 from steelyard.live.serve import CLOCK_OUTPUT
 from steelyard.live.world import NOMINAL_GAINS, PlayedRecording, SimulatedArm
 from steelyard.robot import RobotModel, load_robot
@@ -71,18 +84,46 @@ def controller(*options: str) -> Iterator[UrSource]:
             child.terminate()
 
 
-def loopback(model: DynamicModel) -> Iterator[Figure]:
-    delays, missing, update_s = [], 0, 0.0
-    with (
-        controller("--trajectory", "xu2024", "--mass", "2.5") as source,
-        Stream(source) as stream,
-        tempfile.TemporaryDirectory() as folder,
-        Recorder(Path(folder) / "log.parquet", stream.columns) as recorder,
-        one_blas_thread(),
-    ):
+VIEWER = """
+import sys, msgspec, viser
+from viser._messages import ViewerCameraMessage
+from websockets.sync.client import connect
+camera = ViewerCameraMessage((1, 0, 0, 0), (1, 1, 1), 1.0, 0.1, 100.0, 900, 1440, (0, 0, 0), (0, 0, 1))
+version = f"viser-v{viser.__version__}"
+with connect(sys.argv[1], origin="http" + sys.argv[1][2:], subprotocols=[version], max_size=None) as page:
+    page.send(msgspec.msgpack.encode(camera.as_serializable_dict()))
+    for _ in page:
+        print(flush=True)
+"""
+
+
+@contextmanager
+def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[Callable[[Update], None]]:
+    """What shows updates on a page; somebody in a process of its own looks at it, but draws nothing."""
+    with Page(weigher, source, port=0) as page:
+        place = page.url.replace("http", "ws")
+        words = [sys.executable, "-c", VIEWER, place]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as viewer:
+            viewer.stdout.readline()
+            draining = threading.Thread(target=viewer.stdout.read, daemon=True)
+            draining.start()
+            yield page.show
+            viewer.terminate()
+
+
+def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
+    """Reading, weighing, recording and updates, alone or with a page that somebody looks at."""
+    delays, missing = [], 0
+    with ExitStack() as open_now:
+        source = open_now.enter_context(controller("--trajectory", "xu2024", "--mass", "2.5"))
+        stream = open_now.enter_context(Stream(source))
+        folder = open_now.enter_context(tempfile.TemporaryDirectory())
+        recorder = open_now.enter_context(Recorder(Path(folder) / "log.parquet", stream.columns))
         weigher, sent = LiveWeigher(model, stream.columns), stream.columns.index(CLOCK_OUTPUT)
-        for item in stream.items(2.0):
-            weigher.take(item)
+        show = open_now.enter_context(opened_page(weigher, source)) if page else lambda update: None
+        open_now.enter_context(one_blas_thread())
+        for update in watch(stream.items(5.0), weigher):
+            show(update)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         began, worked, due_s = time.monotonic(), time.process_time(), 0.0
         for item in stream.items(SECONDS):
@@ -94,17 +135,22 @@ def loopback(model: DynamicModel) -> Iterator[Figure]:
                 missing += item.rows
             if time.monotonic() >= due_s:
                 due_s = time.monotonic() + 1 / UPDATES_HZ
-                weigher.update()
+                show(weigher.update())
         elapsed = time.monotonic() - began
         share = 100 * (time.process_time() - worked) / elapsed
-        update_s = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
     late = 1e3 * np.percentile(delays, [50, 99, 99.9])
-    yield Figure("lost", f"rows lost in {SECONDS:.0f} s at 500 Hz (of {len(delays)})", missing, "rows", 0)
-    yield Figure("delay", "from sent to weighed, median", late[0], "ms")
-    yield Figure("delay_99", "the same, 99th percentile", late[1], "ms")
-    yield Figure("delay_999", "the same, 99.9th percentile", late[2], "ms", 5.0)
-    yield Figure("core", "reading, weighing, recording, updates at 30 Hz: of one core", share, "%", 50.0)
-    yield Figure("memory", "growth of the largest memory meanwhile", update_s / 1024, "MB", 30.0)
+    name, words = ("page_", ", with the page open") if page else ("", "")
+    yield Figure(
+        f"{name}lost", f"rows lost in {SECONDS:.0f} s at 500 Hz (of {len(delays)}){words}", missing, "rows", 0
+    )
+    yield Figure(f"{name}delay", "from sent to weighed, median", late[0], "ms")
+    yield Figure(f"{name}delay_99", "the same, 99th percentile", late[1], "ms")
+    yield Figure(f"{name}delay_999", "the same, 99.9th percentile", late[2], "ms", 5.0)
+    yield Figure(
+        f"{name}core", f"reading, weighing, recording, updates at 30 Hz{words}: of one core", share, "%", 50.0
+    )
+    yield Figure(f"{name}memory", "growth of the largest memory meanwhile", grown / 1024, "MB", 30.0)
 
 
 def rows_of(world: SimulatedArm | PlayedRecording, control: Controller, seconds: float) -> Iterator[Row]:
@@ -227,7 +273,9 @@ def taken(name: str, words: str, source: Source) -> Iterator[Figure]:
 def figures() -> Iterator[Figure]:
     robot = arm()
     model = model_of(robot)
-    yield from loopback(model)
+    yield from loopback(model, page=False)
+    if importlib.util.find_spec("viser") is not None:
+        yield from loopback(model, page=True)
     yield from picks(robot, model, at_rest=True)
     yield from picks(robot, model, at_rest=False)
     yield from real()

@@ -45,16 +45,24 @@ class Scene:
         scene.set_up_direction("+z")
         scene.configure_environment_map(None)  # a hundred times as fast where there is no graphics card
         scene.add_light_ambient("/light", intensity=1.2)
-        self._joints = [scene.add_frame(f"/arm/{k}", show_axes=False) for k in range(robot.n + 1)]
+        names = ["/arm"]
+        for k in range(robot.n):
+            names.append(f"{names[k]}/{k + 1}")
+        self._joints = [scene.add_frame(name, show_axes=False) for name in names]  # each in the one before
         for k, body in enumerate(bodies):
             corners, triangles = body.surface
             wxyz, position = _pose(body.placement)
             colour = _DRIVE if body.name.startswith("drive") else _LINK
             scene.add_mesh_simple(
-                f"/arm/{body.joint}/{k}", corners, triangles, color=colour, wxyz=wxyz, position=position
+                f"{names[body.joint]}/shape {k}",
+                corners,
+                triangles,
+                color=colour,
+                wxyz=wxyz,
+                position=position,
             )
         wxyz, position = _pose(robot.T_joint_flange)
-        flange = f"/arm/{robot.n}/flange"
+        flange = f"{names[-1]}/flange"
         length = 0.12
         scene.add_frame(
             flange, axes_length=length, axes_radius=length / 40, wxyz=wxyz, position=position, show_axes=True
@@ -98,8 +106,11 @@ class Scene:
         Args:
             q: joint positions, (n,) [rad or m]
         """
-        for joint, T in zip(self._joints, self._robot.joint_frames(q), strict=True):
-            joint.wxyz, joint.position = _pose(T)
+        frames = self._robot.joint_frames(q)
+        frames[1:] = np.linalg.inv(frames[:-1]) @ frames[1:]
+        turned = np.roll(Rotation.from_matrix(frames[:, :3, :3]).as_quat(), 1, axis=1)
+        for joint, wxyz, position in zip(self._joints, turned, frames[:, :3, 3], strict=True):
+            joint.wxyz, joint.position = wxyz, position  # only what has changed is sent: angles
 
     def carry(self, payload: Payload | None) -> None:
         """Shows what is carried, as far as it is known.
