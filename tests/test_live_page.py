@@ -6,10 +6,13 @@ import socket
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import accumulate
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+from scipy.stats import chi2
 
 from browser import Browser, chromium
 from conftest import steelyard
@@ -118,6 +121,31 @@ def test_an_update_says_what_to_do_next(weigher):
     assert re.fullmatch(r"move joint 2 \(shoulder_lift_joint\): the mass is known to \d+ %, .*", steps[1])
     assert any(re.fullmatch(r"nothing: less than 0\.0\d+ kg is carried", step) for step in steps)
     assert steps[-1].startswith("nothing: the mass is as sure as asked for")
+
+
+def test_the_scene_is_the_arm_and_its_ellipsoids_are_those_of_the_estimate(weigher, arm, rng):
+    def transform(handle):
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = Rotation.from_quat(np.roll(handle.wxyz, -1)).as_matrix(), handle.position
+        return T
+
+    with shown(weigher) as page:
+        scene, q, payload = page._scene, rng.uniform(-2, 2, 6), weigher.payload()
+        scene.pose(q)
+        frames = list(accumulate((transform(handle) for handle in scene._joints), np.matmul))
+        np.testing.assert_allclose(frames, arm.joint_frames(q), atol=1e-6)
+        scene.carry(payload)
+        R, axes = transform(scene._body)[:3, :3], np.array(scene._body.scale)
+        second = payload.mass / 5 * R @ np.diag(axes**2) @ R.T  # of a homogeneous ellipsoid
+        np.testing.assert_allclose(second, payload.body.second_moment_com, atol=1e-7)
+        R, axes = transform(scene._region)[:3, :3], np.array(scene._region.scale)
+        inside = payload.com + 0.99 * axes[0] * R[:, 0]
+        off = inside - payload.com
+        squared = off @ np.linalg.solve(payload.body.com_covariance(payload.covariance), off)
+        assert squared == pytest.approx(0.99**2 * chi2.ppf(0.95, 3), rel=1e-3)
+        np.testing.assert_allclose(scene._centre.position, payload.com, atol=1e-6)
+        scene.carry(None)
+        assert not any(handle.visible for handle in (scene._body, scene._region, scene._centre))
 
 
 # --- in the browser -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from steelyard.arrays import Array
 from steelyard.drawing.plot import MUTED, Band, Curve, Panel, Plot
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 6, 6, 20  # room for labels, [px]
-_TICKS = 4
+_FEWEST = 3  # ticks
 _TEXT = 'fill="currentColor" fill-opacity=".6" font-size="11"'
 _GRID = 'fill="none" stroke="currentColor" stroke-opacity=".13"'
 _MARK = 'fill="none" stroke="currentColor" stroke-opacity=".5" stroke-dasharray="2 3"'
@@ -60,7 +60,7 @@ class _Axes:
         decades = np.arange(np.floor(self._y[0]), np.ceil(self._y[1]) + 1)
         every = (10.0 ** decades[:, None] * [1, 2, 5]).ravel()
         inside = every[(np.log10(every) >= self._y[0]) & (np.log10(every) <= self._y[1])]
-        return inside if len(inside) <= 2 * _TICKS else inside[np.isin(inside, 10.0**decades)]
+        return inside if len(inside) <= 2 * _FEWEST + 2 else inside[np.isin(inside, 10.0**decades)]
 
 
 def _panel(panel: Panel, colours: dict[str, str], axes: _Axes) -> str:
@@ -140,8 +140,10 @@ def _span(values: Sequence[Array]) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float) -> Array:
-    """Round numbers between two, about four of them."""
-    rough = (high - low) / _TICKS
-    scale = 10.0 ** np.floor(np.log10(rough))
-    step = scale * next(k for k in (1, 2, 5, 10) if k * scale >= rough)
-    return np.asarray(np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step + 0.0)
+    """Round numbers between two: three at least, a few more at most."""
+    decade = 10.0 ** np.floor(np.log10(high - low))
+    for step in decade * np.array([5.0, 2.0, 1.0, 0.5, 0.2]):
+        found = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+        if len(found) >= _FEWEST:
+            break
+    return np.asarray(found + 0.0)

@@ -59,8 +59,8 @@ class Update:
         sample: the last one that was weighed, filtered; None before the first
         converged: whether the mass is as sure as asked for
         remaining_s: until it is, if the arm goes on as before, [s]; infinite where no motion can show it
-        predicted: torque of that sample by the estimate, with the payload and without, (2, n) [Nm or N];
-            NaN where friction at rest is not determined
+        predicted: torque of that sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN where
+            friction at rest is not determined
         next_step: what to do to know more, a sentence without a full stop
         events: since the update before
         rows: that have come in all

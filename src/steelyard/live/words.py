@@ -102,8 +102,8 @@ def question_html(proposal: Proposal) -> str:
     note = f" Note: {escape(proposal.note)}." if proposal.note else ""
     return (
         f'<div class="sy"><table><tr><th></th><th>now</th><th>new</th></tr>{lines}</table><p class="soft">'
-        "Inertia about the centre of gravity. A controller may zero its force sensor: let nothing touch the"
-        f" tool.{note}</p></div>"
+        "The real body nearest to what was weighed, inertia about its centre of gravity. A controller may"
+        f" zero its force sensor: let nothing touch the tool.{note}</p></div>"
     )
 
 

@@ -177,9 +177,9 @@ class OnlineEstimator:
         return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
 
     def torque(self, state: OnlineState, sample: OnlineSample) -> Array:
-        """The torque that a state predicts, see `OnlineRows.torque`, (2, n) [Nm or N]."""
+        """The torque of a sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
         x, slow = state.known.solution, self.options.lowest_speed
-        return self._rows.torque(sample, state.memory, x, lowest_speed=slow)
+        return self._rows.torque(sample, state.memory, x, self._empty, lowest_speed=slow)
 
     def converged(self, state: OnlineState) -> bool:
         """Whether the mass is as sure as was asked for."""

@@ -121,23 +121,20 @@ class OnlineRows:
             self.drives.write(Y, values, where)
         return Y, memory
 
-    def torque(self, sample: OnlineSample, memory: Array, x: Array, *, lowest_speed: float) -> Array:
-        """What unknowns predict for a sample, with the payload and without, (2, n) [Nm or N].
+    def torque(self, sample: OnlineSample, memory: Array, *unknowns: Array, lowest_speed: float) -> Array:
+        """What k vectors of unknowns, each (m,), predict for a sample, (k, n) [Nm or N].
 
         NaN where a joint rests and the friction law takes the direction of its speed as it is.
 
         Args:
             memory: of friction, as in `regressor`
-            x: the unknowns, (m,)
             lowest_speed: a joint that is slower rests, [rad/s or m/s]
         """
         motion = np.array([[sample.q, sample.v, sample.a]], dtype=float)
-        Y, _ = self.regressor(motion, memory, x)
-        empty = np.concatenate([np.zeros(10), x[10:]])
-        tau = np.array([self.theta(x), self.theta(empty)]) @ Y[0].T
+        tau = np.array([self.regressor(motion, memory, x)[0][0] @ self.theta(x) for x in unknowns])
         if self.law.direction == "exact":
             tau[:, np.abs(motion[0, 1]) < lowest_speed] = np.nan
-        return np.asarray(tau)
+        return tau
 
     def checked(self, sample: OnlineSample) -> Array:
         """A copy of a sample as one row [t q v a tau], (1 + 4 n,)."""
