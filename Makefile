@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo live-demo test lint bench soak clean
+.PHONY: demo live-demo test lint docs bench soak clean
 
 demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
@@ -18,6 +18,10 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(READY)  ## a site of the documents and the docstrings, searchable without a network: out/site/index.html
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/site
 
 bench: $(READY)  ## speed and accuracy beside a reference, in one table
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import steelyard as front_door
 from conftest import steelyard
 
 ROOT = Path(__file__).parents[2]
@@ -121,3 +122,11 @@ def test_the_walk_of_one_weigh_is_the_one_in_the_map(tmp_path):
     called = done.stdout.partition("WALK\n")[2].split()
     assert not [hop for hop in hops if hop not in called]
     assert sorted(hops, key=called.index) == hops
+
+
+def test_the_site_has_every_page_and_every_name_of_the_front_door():
+    index, names = (ROOT / "docs" / "index.md").read_text(), (ROOT / "docs" / "api.md").read_text()
+    listed = {line.strip() for line in index.splitlines()}
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages <= listed
+    assert set(re.findall(r"auto(?:class|function):: steelyard\.(\w+)", names)) == set(front_door.__all__)
