@@ -26,6 +26,10 @@ class DoubtKind(StrEnum):
     UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
     OTHER_ROBOT = "other_robot"  # the recording is of another arm than the model
     TILTED_BASE = "tilted_base"  # the base stands far from how it was said to
+    GRAVITY = "gravity"  # weight and inertia contradict each other, or the stated gravity is not Earth's
+    STEADY_FORCE = "steady_force"  # a constant force besides the load explains the torques better
+    LOAD_CHANGED = "load_changed"  # the load is not the same throughout a run
+    TORQUE_SCALE = "torque_scale"  # torques of the loaded runs have another scale than the empty ones
     NEGATIVE_FRICTION = "negative_friction"
     FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
     MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself

@@ -13,6 +13,7 @@ from steelyard.identification.estimate import Estimate
 from steelyard.identification.fit import Estimator, Fit, fit
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.model import DynamicModel
+from steelyard.identification.other_causes import gravity_doubts
 from steelyard.identification.problem import RowMaker, require_same_joints, samples_of
 from steelyard.identification.validation import FrictionChoice, choose_friction
 from steelyard.recording import Samples
@@ -123,6 +124,9 @@ def _model(
     names = maker.names(found.law)
     noise_grams = np.concatenate([maker.noise_grams(part, p) for part in parts])
     shift = solve_weighted(found.factor).motion_shift(noise_grams)
+    verdict = _verdict(found, names, parts).doubted(*_stopped(choice))
+    if not verdict.has(DoubtKind.UNEXPLAINED_TORQUE):
+        verdict = verdict.doubted(*_gravity(maker, parts, found))
     estimate = Estimate(
         found.theta,
         found.covariance[:p, :p] + np.outer(shift, shift),
@@ -130,7 +134,7 @@ def _model(
         np.sqrt(np.mean(found.noise**2, axis=0)),
         found.inflation,
         found.condition,
-        _verdict(found, names, parts).doubted(*_stopped(choice)),
+        verdict,
     )
     shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
     made_from = tuple(
@@ -237,6 +241,12 @@ def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
         )
         doubts.append(Doubt(DoubtKind.FRICTION_SHAPE, words, blocks=False))
     return doubts
+
+
+def _gravity(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
+    """Doubts where the arm feels another gravity than the robot says."""
+    rows = [maker.rows(part, found.law, found.theta) for part in parts]
+    return gravity_doubts(maker.robot, parts, rows, maker.names(found.law), found.theta)
 
 
 def _stopped(choice: FrictionChoice | None) -> list[Doubt]:

@@ -48,6 +48,10 @@ class Rows:
         columns = columns.transpose(1, 0, 2)
         return np.asarray(columns.transpose(0, 2, 1) @ columns)
 
+    def thinned(self, every: int) -> Rows:
+        """One in so many instants."""
+        return Rows(self.Y[::every], self.tau[::every], self.usable[::every])
+
 
 @dataclass(frozen=True, eq=False)
 class _Fixed:

@@ -52,6 +52,7 @@ _HELP = {
     "gains": "a known mass",
     "drift": "an empty run right before or after",
     "motion": "a lower cut-off",
+    "gravity": "the local gravity",
 }
 _CHECK = "is the model that of this arm, and did nothing touch it?"
 

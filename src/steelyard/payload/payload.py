@@ -81,8 +81,8 @@ class Payload:
         gain_error: how one standard deviation of each cause of wrong drive gains moves the ten numbers,
             (10, causes), which is in the covariance too; None where torques were measured
         shares: of the mass's variance, by what makes it: 'noise', 'friction' (of the day, and where loaded
-            data contradict the empty arm), 'gains', their 'drift' since the empty runs, and the noise of
-            'motion'
+            data contradict the empty arm), 'gains', their 'drift' since the empty runs, the noise of
+            'motion', and 'gravity' where its size is a nominal one
     """
 
     body: InertialParameters

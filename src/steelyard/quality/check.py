@@ -34,6 +34,9 @@ from steelyard.recording import Recording
 DAMAGED_END = "damaged end"
 """How the note begins about a file that was read only up to its last whole row."""
 
+AT_LIMIT = 0.999
+"""Of tau_max, where a drive is saturated: the last digits of the published number are rounded."""
+
 _STILL = 0.01  # [rad] a joint that moves less shows neither inertia nor friction, only brake and noise
 _WINDOW_S = 0.1  # long against noise and lag, short against a swing
 _WINDOW_MOTION = 2e-3  # [rad] RMS over the windows; below it the comparison of q and v weighs noise
@@ -49,7 +52,6 @@ _FAST_SHARE = 0.05  # of the windows, for the same reason
 _SATURATED_ROWS = 5  # a measured torque never repeats to the last digit that often while the arm moves
 _SATURATED_FACTOR = 3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
 _SATURATED_MOTION = 1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
-_AT_LIMIT = 0.999  # of tau_max: the last digits of the published number are rounded
 _BEYOND_LIMIT = 2.0  # times tau_max: no drive gives that
 _BEYOND_SHARE = 0.01  # of the rows: a spike may
 _MEASURED = ("tau", "current", "wrench")
@@ -279,33 +281,54 @@ def _flat_effort(recording: Recording) -> Iterator[Finding]:
                 yield Finding("flat", "error" if useless else "warning", text, place)
 
 
+def saturated(values: Array, q: Array) -> Mask:
+    """Where torques or currents stand at their own extreme while the arm moves, (N, n).
+
+    Args:
+        values: torques or currents, (N, n)
+        q: positions, (N, n) [rad or m]
+    """
+    out = np.zeros(values.shape, bool)
+    for j, column in enumerate(values.T):
+        for first, rows in _stands_at_extremes(column):
+            if _moves(q[first : first + rows]):
+                out[:, j] |= column == column[first]
+    return out
+
+
 def _saturation(recording: Recording, repeated: Mask) -> Iterator[Finding]:
     """Which torques and currents stand at their own extreme while the arm moves."""
     fresh = np.flatnonzero(~repeated)
     for channel in ("tau", "current"):
         values = getattr(recording, channel)
         for j in range(0 if values is None else recording.n):
-            first, rows = _longest_at_extreme(values[fresh, j])
-            q = recording.q[fresh[first : first + max(rows, 1)]]
-            if (q.max(axis=0) > q.min(axis=0) + _SATURATED_MOTION).any():
+            stands = _stands_at_extremes(values[fresh, j])
+            stands = [x for x in stands if _moves(recording.q[fresh[x[0] : x[0] + x[1]]])]
+            if stands:
+                first, rows = max(stands, key=lambda stand: stand[1])
                 place = _row_of_joint(recording, channel, j, int(fresh[first]))
                 text = (
                     f"{channel} stands at its extreme {values[fresh[first], j]:.5g} for {rows} rows,"
-                    f" {place}: saturated, leave these rows out"
+                    f" {place}: saturated, such rows are left out"
                 )
                 yield Finding("saturation", "warning", text, place)
 
 
-def _longest_at_extreme(values: Array) -> tuple[int, int]:
-    """First row and length of the longest suspicious stand at the largest or smallest value, or (0, 0)."""
+def _moves(q: Array) -> bool:
+    return bool((q.max(axis=0) > q.min(axis=0) + _SATURATED_MOTION).any())
+
+
+def _stands_at_extremes(values: Array) -> list[tuple[int, int]]:
+    """First row and length of the longest stand at the largest and smallest value, where suspicious."""
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     lengths = np.diff(np.append(starts, len(values)))
-    extreme = np.isin(values[starts], (np.fmax.reduce(values), np.fmin.reduce(values)))
-    if extreme.all() or not extreme.any():
-        return 0, 0
-    need = max(float(_SATURATED_ROWS), _SATURATED_FACTOR * float(np.percentile(lengths[~extreme], 99)))
-    k = int(np.argmax(np.where(extreme, lengths, 0)))
-    return (int(starts[k]), int(lengths[k])) if lengths[k] >= need else (0, 0)
+    ends = [values[starts] == extreme for extreme in (np.fmax.reduce(values), np.fmin.reduce(values))]
+    others = lengths[~(ends[0] | ends[1])]
+    if not others.size:
+        return []
+    need = max(float(_SATURATED_ROWS), _SATURATED_FACTOR * float(np.percentile(others, 99)))
+    longest = [int(np.argmax(np.where(end, lengths, 0))) for end in ends]
+    return [(int(starts[k]), int(lengths[k])) for k in longest if lengths[k] >= need]
 
 
 def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]:
@@ -313,7 +336,7 @@ def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]
     if recording.tau is None:
         return
     bound = limits.tau_max
-    beyond = np.abs(recording.tau) >= _AT_LIMIT * bound
+    beyond = np.abs(recording.tau) >= AT_LIMIT * bound
     for j, rows, place in _joints_in(recording, "tau", recording.tau, beyond):
         words = f"tau is at or beyond the limit of {bound[j]:.4g} {rows}"
         yield Finding("saturation", "warning", f"{words}: saturated, or another unit", place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
+from steelyard.quality.check import AT_LIMIT, saturated
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel, JointLimits
 from steelyard.signals.cutoff import chosen_cutoff_hz
@@ -84,6 +85,7 @@ def prepare(
     signals = _filter(signals, how, rate_hz)
     q, v, a, derived = _differentiate(signals, how, rate_hz)
     signals, usable = _in_time(signals, how, v)
+    usable &= ~_saturated(recording, drive, limits, signals.t, how.lag_s)
     usable &= np.abs(v) >= how.lowest_speed
     steps = [*signals.steps, derived]
     if how.lowest_speed > 0:
@@ -242,6 +244,27 @@ def _in_time(signals: _Signals, how: Preparation, v: Array) -> tuple[_Signals, M
             usable[:-1, j] &= ~turns
     words = f"torques taken {', '.join(f'{1e3 * lag:.3g}' for lag in how.lag_s)} ms later than the motion"
     return replace(signals, tau=tau, steps=(*signals.steps, words)), usable
+
+
+def _saturated(
+    recording: Recording,
+    drive: DriveModel | None,
+    limits: JointLimits | None,
+    t: Array,
+    lag_s: Sequence[float] | None,
+) -> Mask:
+    """Which torques are those of saturated drives, at times t, (N, n)."""
+    values = recording.tau if drive is None else recording.current
+    found = np.zeros(recording.q.shape, bool) if values is None else saturated(values, recording.q)
+    if values is not None and drive is None and limits is not None and limits.tau_max.shape == (recording.n,):
+        found |= np.abs(values) >= AT_LIMIT * limits.tau_max
+    if not found.any():
+        return np.zeros((len(t), recording.n), bool)
+    if drive is not None:  # a drive may turn several joints
+        found = found @ (drive.transmission.matrix != 0)
+    late = np.zeros(recording.n) if lag_s is None else np.array(lag_s)
+    at = [np.interp(t + late[j], recording.t, found[:, j]) for j in range(recording.n)]
+    return np.asarray(np.column_stack(at) > 0)
 
 
 def _cut(count: int, how: Preparation, rate_hz: float, steps: list[str]) -> slice:

@@ -24,16 +24,19 @@ from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification.problem import require_same_joints, samples_of
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload import Evidence, Payload, judge
+from steelyard.payload import HALF_WIDTH, Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.recording import Samples
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods.problem import CERTAIN, fixed_rows
+from steelyard.torque.other_causes import other_causes
 from steelyard.torque.prior import widened
 from steelyard.verdict import Doubt, DoubtKind
 
 _UNLIKE = 4.0  # standard deviations
 _NOISY_MOTION = 1.0  # standard deviations
+_NOMINAL_GRAVITY = (9.81, 9.80665)  # [m/s^2]
+_LOCAL_GRAVITY = 0.0015  # standard deviation of its size over the Earth, relative
 
 
 def weigh(
@@ -63,7 +66,7 @@ def weigh(
     others = () if empty is None else _checked(alike, empty, "compare with")
     problem = WeighingProblem(model.keeping_rows(), parts, fixed_rows(fixed or {}), others)
     answer = METHODS[method](problem)
-    covariance, gain_error, shares = _widened(model, answer)
+    covariance, gain_error, shares = _widened(problem, answer)
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     body, verdict = judge(
         Evidence(
@@ -74,22 +77,34 @@ def weigh(
             unfelt=problem.unfelt,
             fixed=tuple(fixed or ()),
             contradiction=answer.contradiction,
-            doubts=_doubts(problem, answer, method, fixed or {}),
+            doubts=_doubts(problem, answer, method, fixed or {}, np.sqrt(covariance[0, 0])),
             shares=shares,
         )
     )
-    summary = "; ".join(words for words in (verdict.summary, answer.remark) if words)
+    assumed = _assumed(plain.mass, gain_error, shares)
+    summary = "; ".join(words for words in (verdict.summary, answer.remark, assumed) if words)
     verdict = replace(verdict, summary=summary)
     return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error, shares)
 
 
+def _assumed(mass: float, gain_error: Array | None, shares: Mapping[str, float]) -> str:
+    """How exact torques are taken to be: a scale that is wrong in all runs alike shows nowhere."""
+    if not shares or mass <= 0:
+        return ""
+    if gain_error is None:
+        return "assumes torques exact (0 % of the variance): one percent in all runs is one of the mass"
+    half = 100 * HALF_WIDTH * float(np.linalg.norm(gain_error[0])) / mass
+    return f"assumes torques exact to {half:.2g} % ({100 * shares['gains']:.0f} % of the variance)"
+
+
 def _doubts(
-    problem: WeighingProblem, answer: Answer, method: str, fixed: Mapping[str, float]
+    problem: WeighingProblem, answer: Answer, method: str, fixed: Mapping[str, float], mass_std: float
 ) -> tuple[Doubt, ...]:
     """What counts against an answer beside its own numbers."""
     model, parts = problem.model, problem.loaded
-    strange = None
+    strange, others = None, tuple[Doubt, ...]()
     if method != "static":  # friction at rest is no residual of a motion
+        others = other_causes(problem, answer.value, mass_std)
         torque_rms = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
         strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque_rms)
     doubts = (
@@ -97,6 +112,7 @@ def _doubts(
         *{model.preparation_doubt(part) for part in parts},
         doubted_model(model.verdict),
         strange,
+        *others,
         _noisy_motion(answer),
         _unlike_fixed(problem, method, fixed),
     )
@@ -130,32 +146,47 @@ def _checked(
     return parts
 
 
-def _widened(model: DynamicModel, answer: Answer) -> tuple[Array, Array | None, dict[str, float]]:
+def _widened(problem: WeighingProblem, answer: Answer) -> tuple[Array, Array | None, dict[str, float]]:
     """The covariance of an answer with all that may be wrong, what gains do, and shares of its variance."""
     covariance, gain_error, shares = widened(
         answer.covariance,
-        model.robot.drive,
+        problem.model.robot.drive,
         per_gain=answer.per_gain,
         per_drift=answer.per_drift,
         contradiction=answer.contradiction,
         friction=answer.friction,
     )
-    if answer.shift is None:
-        return covariance, gain_error, shares
-    wide = covariance + np.outer(answer.shift, answer.shift)
-    rest = float(covariance[0, 0] / wide[0, 0]) if np.isfinite(wide[0, 0]) and wide[0, 0] > 0 else 1.0
-    return wide, gain_error, {name: rest * share for name, share in shares.items()} | {"motion": 1.0 - rest}
+    for name, shift in (("motion", answer.shift), ("gravity", _by_gravity(problem, answer.value))):
+        if shift is not None:
+            wide = covariance + np.outer(shift, shift)
+            known = np.isfinite(wide[0, 0]) and wide[0, 0] > 0
+            rest = float(covariance[0, 0] / wide[0, 0]) if known else 1.0
+            shares = {part: rest * share for part, share in shares.items()} | {name: 1.0 - rest}
+            covariance = wide
+    return covariance, gain_error, shares
+
+
+def _by_gravity(problem: WeighingProblem, value: Array) -> Array | None:
+    """How one standard deviation of local gravity moves a payload, (10,); None where a scale was given.
+
+    A size of 9.81 or 9.80665 is a nominal one; from the equator to the poles it is 9.780 to 9.832.
+    """
+    size = float(np.linalg.norm(problem.model.robot.gravity_base))
+    if len(problem.fixed) or not np.isclose(size, _NOMINAL_GRAVITY, rtol=1e-9, atol=0.0).any():
+        return None
+    return np.append(_LOCAL_GRAVITY * value[:4], np.zeros(6))
 
 
 def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> Doubt | None:
     """A doubt where the data contradict a number that was given."""
     if not len(problem.fixed):
         return None
-    free = METHODS[method](replace(problem, fixed=np.zeros((0, 11))))
+    without = replace(problem, fixed=np.zeros((0, 11)))
+    free = METHODS[method](without)
     if free.unknown.any():
         return None
     rows = problem.fixed / CERTAIN
-    covariance, _, _ = _widened(problem.model, free)
+    covariance, _, _ = _widened(without, free)
     std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], covariance, rows[:, :-1]))
     z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
     if z.max() < _UNLIKE:

@@ -38,7 +38,7 @@ RESUME_S = 1.0
 
 _POINT_S = 0.1
 _MOST_POINTS = 600
-_STATE_VERSION = 5
+_STATE_VERSION = 6
 
 
 class _Estimator(Protocol[S, X]):

@@ -33,9 +33,11 @@ from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.robot.transmission import Transmission
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import Window
+from steelyard.torque.online.state import BeforeRest, Window
 
 _OF_UNIFORM = 3.0**-0.5  # standard deviation of what is anything between -1 and 1
+_LISTENING = 5  # windows after a rest
+_RARE = 2.0
 _MOST_DOUBT = 100.0  # what was not known before, over what the window shows, in variance
 
 
@@ -57,6 +59,22 @@ def change_statistic(window: Window, R: Array, x: Array) -> float:
     V = V / np.outer(scale, scale) + 1e-9 * np.eye(4)
     g = g / scale
     return float(g @ np.linalg.solve(V, g))
+
+
+def after_rest(rest: BeforeRest, window: Window) -> tuple[BeforeRest | None, float]:
+    """What came before a rest with a window more since, None when it is long ago; and the statistic of both.
+
+    The statistic of all since the rest is one of rare tests beside those of every window: it counts twice,
+    and is compared with residuals from before the rest.
+
+    Args:
+        rest: what was known before, and what came since
+        window: that came now
+    """
+    since = rest.since.plus(window)
+    statistic = _RARE * change_statistic(since, rest.known.R, rest.known.solution) / rest.inflation
+    young = since.rows.max() <= _LISTENING * window.rows.max()
+    return rest._replace(since=since) if young else None, statistic
 
 
 @dataclass(frozen=True, eq=False)

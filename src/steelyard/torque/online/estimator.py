@@ -27,15 +27,20 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.judgement import doubted_model, strange_residuals
-from steelyard.payload.online import Counts, Episode
+from steelyard.payload.online import Episode
 from steelyard.signals import OnlineSample
 from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.torque.online.advice import OnlineAnswer
-from steelyard.torque.online.change import Creep, change_statistic, friction_change
+from steelyard.torque.online.change import Creep, after_rest, change_statistic, friction_change
 from steelyard.torque.online.factor import NOTHING_STD, Knowledge, SystematicErrors
-from steelyard.torque.online.noise import Spread
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import OnlineOptions, OnlineState, Window
+from steelyard.torque.online.state import (
+    BeforeRest,
+    OnlineOptions,
+    OnlineState,
+    Window,
+    no_reach,
+)
 from steelyard.torque.prior import contradiction, slow_noise
 from steelyard.verdict import Doubt
 
@@ -44,7 +49,6 @@ _SETTLED = 10  # windows: before, residuals show the unknowns, not the noise
 _HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be distinguished from it
 _CLOCK_ROUNDING_S = 1e-4
 _YOUNG = 15  # windows
-_SPIKE = 20.0  # standard deviations
 _UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
 
 
@@ -101,30 +105,7 @@ class OnlineEstimator:
 
     def init(self) -> OnlineState:
         """The state before the first sample."""
-        n, m, prior = self.model.robot.n, self._rows.m, self._prior
-        b = 10 + self._rows.friction
-        return OnlineState(
-            known=prior,
-            base=prior,
-            safe=prior,
-            x=prior.solution,
-            pending=(),
-            prepared=(),
-            memory=np.zeros((2, n)),
-            last_s=-np.inf,
-            last_tau=np.zeros(n),
-            torque_squares=np.zeros(n),
-            window=Window.nothing(n, m),
-            information=np.zeros((n, b, b)),
-            pull=np.zeros((n, m)),
-            spread=Spread.nothing(n),
-            heard=Spread.nothing(n),
-            reach=_no_reach(n),
-            start_s=-np.inf,
-            windows=0,
-            counts=Counts(),
-            history=(),
-        )
+        return OnlineState.of(self._prior, self.model.robot.n, 10 + self._rows.friction)
 
     def step(self, state: OnlineState, sample: OnlineSample) -> OnlineState:
         """The state after one more sample. Bad samples are counted and skipped."""
@@ -213,6 +194,8 @@ class OnlineEstimator:
         state = self._drained(state)
         state = self._judged(state) if state.window.rows.any() else state
         window = Window.nothing(len(self._weights), self._rows.m, float(t))
+        if self.options.alarm is not None and state.spread.windows >= _HEARD:
+            state = self._rested(state, float(t))
         return state._replace(window=window, counts=state.counts.plus("gaps"))
 
     def _drained(self, state: OnlineState) -> OnlineState:
@@ -250,7 +233,7 @@ class OnlineEstimator:
         motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
         usable = np.abs(motion[:, 1]) >= self.options.lowest_speed
         e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
-        spikes = _lonely_spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
+        spikes = self._rows.spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
         usable[spikes] = False
         reach = state.reach
         counts = state.counts
@@ -311,12 +294,20 @@ class OnlineEstimator:
         """The state at the end of a window: another payload, or the same with a window more."""
         window = state.window
         empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
-        tested = self.options.alarm is not None and state.spread.windows >= _HEARD
-        if not window.rows.any() or (tested and not window.moving):  # nothing is judged by it, see `change`
+        alarm = self.options.alarm if state.spread.windows >= _HEARD else None
+        if alarm is not None and not window.rows.any():
+            state = self._rested(state, window.end_s)
+        if not window.rows.any() or (alarm is not None and not window.moving):  # nothing to judge by
             return state._replace(window=empty)
-        if tested:
+        if alarm is not None and state.rest is not None:
+            rest, statistic = after_rest(state.rest, window)
+            if statistic > alarm:
+                before = state._replace(safe=state.rest.known, window=state.rest.since)
+                return self._changed(before, statistic)._replace(window=empty)
+            state = state._replace(rest=rest)
+        if alarm is not None:
             statistic = change_statistic(window, state.base.R, state.x)
-            if statistic > self.options.alarm * state.heard.inflation.max():
+            if statistic > alarm * state.heard.inflation.max():
                 return self._changed(state, statistic)._replace(window=empty)
         x = state.known.solution
         spread = state.spread
@@ -333,6 +324,13 @@ class OnlineEstimator:
             window=empty,
             windows=windows,
         )
+
+    def _rested(self, state: OnlineState, now_s: float) -> OnlineState:
+        """The state while the arm rests: what comes after is compared with what was known before."""
+        since = Window.nothing(len(self._weights), self._rows.m, now_s)
+        if state.rest is not None and not state.rest.since.rows.any():
+            return state._replace(rest=state.rest._replace(since=since))
+        return state._replace(rest=BeforeRest(state.safe, float(state.heard.inflation.max()), since))
 
     def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
         """The state when another payload was taken: the last windows thrown away, the arm kept.
@@ -353,7 +351,8 @@ class OnlineEstimator:
             pull=np.zeros_like(state.pull),
             spread=spread,
             heard=spread,
-            reach=_no_reach(len(self._weights)),
+            reach=no_reach(len(self._weights)),
+            rest=None,
             start_s=state.window.start_s,
             windows=0,
             history=(*state.history[-_MOST_EPISODES + 1 :], episode),
@@ -376,24 +375,3 @@ class OnlineEstimator:
         covariance = (covariance + covariance.T) / 2
         shares = {} if unknown[0] else shares
         return OnlineAnswer(x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error, shares)
-
-
-def _no_reach(n: int) -> Array:
-    return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])
-
-
-def _lonely_spikes(e: Array, tau: Array) -> Mask:
-    """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,).
-
-    e are residuals, (k, n), tau torques with one more before and after, (k + 2, n), both over their noise.
-    """
-    size = np.abs(e)
-    if size.max() < _SPIKE:
-        return np.zeros(len(e), bool)
-    rise = np.diff(tau, axis=0)
-    up, down = rise[:-1], -rise[1:]
-    alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
-    around = np.maximum(
-        np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
-    )
-    return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array, Indices
+from steelyard.arrays import Array, Indices, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, FrictionLaw
 from steelyard.identification.problem import kinds
@@ -26,6 +26,7 @@ from steelyard.signals import OnlineSample
 from steelyard.torque.prior import FRICTION
 
 _KNOWN_SHARE_STD = 0.02
+_SPIKE = 20.0  # standard deviations
 _LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
 
 
@@ -188,6 +189,24 @@ class OnlineRows:
         out[:, :, 10:-1] = Y[:, :, self.theta_order]
         out[:, :, -1] = tau
         return out, memory
+
+    def spikes(self, e: Array, tau: Array) -> Mask:
+        """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,).
+
+        Args:
+            e: residuals over their noise, (k, n)
+            tau: torques over their noise, with one more before and after, (k + 2, n)
+        """
+        size = np.abs(e)
+        if size.max() < _SPIKE:
+            return np.zeros(len(e), bool)
+        rise = np.diff(tau, axis=0)
+        up, down = rise[:-1], -rise[1:]
+        alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
+        around = np.maximum(
+            np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
+        )
+        return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))
 
     def _linear_in_load(self, Y: Array, tau: Array, x: Array) -> tuple[Array, Array]:
         """Fl |L| s made linear in theta: |L| = sign(L) L, and the sign is that of torque less friction."""

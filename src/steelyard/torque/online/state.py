@@ -87,10 +87,37 @@ class Window(NamedTuple):
         empty = np.zeros((4, m + 1)), np.zeros((n, m + 1)), np.zeros((4, 2 * n)), np.zeros(n), np.zeros(n)
         return cls(start_s, start_s, *empty, 0.0)
 
+    def plus(self, other: Window) -> Window:
+        """Both windows as one."""
+        return Window(
+            self.start_s,
+            other.end_s,
+            self.payload + other.payload,
+            self.joints + other.joints,
+            self.friction + other.friction,
+            self.squares + other.squares,
+            self.rows + other.rows,
+            self.samples + other.samples,
+        )
+
     @property
     def moving(self) -> bool:
         """Whether some joint moved nearly all the time; an arm that stops or starts shows odd friction."""
         return bool(self.rows.max() >= _MOVING * self.samples)
+
+
+class BeforeRest(NamedTuple):
+    """What was known when the arm last rested, and what it has shown since.
+
+    Attributes:
+        known: before the rest
+        inflation: of the residuals, before the rest
+        since: the samples since then
+    """
+
+    known: Knowledge
+    inflation: float
+    since: Window
 
 
 class OnlineState(NamedTuple):
@@ -109,6 +136,7 @@ class OnlineState(NamedTuple):
         last_tau: torque of the last sample that was processed, (n,) [Nm or N]
         torque_squares: sum of squares of the torques of all samples, (n,) [Nm^2 or N^2]
         window: the samples on trial
+        rest: what was known before the last rest, for a while after it; or None
         information: of payload and friction from each joint, (n, b, b)
         pull: H'tau of each joint, rows over their noise, (n, m)
         spread: of the residuals
@@ -131,6 +159,7 @@ class OnlineState(NamedTuple):
     last_tau: Array
     torque_squares: Array
     window: Window
+    rest: BeforeRest | None
     information: Array
     pull: Array
     spread: Spread
@@ -140,6 +169,40 @@ class OnlineState(NamedTuple):
     windows: int
     counts: Counts
     history: tuple[Episode, ...]
+
+    @classmethod
+    def of(cls, known: Knowledge, n: int, nuisances: int) -> OnlineState:
+        """The state before the first sample.
+
+        Args:
+            known: what the empty arm says
+            n: number of joints
+            nuisances: number of unknowns that are payload or friction
+        """
+        x = known.solution
+        return cls(
+            known=known,
+            base=known,
+            safe=known,
+            x=x,
+            pending=(),
+            prepared=(),
+            memory=np.zeros((2, n)),
+            last_s=-np.inf,
+            last_tau=np.zeros(n),
+            torque_squares=np.zeros(n),
+            window=Window.nothing(n, len(x)),
+            rest=None,
+            information=np.zeros((n, nuisances, nuisances)),
+            pull=np.zeros((n, len(x))),
+            spread=Spread.nothing(n),
+            heard=Spread.nothing(n),
+            reach=no_reach(n),
+            start_s=-np.inf,
+            windows=0,
+            counts=Counts(),
+            history=(),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The state as lists, numbers and text, exact, for JSON."""
@@ -160,6 +223,7 @@ class OnlineState(NamedTuple):
             prepared=tuple(np.array(item, dtype=float) for item in content["prepared"]),
             last_s=float(content["last_s"]),
             window=Window(*_unplain(content["window"])),
+            rest=_rest(content["rest"]),
             spread=_spread(content["spread"]),
             heard=_spread(content["heard"]),
             start_s=float(content["start_s"]),
@@ -167,6 +231,11 @@ class OnlineState(NamedTuple):
             counts=Counts(*content["counts"]),
             history=tuple(Episode(*_unplain(episode)) for episode in content["history"]),
         )
+
+
+def no_reach(n: int) -> Array:
+    """The reach of n joints before the first sample, (3, n)."""
+    return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])
 
 
 _ARRAYS = ("x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
@@ -181,6 +250,14 @@ def _plain(value: Any) -> Any:
 
 def _unplain(values: list[Any]) -> list[Any]:
     return [np.array(value, dtype=float) if isinstance(value, list) else float(value) for value in values]
+
+
+def _rest(values: list[Any] | None) -> BeforeRest | None:
+    if values is None:
+        return None
+    R, inflation, since = values
+    known = Knowledge(np.array(R, dtype=float, order="F"))
+    return BeforeRest(known, float(inflation), Window(*_unplain(since)))
 
 
 def _spread(values: list[Any]) -> Spread:
