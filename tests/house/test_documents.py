@@ -10,6 +10,8 @@ import pytest
 
 import steelyard as front_door
 from conftest import steelyard
+from steelyard.io.designs import load_limits
+from steelyard.robot import load_robot
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -130,3 +132,15 @@ def test_the_site_has_every_page_and_every_name_of_the_front_door():
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
     assert pages <= listed
     assert set(re.findall(r"auto(?:class|function):: steelyard\.(\w+)", names)) == set(front_door.__all__)
+
+
+def test_the_descriptions_that_are_shown_can_be_read(tmp_path):
+    shown = {
+        page: re.search(r"```toml\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL)[1]
+        for page in ("robot_files", "excitation")
+    }
+    for page, text in shown.items():
+        (tmp_path / f"{page}.toml").write_text(text)
+    assert load_robot(tmp_path / "robot_files.toml").joint_names == ("shoulder", "elbow")
+    (tmp_path / "excitation.toml").write_text(shown["excitation"].replace("urdf =", "# urdf ="))
+    assert load_limits(load_robot("ur10"), tmp_path / "excitation.toml").joints.v_max.max() == 2.0

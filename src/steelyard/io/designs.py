@@ -1,28 +1,4 @@
-"""Limits of a design in a TOML file.
-
-    form = "exact"                    # or "amplitude"
-    v_max = 2.0                       # q_min, q_max, v_max, a_max, tau_max: one number, or one per joint [SI]
-    height = [0.2, inf]               # of the flange [m]
-    linear_speed = 2.0                # of the flange, one number or x, y, z [m/s]; angular_speed [rad/s]
-    [[sector]]                        # liu2025 eq. (36): where an axis of the sensor may point
-    axis = "z"
-    theta_deg = [120, 180]            # from base z
-    phi_deg = [-180, 180]             # about base z
-    [[cone]]
-    axis = "x"
-    direction = [1, 0, 0]             # in the base frame
-    half_angle_deg = 45
-    [scene]
-    floor = 0.0                       # height [m]
-    clearance = 0.02                  # [m]
-    radius = 0.06                     # of capsules along the links [m], one number or one per link
-    urdf = "arm.urdf"                 # its <collision> shapes instead of capsules
-    self_collision = true
-    wall = [{ point = [0, -0.7, 0], normal = [0, 1, 0] }]
-    box = [{ centre = [0.9, 0, 0.2], size = [0.4, 0.8, 0.4] }]
-
-Joint limits narrow those of the arm; they never widen them.
-"""
+"""Limits of a design in a TOML file; docs/excitation.md describes it."""
 
 from __future__ import annotations
 
