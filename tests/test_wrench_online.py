@@ -72,7 +72,7 @@ def test_the_filter_is_the_kalman_smoother_of_four_integrators(rng):
     for (x, P), (x_next, P_next) in zip(filtered[-2::-1], ahead[:0:-1], strict=True):
         smooth.append(x + P @ F.T @ np.linalg.solve(P_next, smooth[-1] - x_next))
     smooth = np.array(smooth[::-1])
-    lag = FixedLag(cutoff_hz, 1 / T)
+    lag = FixedLag(cutoff_hz, 1 / T, points=5)
     state, late = lag.init(1), []
     for measured in z:
         state, ready = lag.step(state, [measured])

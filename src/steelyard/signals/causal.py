@@ -24,7 +24,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +37,10 @@ from steelyard.signals.filters import low_pass
 from steelyard.signals.prepare import joint_torque, with_chosen_cutoff
 
 _PERIODS = 2.0  # of the cut-off on either side: less than 1 % of the weights lies beyond
+_DIFFERENCES = {
+    3: (np.array([-0.5, 0.0, 0.5]), np.array([1.0, -2.0, 1.0])),
+    5: (np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12, np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12),
+}
 _LARGEST = 1e6  # SI: beyond, a number is corrupt
 _ROUNDING = 1e-6  # of a step
 
@@ -84,22 +88,25 @@ class FixedLag:
         rate_hz: samples per second, [Hz]
         order: of the filter
         shortest_lag: wait for at least so many samples, to fall in step with another filter
+        points: of the differences, 3 as in `prepare`, or 5, which take less off quick motions
     """
 
     cutoff_hz: float | None
     rate_hz: float
     order: int = 4
     shortest_lag: int = 1
+    points: Literal[3, 5] = 3
     _kernels: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.rate_hz > 0:
             raise InvalidSamples(f"rate_hz must be positive, got {self.rate_hz}")
         weights = np.ones(1) if self.cutoff_hz is None else self._weights(self.cutoff_hz)
+        first, second = _DIFFERENCES[self.points]
         kernels = [
-            np.pad(weights, 1),
-            np.convolve(weights, [-0.5, 0.0, 0.5]) * self.rate_hz,
-            np.convolve(weights, [1.0, -2.0, 1.0]) * self.rate_hz**2,
+            np.pad(weights, self.points // 2),
+            np.convolve(weights, first) * self.rate_hz,
+            np.convolve(weights, second) * self.rate_hz**2,
         ]
         more = max(self.shortest_lag - len(kernels[0]) // 2, 0)
         object.__setattr__(self, "_kernels", np.pad(np.array(kernels), ((0, 0), (more, more))))

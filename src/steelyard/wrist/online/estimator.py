@@ -50,6 +50,7 @@ _MOST_POSTURES = 32
 _MOST_EPISODES = 1000
 _SAME = np.cos(np.radians(1.0))
 _STILL_ACCELERATION = 0.05  # [m/s^2], where the speed is not known
+_LISTEN = 4  # blocks, after which the noise is judged anew in a step
 _YOUNG_ROUNDS = 2  # of the solution in a step, while there are few windows
 
 
@@ -112,7 +113,7 @@ class WristEstimator:
 
     def step(self, state: WristState, sample: WristSample) -> WristState:
         """The state after one more sample. Bad samples are counted and skipped."""
-        row = _checked(sample)
+        row = sample.numbers()
         if fault := self._fault(row, state.last_s):
             return state._replace(counts=state.counts.plus(fault))
         t = float(row[0])
@@ -214,9 +215,9 @@ class WristEstimator:
     def _words(self, state: WristState, known: Solution) -> str:
         half = self._half_width(known)
         share = f"{float(f'{100 * half:.2g}'):.15g} %" if half < 1.0 else ""
+        sure = "converged: " if half <= self.options.accuracy else ""
         parts = [
-            f"converged: the mass is known to {share}" if half <= self.options.accuracy else "",
-            f"the mass is known to {share}" if share and half > self.options.accuracy else "",
+            f"{sure}the mass is known to {share}" if share else "",
             f"{len(state.postures)} postures at rest" if len(state.postures) else "",
             f"payload {len(state.history) + 1}, since {state.start_s:.2f} s" if state.history else "",
             f"touched in {state.contacts} windows" if state.contacts else "",
@@ -249,8 +250,9 @@ class WristEstimator:
         noise = np.asarray(self.noise)
         return WristProblem(sums, postures, prior, self._gravity, noise, self._free, fewest_blocks)
 
-    def _solved(self, state: WristState, rounds: int) -> Solution:
-        return self._problem(state.sums, state.postures, state.prior).solved(state.known, rounds)
+    def _solved(self, state: WristState, rounds: int, *, listen: bool = True) -> Solution:
+        problem = self._problem(state.sums, state.postures, state.prior)
+        return problem.solved(state.known, rounds, listen=listen)
 
     def _lifted(self, state: WristState, window: Array) -> tuple[Array, Array]:
         """The lifted rows of samples, (6, N, 21), and the sum of their features' covariances, (12, 12)."""
@@ -297,7 +299,8 @@ class WristEstimator:
     def _fresh(self, state: WristState) -> WristState:
         """The state with a solution that knows all windows."""
         young = len(state.sums.blocks) < _TESTED
-        return state._replace(known=self._solved(state, _YOUNG_ROUNDS if young else 1), stale=False)
+        rounds, listen = _YOUNG_ROUNDS if young else 1, young or len(state.sums.blocks) % _LISTEN == 0
+        return state._replace(known=self._solved(state, rounds, listen=listen), stale=False)
 
     def _is_still(self, window: Array) -> bool:
         rule = self.options.rest
@@ -377,20 +380,6 @@ class WristEstimator:
         old = (p.t, p.wrench, p.variance, p.R_base_sensor, p.rows)
         both = [np.concatenate([a[last], np.asarray(b)[None]]) for a, b in zip(old, new, strict=True)]
         return state._replace(postures=postures_of(*both), stale=True)
-
-
-def _checked(sample: WristSample) -> Array:
-    """A sample as a row of numbers; refused where its shape is another one."""
-    try:
-        parts = [np.ravel(np.asarray(x, dtype=float)) for x in sample]
-    except (TypeError, ValueError):
-        parts = []
-    if [x.size for x in parts] != [1, 6, 9, 3, 3, 3, 81, 1]:
-        raise InvalidSamples(
-            "a sample is a time, a wrench of 6, a rotation of 9, three times 3 numbers of motion with their"
-            f" covariance of 81, and a speed, got {[np.shape(x) for x in sample]}"
-        )
-    return np.concatenate(parts)
 
 
 def _mean(window: Array) -> Array:

@@ -92,6 +92,19 @@ class WristSample(NamedTuple):
     covariance: Array
     speed: float
 
+    def numbers(self) -> Array:
+        """The sample as one row, (107,); refused where its shape is another one."""
+        try:
+            parts = [np.ravel(np.asarray(x, dtype=float)) for x in self]
+        except (TypeError, ValueError):
+            parts = []
+        if [x.size for x in parts] != [1, 6, 9, 3, 3, 3, 81, 1]:
+            raise InvalidSamples(
+                "a sample is a time, a wrench of 6, a rotation of 9, three times 3 numbers of motion with"
+                f" their covariance of 81, and a speed, got {[np.shape(x) for x in self]}"
+            )
+        return np.concatenate(parts)
+
 
 class _Kinematics(ABC):
     """How the sensor moves, from a window of rows; a quaternion comes last."""
@@ -182,7 +195,7 @@ class WristPath:
     _every: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_lag", FixedLag(self.cutoff_hz, self.rate_hz))
+        object.__setattr__(self, "_lag", FixedLag(self.cutoff_hz, self.rate_hz, points=5))
         object.__setattr__(self, "_every", max(1, int(self.rate_hz / (_ROWS_PER_CUTOFF * self.cutoff_hz))))
 
     @classmethod

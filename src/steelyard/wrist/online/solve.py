@@ -104,12 +104,13 @@ class WristProblem:
     free: Indices
     fewest_blocks: int = FEWEST_BLOCKS
 
-    def solved(self, start: Solution | None = None, rounds: int = 8) -> Solution:
+    def solved(self, start: Solution | None = None, rounds: int = 8, *, listen: bool = True) -> Solution:
         """The solution: value, weights and tilt found alternately.
 
         Args:
             start: where to begin; at nothing by default
             rounds: at most
+            listen: judge the long-run variance anew, not as at the start
         """
         value = np.zeros(UNKNOWNS) if start is None else start.value.copy()
         value[np.setdiff1d(np.arange(UNKNOWNS), self.free)] = 0.0
@@ -124,7 +125,8 @@ class WristProblem:
             variance, extra = there.calibrated(value)
             if k > 1 and change < _SETTLED:
                 break
-        return there.solution(value, variance, extra)
+        heard = start.long_run if start is not None and not listen else None
+        return there.solution(value, variance, extra, heard)
 
 
 class _Pieces(NamedTuple):
@@ -240,12 +242,18 @@ class _Linear:
         used = ((rows @ self.A) ** 2).sum(axis=(1, 2)).reshape(2, 3).sum(axis=1)
         return np.asarray(np.maximum(3 * len(self.within) - used, 0.3))
 
-    def solution(self, value: Array, variance: Array, extra: Array) -> Solution:
-        """The value with its covariance, and the variances that its residuals show."""
+    def solution(self, value: Array, variance: Array, extra: Array, heard: Array | None) -> Solution:
+        """The value with its covariance, and the variances that its residuals show.
+
+        Args:
+            variance: of each axis, (6,)
+            extra: of postures beyond their own, (2,)
+            heard: long-run variance that is known, (6,); None to judge it
+        """
         pieces, free, A = self.pieces, self.pieces.problem.free, self.A
         C, long_run, halves = A @ A.T, variance, [self.triangle]
         if pieces.samples:
-            long_run = np.maximum(self._long_run(value), variance)
+            long_run = np.maximum(self._long_run(value) if heard is None else heard, variance)
             wider = np.sqrt(np.maximum(long_run / self.variance, 1.0) - 1) / np.sqrt(self.variance)
             halves.append((self.moving[:, :, :-1] * wider[:, None, None]).reshape(-1, len(free)))
         if self.within.size:
