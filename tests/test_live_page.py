@@ -176,6 +176,7 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
         browser.wait(f"{scheme} == 'dark'")
         assert browser.ask("getComputedStyle(document.querySelector('.sy')).color") != light
         assert set(browser.requests) == {f"{page.url}/"}
+        browser.visit("about:blank")
 
 
 @in_a_browser
@@ -202,6 +203,7 @@ def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
             assert found.controller.believed.mass == pytest.approx(weigher.payload().mass, abs=1e-4)
             kept = json.loads((tmp_path / "part.undo.json").read_text())
             assert str(source) in str(kept)
+            browser.visit("about:blank")
 
 
 # --- who may look, and who may not --------------------------------------------------------------------------
@@ -257,6 +259,7 @@ def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
         port = taken.getsockname()[1]
         words = ("watch", "replay:log.npz", "--model", "model.json", "--page", "--port", port, "--json")
         done = steelyard(*words, cwd=tmp_path)
+    assert done.stdout.startswith("{"), done
     assert json.loads(done.stdout)["rows"] > 150
     assert "The page: http://127.0.0.1:" in done.stderr
     assert f":{port}" not in done.stderr

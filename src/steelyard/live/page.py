@@ -48,6 +48,7 @@ _POINTS, _STEP_S = 200, 0.1  # of the curve of the mass, at most; and time betwe
 _EVENTS = 60
 _WIDTH = 400  # of a column, [px]
 _TURN_S = 0.001  # of a thread, while others wait
+_CLOSING_S = 15.0  # for browsers that do not answer, at most
 _BRAND = (34, 102, 170)
 
 
@@ -108,8 +109,10 @@ class Page:
         self._fresh.set()
         self._thread.join(timeout=5.0)
         sys.setswitchinterval(self._turn_s)
-        with contextlib.redirect_stdout(io.StringIO()):  # viser prints that it stops
+        with contextlib.redirect_stdout(io.StringIO()):  # viser prints when it has stopped
             self._server.stop()
+            if (thread := self._server._websock_server._server_thread) is not None:
+                thread.join(_CLOSING_S)
 
     def show(self, update: Update) -> None:
         """Takes an update to show; returns at once.
