@@ -183,6 +183,18 @@ def carrying(arm):
         yield found, UrSource(found.host, found.port)
 
 
+def wait_at_rest(source, place=None):
+    """Returns when the arm has stood for a while, in a posture where one is given."""
+    still, end = 0, time.monotonic() + 30
+    with Stream(source) as stream:
+        while still < 10 and time.monotonic() < end:
+            said = dict(zip(stream.columns, stream.row().values, strict=True))
+            q, v = (np.array([said[f"{name}_{k}"] for k in range(6)]) for name in ("actual_q", "actual_qd"))
+            away = 0.0 if place is None else np.abs(q - place).max()
+            still = still + 1 if np.abs(v).max() < 5e-3 and away < 2e-3 else 0
+            time.sleep(0.02)
+
+
 def test_a_motion_goes_from_where_the_arm_stands_and_back(arm, carrying):
     _, source = carrying
     core = swing()
@@ -248,11 +260,7 @@ def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeyp
 def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
     found, source = carrying
     found.controller.run(f"def back():\n movej({START.tolist()}, a=2, v=1)\nend\n")
-    end = time.monotonic() + 20
-    with Stream(source) as stream:
-        while np.abs(np.array(stream.row().values[1:7]) - START).max() > 2e-3 and time.monotonic() < end:
-            pass
-        time.sleep(0.3)
+    wait_at_rest(source, START)
     options = SimulationOptions(step_s=0.004)
     lively = FourierTrajectory.random(arm.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=0)
     empty = simulate(arm, lively, rate_hz=125.0, options=options)
@@ -271,6 +279,7 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
 
 def test_the_verb_run_records_the_motion(carrying, tmp_path):
     _, source = carrying
+    wait_at_rest(source)
     swing(period_s=0.8).save(tmp_path / "motion.json")
     refused = steelyard("run", source, "motion.json", "--yes", cwd=tmp_path)
     assert "does not say which arm it is for: give --robot" in refused.stderr
