@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,7 @@ from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
-    from steelyard.export import ErrorLimits
-    from steelyard.inertia import InertialParameters
+    from steelyard.export import ErrorLimits, Export
     from steelyard.payload import Payload
     from steelyard.verdict import Verdict
 
@@ -59,6 +58,21 @@ def command(
     largest_com_error: Annotated[
         float, typer.Option(help="Largest 95 % half-width of the centre of mass [mm].")
     ] = 20.0,
+    inertia: Annotated[
+        str | None,
+        typer.Option(
+            help="What is written for a payload's inertia: estimated, sphere (that of a homogeneous ball) or "
+            "none (that of a point); by default the estimate where it is known, else sphere."
+        ),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your own URDF or MJCF: inertials, damping and friction of its arm are patched, a payload is"
+            " added, and everything else stays as it is. -o may name the same file."
+        ),
+    ] = None,
+    lock: options.LockOption = None,
     force: Annotated[
         bool, typer.Option("--force", help="Export what is doubtful; the file then says so.")
     ] = False,
@@ -72,12 +86,19 @@ def command(
 
     limits = ErrorLimits(largest_mass_error / 100, largest_com_error / 1e3)
     place = _Place(tool_frame, as_mounted)
+    judged = partial(_judged, to=to, place=place, limits=limits, inertia=inertia, name=name, number=number)
+    if lock and into is None:
+        raise UnknownName("--lock is for the joints of the file of --into")
+    locked = options.named_numbers(lock, "--lock is JOINT=NUMBER, say finger=0.02")
     if _kind(file) == "model":
-        result = _arm(file, to, place, payload, limits, force=force)
+        if payload is None and place.is_given:
+            raise UnknownName("a model has its own frames: --tool-frame and --as-mounted place its --payload")
+        carried = None if payload is None else judged(payload)
+        result = _arm(file, to, carried, placed=place.is_given, into=into, locked=locked, force=force)
     else:
         if payload is not None:
             raise UnknownName("--payload belongs to the export of a model; this file is a payload itself")
-        result = _payload(file, to, place, limits, name=name, number=number, force=force)
+        result = _payload(judged(file), to, into=into, locked=locked, force=force)
     result.emit(output, force=force, as_json=as_json)
 
 
@@ -89,6 +110,7 @@ class _Place:
             raise UnknownName("give --tool-frame or --as-mounted, not both")
         self.T = None if tool_frame is None else _pose(tool_frame)
         self.as_mounted = as_mounted
+        self.is_given = self.T is not None or as_mounted
 
     def of(self, payload: Payload, file: Path, *, in_sensor_frame: bool) -> np.ndarray | None:
         """T_target_payload, or None where the frames are the same."""
@@ -147,16 +169,28 @@ class _Result:
         out.emit(self.facts | done, show, verdict=self.verdict if refused else None)
 
 
-def _payload(
-    file: Path, to: str, place: _Place, limits: ErrorLimits, *, name: str, number: int, force: bool
-) -> _Result:
+def _judged(
+    file: Path,
+    *,
+    to: str,
+    place: _Place,
+    limits: ErrorLimits,
+    inertia: str | None,
+    name: str,
+    number: int,
+) -> Export:
+    """A payload in the frame of the target."""
     from steelyard.export import TARGETS, Export
 
     weighed = _read_payload(file)
     T = place.of(weighed, file, in_sensor_frame=to in TARGETS and TARGETS[to].in_sensor_frame)
     load = weighed.as_load(name=name, number=number)
-    export = Export.of(load, to, T_target_load=T, limits=limits)
+    return Export.of(load, to, T_target_load=T, limits=limits, inertia=inertia)
 
+
+def _payload(
+    export: Export, to: str, *, into: Path | None, locked: Mapping[str, float], force: bool
+) -> _Result:
     there = export.load
     facts = {
         "to": to,
@@ -169,16 +203,29 @@ def _payload(
         "com_error": there.com_error,
         "inertia_com": there.body.inertia_com,
         "inertia_known": there.knows_inertia,
+        "inertia_instead": there.stand_in or None,
     }
-    text = partial(export.text, force=force)
+    text: Callable[[], str] = partial(export.text, force=force)
+    if into is not None:
+        from steelyard.io.into import payload_into
+
+        load = replace(there, forced=export.verdict.blocking)
+        text = partial(payload_into, load, into, to, locked)
     return _Result(export.verdict, facts, text, lambda output: saved.write_text(output, text()))
 
 
 def _arm(
-    file: Path, to: str, place: _Place, payload: Path | None, limits: ErrorLimits, *, force: bool
+    file: Path,
+    to: str,
+    carried: Export | None,
+    *,
+    placed: bool,
+    into: Path | None,
+    locked: Mapping[str, float],
+    force: bool,
 ) -> _Result:
     from steelyard.identification import DynamicModel
-    from steelyard.io.arms import ARM_TARGETS, arm_for_export
+    from steelyard.io.arms import ARM_TARGETS, arm_for_export, arm_into
     from steelyard.verdict import Verdict
 
     if to not in ARM_TARGETS:
@@ -187,30 +234,20 @@ def _arm(
         )
     model = DynamicModel.load(file)
     facts = {"to": to, "robot": model.robot.name}
-    carried, verdict = None, Verdict()
-    if payload is not None:
-        carried, verdict = _carried(payload, to, place, limits, model.robot.flange)
+    load, verdict = None, Verdict()
+    if carried is not None:
+        doubts = tuple(replace(d, words=f"the payload: {d.words}") for d in carried.verdict.doubts)
+        load, verdict = carried.load, replace(carried.verdict, doubts=doubts)
+        load = replace(load, body=load.body.renamed(model.robot.flange)) if placed else load
         if not verdict.ok and not force:
             return _Result(verdict, facts, str, lambda output: None)
-    elif place.T is not None or place.as_mounted:
-        raise UnknownName("a model has its own frames: --tool-frame and --as-mounted place its --payload")
-    arm = arm_for_export(model, payload=carried, doubts=verdict.blocking)
+    if into is None:
+        body = None if load is None else load.body
+        arm = arm_for_export(model, payload=body, doubts=verdict.blocking)
+    else:
+        arm = arm_into(model, into, to, load=load, doubts=verdict.blocking, locked=locked)
     text, write = partial(arm.text, to, force=force), partial(arm.write, target=to, force=force)
     return _Result(arm.verdict, facts, text, write, arm.drives)
-
-
-def _carried(
-    file: Path, to: str, place: _Place, limits: ErrorLimits, flange: str
-) -> tuple[InertialParameters, Verdict]:
-    """What an arm carries, in its flange frame, and whether it may be exported."""
-    from steelyard.export import Export
-
-    weighed = _read_payload(file)
-    T = place.of(weighed, file, in_sensor_frame=False)
-    export = Export.of(weighed.as_load(), to, T_target_load=T, limits=limits)
-    doubts = tuple(replace(d, words=f"the payload: {d.words}") for d in export.verdict.doubts)
-    body = export.load.body if T is None else export.load.body.renamed(flange)
-    return body, replace(export.verdict, doubts=doubts)
 
 
 def _read_payload(file: Path) -> Payload:

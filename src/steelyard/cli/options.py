@@ -22,6 +22,8 @@ _TARGETS = "files to write"
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".eps", ".ps", ".svgz", ".tif", ".tiff", ".webp")
 """Endings of picture files."""
 
+_PATCHED = "into"  # a file that is read and may be overwritten, where -o names it again
+
 
 class Verb(TyperCommand):
     """A verb whose files to write are checked before it does anything."""
@@ -29,7 +31,7 @@ class Verb(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Runs it."""
         targets = ctx.meta.pop(_TARGETS, {})
-        given = [value for name, value in ctx.params.items() if name not in targets]
+        given = [value for name, value in ctx.params.items() if name not in (*targets, _PATCHED)]
         require_targets(targets.values(), given)
         try:
             return super().invoke(ctx)

@@ -25,6 +25,9 @@ _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _UNTOUCHED = 1e-12  # entries of a change of frames below which a number does not depend on another
 _ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
+_DENSITY = 2700.0  # [kg/m^3] of aluminium, midway between plastics and steel
+INERTIAS = ("estimated", "sphere", "none")
+"""What can be written for the inertia: what was weighed, that of a ball, or that of a point."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Load:
         number: of the payload where a format counts them, from 1
         frame: the target's frame in words, and how the body came there; empty before `in_target_frame`
         forced: doubts that were overruled
+        stand_in: what the inertia is instead of the estimate, in words; empty where it is the estimate
     """
 
     body: InertialParameters
@@ -72,6 +76,7 @@ class Load:
     number: int = 1
     frame: str = ""
     forced: tuple[Doubt, ...] = ()
+    stand_in: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or not self.name.isascii():
@@ -106,6 +111,27 @@ class Load:
             frame=f"the {wanted} frame of the target; the frame '{source}' that the payload was weighed in"
             f" sits there at ({place}) m with the axes (rows) [{rows}]",
         )
+
+    def with_inertia(self, choice: str | None) -> Load:
+        """The load with the inertia that shall be written.
+
+        Args:
+            choice: one of `INERTIAS`; by default the estimate where it is known, and a ball where it is not
+        """
+        if choice is not None and choice not in INERTIAS:
+            raise UnknownName(f"the inertia is one of {', '.join(INERTIAS)}, not '{choice}'")
+        if choice is None:
+            choice = "estimated" if self._inertia_is_useful or self.is_point else "sphere"
+        if choice == "estimated":
+            return self
+        radius = (3 * self.body.mass / (4 * np.pi * _DENSITY)) ** (1 / 3) if choice == "sphere" else 0.0
+        instead = "a point: all of the mass in its centre"
+        if radius:
+            instead = f"a homogeneous ball of {_DENSITY:g} kg/m^3, {2e3 * radius:.3g} mm in diameter"
+        words = f"{self._inertia_words()} Not written; in its place stands the inertia of {instead}."
+        moment = 0.4 * self.body.mass * radius**2
+        body = self.body.from_com(self.body.mass, self.body.com, moment * np.eye(3), self.body.frame)
+        return replace(self, body=body, stand_in=words)
 
     @property
     def mass_error(self) -> float:
@@ -170,13 +196,20 @@ class Load:
         ascii_words = (words.encode("ascii", "replace").decode("ascii") for words in (*sentences, *notes))
         return [" ".join(words.split()) for words in ascii_words]
 
+    @property
+    def _inertia_is_useful(self) -> bool:
+        """Whether no half-width is larger than the largest moment."""
+        return bool(self.inertia_com_error.max() <= self.inertia_com[:3].max())
+
     def _inertia_words(self) -> str:
+        if self.stand_in:
+            return self.stand_in
         if not self.knows_inertia:
             return "The inertia was not measured."
         pairs = zip(_ENTRIES, self.inertia_com, self.inertia_com_error, strict=True)
         entries = ", ".join(f"{name} {value:.3g} +- {error:.1g}" for name, value, error in pairs)
         words = f"Inertia about the centre of mass, axes of this frame (95 %): {entries} kg m^2."
-        if self.inertia_com_error.max() > self.inertia_com[:3].max():
+        if not self._inertia_is_useful:
             words += " It is hardly known: the largest half-width is larger than the largest moment."
         return words
 

@@ -46,6 +46,7 @@ class Export:
         *,
         T_target_load: ArrayLike | None = None,
         limits: ErrorLimits | None = None,
+        inertia: str | None = None,
     ) -> Export:
         """A load for a controller or a simulator, one of `TARGETS`.
 
@@ -53,6 +54,8 @@ class Export:
             T_target_load: the frame that the load was weighed in (flange or sensor), in the frame that the
                 target wants, (4, 4); by default they are the same, which for a wrist sensor must be said
             limits: how uncertain it may be; 10 % of the mass and 20 mm by default
+            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point); by
+                default the estimate where it is known, else that of a ball
         """
         if target not in TARGETS:
             raise UnknownName(f"payloads are not exported to '{target}'; there are {', '.join(TARGETS)}")
@@ -64,7 +67,10 @@ class Export:
             )
         T = None if T_target_load is None else checked_transform(T_target_load)
         there = load.in_target_frame("sensor" if form.in_sensor_frame else "flange", T)
-        doubts = _doubts(there, form, limits or ErrorLimits())
+        if form.inertia:
+            there = there.with_inertia(inertia)
+        measured = form.inertia and inertia in (None, "estimated")
+        doubts = _doubts(there, limits or ErrorLimits(), form, needs_inertia=measured)
         return cls(there, form, Verdict(load.verdict.summary, doubts))
 
     def text(self, *, force: bool = False) -> str:
@@ -84,17 +90,22 @@ class Export:
         return text
 
 
-def _doubts(load: Load, target: Target, limits: ErrorLimits) -> tuple[Doubt, ...]:
+def _doubts(load: Load, limits: ErrorLimits, target: Target, *, needs_inertia: bool) -> tuple[Doubt, ...]:
     """What counts against a load that is in the target's frame."""
     doubts = []
     if target.inertia and not load.body.is_physical:
         words = f"no real body has these numbers: {load.body.why_not_physical}"
         doubts.append(Doubt(DoubtKind.NOT_PHYSICAL, words))
     doubts += [
-        replace(doubt, words=f"the estimate itself says: {doubt.words}") for doubt in load.verdict.doubts
+        replace(doubt, words=f"the estimate itself says: {doubt.words}")
+        for doubt in load.verdict.doubts
+        if needs_inertia or not target.inertia or doubt.kind is not DoubtKind.NOT_EXCITED
     ]
-    if target.inertia and not load.knows_inertia:
-        words = "the motion said nothing about some of the ten numbers; they were not measured"
+    if needs_inertia and not load.knows_inertia:
+        words = (
+            "the motion said nothing about some of the ten numbers; they were not measured"
+            " (--inertia sphere writes a ball in their place)"
+        )
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
     share = load.mass_error / load.body.mass
     if not share <= limits.mass:

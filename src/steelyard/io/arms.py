@@ -4,12 +4,12 @@ Torques determine base parameters only; a simulator wants every link. They are t
 the data best (`steelyard.identification.feasible`). URDF and MJCF know friction as f = friction sign(v) +
 damping v. A law with an exponent or a Stribeck curve is replaced by the line, with no negative part, that is
 nearest to it (least squares) at the speeds from rest to the joint's limit; what the files cannot hold goes
-as it is into `drives`, which is written as JSON beside them.
+as it is into `drives`, which is written as JSON beside them. `steelyard.io.into` patches a user's own file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from scipy.optimize import nnls
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName
+from steelyard.export import Load
 from steelyard.identification import DynamicModel
 from steelyard.identification.feasible import FeasibleArm, feasible_parameters
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.inertia import InertialParameters
+from steelyard.io.into import Into
 from steelyard.io.mjcf import mjcf_text
 from steelyard.io.urdf import urdf_text
 from steelyard.robot import DriveModel, RobotModel
@@ -47,12 +49,16 @@ class _ArmForExport:
         drives: rotor inertia, the friction law as identified, offsets and more, as plain JSON values
         remarks: what the file says at its head
         verdict: whether it may be written, and what counts against it
+        own: what of each link was found, in its frame: without payload and without bodies that are kept
+        into: the file of the user that it is patched into; none by default
     """
 
     robot: RobotModel
     drives: dict[str, Any]
     remarks: tuple[str, ...]
     verdict: Verdict
+    own: tuple[InertialParameters, ...]
+    into: Into | None = None
 
     def text(self, target: str, *, force: bool = False) -> str:
         """The text of the arm for one of `ARM_TARGETS`; doubts refuse it, or are repeated in it by force."""
@@ -65,6 +71,8 @@ class _ArmForExport:
             reasons = "; ".join(doubt.words for doubt in against)
             raise InvalidRobot(f"not exported: {reasons}; weigh or identify again, or use force")
         forced = (f"FORCED in spite of a doubt: {doubt.words}." for doubt in against)
+        if self.into is not None:
+            return self.into.text(self.own, self.robot, (*self.remarks, *forced))
         return ARM_TARGETS[target](self.robot, remarks=(*self.remarks, *forced))
 
     def write(self, path: str | Path, target: str, *, force: bool = False) -> Path:
@@ -77,7 +85,10 @@ class _ArmForExport:
 
 
 def arm_for_export(
-    model: DynamicModel, *, payload: InertialParameters | None = None, doubts: Sequence[Doubt] = ()
+    model: DynamicModel,
+    *,
+    payload: InertialParameters | None = None,
+    doubts: Sequence[Doubt] = (),
 ) -> _ArmForExport:
     """The identified arm with real bodies and linear friction.
 
@@ -85,20 +96,63 @@ def arm_for_export(
         payload: that is merged into the last link, in the flange frame; none by default
         doubts: about the payload
     """
-    R = model.factor.weighted(solve_weighted(model.factor).weights)
-    found = feasible_parameters(model.robot, model.basis, R)
+    return _arm(model, payload, doubts, into=None)
+
+
+def arm_into(
+    model: DynamicModel,
+    path: Path,
+    target: str,
+    *,
+    load: Load | None = None,
+    doubts: Sequence[Doubt] = (),
+    locked: Mapping[str, float],
+) -> _ArmForExport:
+    """The identified arm, ready to be patched into a user's own URDF or MJCF.
+
+    Args:
+        path: of the user's file
+        target: its kind, 'urdf' or 'mjcf'
+        load: a payload that is added as a link of its own, in the flange frame; none by default
+        doubts: about the payload
+        locked: position of each joint of the file that shall not move, by name [rad or m]
+    """
+    into = Into.of(path, target, model.robot, load, locked)
+    return _arm(model, None if load is None else load.body, doubts, into=into)
+
+
+def _arm(
+    model: DynamicModel, payload: InertialParameters | None, doubts: Sequence[Doubt], *, into: Into | None
+) -> _ArmForExport:
+    R = np.array(model.factor.weighted(solve_weighted(model.factor).weights))
+    nominal = model.robot
+    kept = [InertialParameters.nothing(name) for name in nominal.link_names]
+    if into is not None:
+        places = np.linalg.inv(into.T_there_link)
+        kept = [
+            body.in_frame(name, T)
+            for body, name, T in zip(into.kept, nominal.link_names, places, strict=True)
+        ]
+        numbers = np.concatenate([body.vector for body in kept])
+        R[:, -1] -= R[:, : len(model.basis)] @ (model.basis.K[:, : len(numbers)] @ numbers)
+        nominal = nominal.with_links([a - b for a, b in zip(nominal.links, kept, strict=True)])
+    found = feasible_parameters(nominal, model.basis, R)
     identified = found.robot.drive.with_law(model.law, found.extra)  # not the law that the robot came with
     speeds = np.where(np.isfinite(model.robot.limits.v_max), model.robot.limits.v_max, _SPEED)
     linear = _straight(identified, speeds)
+    own = found.robot.links
     robot = found.robot.with_drive(linear)
+    if into is not None:
+        robot = robot.with_links([a + b for a, b in zip(own, kept, strict=True)])
     if payload is not None:
         if not payload.is_physical:
             raise InvalidRobot(f"the payload is no real body: {payload.why_not_physical}")
         robot = robot.with_payload(payload)
     drives = _drives(model, found, identified, linear, speeds)
     drives["payload"] = None if payload is None else payload.vector.tolist()
-    remarks = _remarks(model, found, identified, speeds, payload)
-    return _ArmForExport(robot, drives, remarks, _verdict(model, found).doubted(*doubts))
+    remarks = _remarks(model, found, identified, speeds, payload if into is None else None)
+    verdict = _verdict(model, found).doubted(*doubts)
+    return _ArmForExport(robot, drives, remarks, verdict, own, into)
 
 
 def _straight(drive: DriveModel, speeds: Array) -> DriveModel:

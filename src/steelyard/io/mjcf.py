@@ -9,22 +9,34 @@ limits of speed.
 
 MuJoCo makes frictionloss a soft constraint: it is the full Coulomb friction while a joint slides, and less
 while it creeps.
+
+`MjcfFile` is an MJCF that somebody else wrote: inertials, armature, damping and frictionloss are changed in
+it, and no more.
 """
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
+from steelyard.errors import InvalidRobot
 from steelyard.export.simulators import digits, remark
 from steelyard.inertia import InertialParameters
+from steelyard.io.markup import Element, Markup
 from steelyard.robot import DriveModel, RobotModel
 
+if TYPE_CHECKING:
+    from steelyard.simulation.mjcf import ArmInMjcf
+
 _UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of quat"
+
+_OTHER_INERTIALS = ("fullinertia", "axisangle", "euler", "xyaxes", "zaxis")
 
 
 def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
@@ -43,6 +55,118 @@ def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
         _append_drives(root, robot)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
+
+
+class MjcfFile:
+    """An MJCF that somebody else wrote, to be patched."""
+
+    rotors = True
+    """Whether the format holds rotor inertia."""
+
+    def __init__(self, path: Path, *, replaced: str, locked: Mapping[str, float]) -> None:
+        """Reads it.
+
+        Args:
+            path: of the file
+            replaced: name of the payload; where the file has one from an earlier patch, it is taken out
+            locked: position of each joint that shall not move, by name [rad or m]
+        """
+        self._path, self._locked, self._replaced = path, locked, replaced
+        self._xml = Markup(path.read_bytes(), path.name, root="mujoco")
+        self._earlier = self._payload(replaced)
+
+    def robot(self, joint_names: Sequence[str], flange: str) -> RobotModel:
+        """The arm with those bodies alone that a patch leaves as they are: all but the bodies of its joints.
+
+        Args:
+            joint_names: of the arm
+            flange: where the file has none of this name, a usual one
+        """
+        self._arm = self._read(joint_names)
+        return self._arm.robot(flange, without=self._replaced)
+
+    def _read(self, joint_names: Sequence[str]) -> ArmInMjcf:
+        from steelyard.simulation.mjcf import ArmInMjcf
+
+        return ArmInMjcf(self._path, joint_names, locked=self._locked)
+
+    def set_link(self, joint: str, body: InertialParameters) -> None:
+        """Gives the body that a joint moves an inertial, in the frame of the body."""
+        element, values = self.link_of(joint), _inertial(body)
+        inertial = element.child("inertial")
+        if inertial is None:
+            self._xml.insert(element, ET.Element("inertial", values), first=True)
+        else:
+            self._xml.set(inertial, {**dict.fromkeys(_OTHER_INERTIALS), **values})
+
+    def set_drive(self, joint: str, *, damping: float, friction: float, rotor: float) -> None:
+        """Gives a joint damping, friction and the inertia of its rotor."""
+        values = {"damping": digits(damping), "frictionloss": digits(friction), "armature": digits(rotor)}
+        self._xml.set(self._element("joint", joint), values)
+
+    def link_of(self, joint: str) -> Element:
+        """The body that a joint moves."""
+        return _body_around(self._element("joint", joint))
+
+    def link_of_frame(self, frame: str) -> tuple[Element, Array]:
+        """The body that is a frame or has it as a site, and where the frame is in it, (4, 4)."""
+        for tag in ("body", "site"):
+            element = self._xml.root.named(tag, frame)
+            if element is not None:
+                T = self._read(()).frame_in_its_body(frame)
+                return element if tag == "body" else _body_around(element), T
+        raise InvalidRobot(f"{self._path.name} has no body or site '{frame}' for the payload")
+
+    def fix(self, name: str, body: InertialParameters, words: Sequence[str], to: Element, T: Array) -> str:
+        """Adds a payload as a body, and says where.
+
+        Args:
+            name: of the body
+            body: in its own frame
+            words: for comments
+            to: the body that it is fixed to
+            T: its frame in that body, (4, 4)
+        """
+        made = ET.Element("body", {"name": name} | _pose(T))
+        for sentence in words:
+            remark(made, sentence)
+        _append_inertial(made, body)
+        for element in self._earlier:
+            self._xml.remove(element)
+        self._xml.insert(to, made)
+        return f"body '{name}', in the body '{to.attributes.get('name', 'without a name')}'"
+
+    def text(self, words: list[str]) -> str:
+        """The patched text, with words in a comment at its head."""
+        self._xml.head(words)
+        return self._xml.text()
+
+    def _element(self, tag: str, name: str) -> Element:
+        world = self._xml.root.child("worldbody")
+        element = None if world is None else world.named(tag, name)
+        if element is None:
+            raise InvalidRobot(
+                f"{self._path.name} has no {tag} '{name}' in its <worldbody>; files that it includes are not"
+                " patched: give the one that the arm is in"
+            )
+        return element
+
+    def _payload(self, name: str) -> list[Element]:
+        """The body of the payload that an earlier patch has left in the file."""
+        body = self._xml.root.named("body", name)
+        if body is None:
+            return []
+        if any(child.tag != "inertial" for child in body.children):
+            raise InvalidRobot(
+                f"{self._path.name} has a body '{name}' of its own: give the payload another name (--name)"
+            )
+        return [body]
+
+
+def _body_around(element: Element) -> Element:
+    while element.tag not in ("body", "worldbody") and element.parent is not None:
+        element = element.parent
+    return element
 
 
 def _facts(robot: RobotModel) -> list[str]:
@@ -120,18 +244,20 @@ def _set_drive(element: ET.Element, drive: DriveModel, j: int) -> None:
 
 
 def _append_inertial(parent: ET.Element, body: InertialParameters) -> None:
+    ET.SubElement(parent, "inertial", _inertial(body))
+
+
+def _inertial(body: InertialParameters) -> dict[str, str]:
     spread = body.pseudo_inertia[:3, :3] - np.outer(body.first_moment, body.com)
     values, axes = np.linalg.eigh(spread)
     x, y, z = np.maximum(values, 0.0)
     axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
-    ET.SubElement(
-        parent,
-        "inertial",
-        pos=digits(body.com),
-        quat=_quaternion(axes),
-        mass=digits(body.mass),
-        diaginertia=digits([y + z, x + z, x + y]),
-    )
+    return {
+        "pos": digits(body.com),
+        "quat": _quaternion(axes),
+        "mass": digits(body.mass),
+        "diaginertia": digits([y + z, x + z, x + y]),
+    }
 
 
 def _pose(T: Array) -> dict[str, str]:

@@ -7,12 +7,14 @@ takes to read the same ones back.
 
 What a URDF has no place for stands in comments: gravity, rotor inertia, offsets, friction laws other than
 Coulomb and linear, limits of acceleration, gains and coupling of the drives.
+
+`UrdfFile` is a URDF that somebody else wrote: inertials and <dynamics> are changed in it, and no more.
 """
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.export.simulators import append_inertial, digits, remark, roll_pitch_yaw
 from steelyard.inertia import InertialParameters
+from steelyard.io.markup import Element, Markup
 from steelyard.robot import RobotModel
 from steelyard.robot.chain import STANDARD_GRAVITY
 from steelyard.saved import write_text
@@ -53,6 +56,137 @@ def urdf_text(robot: RobotModel, *, allow_unphysical: bool = False, remarks: Seq
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode", xml_declaration=False)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+class UrdfFile:
+    """A URDF that somebody else wrote, to be patched."""
+
+    rotors = False
+    """Whether the format holds rotor inertia."""
+
+    def __init__(self, path: Path, *, replaced: str, locked: Mapping[str, float]) -> None:
+        """Reads it.
+
+        Args:
+            path: of the file
+            replaced: name of the payload; where the file has one from an earlier patch, it is taken out
+            locked: position of each joint that shall not move, by name [rad or m]
+        """
+        self._path, self._locked = path, locked
+        self._xml = Markup(path.read_bytes(), path.name, root="robot")
+        for tag in ("link", "joint"):
+            names = [each.attributes.get("name") for each in self._xml.root.children if each.tag == tag]
+            twice = {name for name in names if names.count(name) > 1}
+            if twice:
+                raise UnreadableFile(f"{path.name} has two {tag}s called '{twice.pop()}'")
+        self._earlier = self._payload(replaced)
+
+    def robot(self, joint_names: Sequence[str], flange: str) -> RobotModel:
+        """The arm with those bodies alone that a patch leaves as they are: all but the links of its joints.
+
+        Args:
+            joint_names: of the arm; they are found by the way to the flange, and not needed here
+            flange: where the file has none of this name, its own
+        """
+        rest = Markup(self._xml.source, self._xml.name, root="robot")
+        for element in self._earlier:
+            rest.remove(_named(rest, element.tag, element.attributes["name"]))
+        flange_there = flange if rest.root.named("link", flange) else None
+        whole = self._read(rest, flange_there)
+        for name in whole.link_names:
+            inertial = _named(rest, "link", name).child("inertial")
+            if inertial is not None:
+                rest.remove(inertial)
+        return self._read(rest, flange_there)
+
+    def _read(self, markup: Markup, flange: str | None) -> RobotModel:
+        return RobotModel.from_urdf_text(
+            markup.text(), flange=flange, locked=self._locked, source=self._path.name
+        )
+
+    def set_link(self, joint: str, body: InertialParameters) -> None:
+        """Gives the link that a joint moves an inertial, in the frame of the link."""
+        link = self.link_of(joint)
+        made = ET.Element("link")
+        append_inertial(made, body.mass, body.com, body.inertia_com)
+        inertial = link.child("inertial")
+        if inertial is None:
+            self._xml.insert(link, made[0], first=True)
+            return
+        for new in made[0]:
+            old = inertial.child(new.tag)
+            if old is None:
+                self._xml.insert(inertial, new, first=True)
+            else:
+                self._xml.set(old, new.attrib)
+
+    def set_drive(self, joint: str, *, damping: float, friction: float, rotor: float) -> None:
+        """Gives a joint <dynamics>; a URDF has no place for the rotor's inertia."""
+        values = {"damping": digits(damping), "friction": digits(friction)}
+        element = _named(self._xml, "joint", joint)
+        dynamics = element.child("dynamics")
+        if dynamics is None:
+            self._xml.insert(element, ET.Element("dynamics", values))
+        else:
+            self._xml.set(dynamics, values)
+
+    def link_of(self, joint: str) -> Element:
+        """The link that a joint moves."""
+        child = _named(self._xml, "joint", joint).child("child")
+        return _named(self._xml, "link", "" if child is None else child.attributes.get("link", ""))
+
+    def link_of_frame(self, frame: str) -> tuple[Element, Array]:
+        """The link that is a frame, and where the frame is in it, (4, 4)."""
+        return _named(self._xml, "link", frame), np.eye(4)
+
+    def fix(self, name: str, body: InertialParameters, words: Sequence[str], to: Element, T: Array) -> str:
+        """Adds a payload as a link, and says where.
+
+        Args:
+            name: of the link
+            body: in its own frame
+            words: for comments
+            to: the link that it is fixed to
+            T: its frame in that link, (4, 4)
+        """
+        link = ET.Element("link", name=name)
+        for sentence in words:
+            remark(link, sentence)
+        append_inertial(link, body.mass, body.com, body.inertia_com)
+        joint = ET.Element("joint", name=f"{name}_fixed", type="fixed")
+        _append_ends(joint, to.attributes["name"], name, T)
+        for element in self._earlier:
+            self._xml.remove(element)
+        self._xml.insert(self._xml.root, link, joint)
+        return f"link '{name}', fixed to link '{to.attributes['name']}' by the joint '{name}_fixed'"
+
+    def text(self, words: list[str]) -> str:
+        """The patched text, with words in a comment at its head."""
+        self._xml.head(words)
+        return self._xml.text()
+
+    def _payload(self, name: str) -> list[Element]:
+        """Link and joint of the payload that an earlier patch has left in the file."""
+        link = self._xml.root.named("link", name)
+        joint = self._xml.root.named("joint", f"{name}_fixed")
+        if link is None:
+            return []
+        ours = joint is not None and joint.attributes.get("type") == "fixed"
+        if not ours or any(child.tag != "inertial" for child in link.children):
+            raise InvalidRobot(
+                f"{self._path.name} has a link '{name}' of its own: give the payload another name (--name)"
+            )
+        return [link, joint] if joint is not None else []
+
+
+def _named(markup: Markup, tag: str, name: str) -> Element:
+    element = next(
+        (each for each in markup.root.children if each.tag == tag and each.attributes.get("name") == name),
+        None,
+    )
+    if element is None:
+        raise InvalidRobot(f"{markup.name} has no {tag} '{name}'")
+    return element
 
 
 def _require_physical(robot: RobotModel) -> None:

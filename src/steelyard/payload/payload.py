@@ -283,6 +283,7 @@ class Payload:
         *,
         T_target_payload: ArrayLike | None = None,
         limits: ErrorLimits | None = None,
+        inertia: str | None = None,
         force: bool = False,
         name: str = "payload",
         number: int = 1,
@@ -295,6 +296,8 @@ class Payload:
             T_target_payload: the frame that the payload was weighed in, in the frame that the target wants,
                 (4, 4); by default they are the same
             limits: how uncertain it may be; 10 % of the mass and 20 mm by default
+            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point); by
+                default the estimate where it is known, else that of a ball
             force: in spite of doubts, which the text then repeats
             name: what the payload is called where a format names it
             number: of the payload where a format counts them
@@ -302,5 +305,5 @@ class Payload:
         from steelyard.export import Export
 
         load = self.as_load(name=name, number=number)
-        export = Export.of(load, target, T_target_load=T_target_payload, limits=limits)
+        export = Export.of(load, target, T_target_load=T_target_payload, limits=limits, inertia=inertia)
         return export.text(force=force) if path is None else export.write(path, force=force)
