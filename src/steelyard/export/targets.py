@@ -93,7 +93,7 @@ class Export:
 def _doubts(load: Load, limits: ErrorLimits, target: Target, *, needs_inertia: bool) -> tuple[Doubt, ...]:
     """What counts against a load that is in the target's frame."""
     doubts = []
-    if target.inertia and not load.body.is_physical:
+    if target.inertia and not load.stand_in and not load.body.is_physical:
         words = f"no real body has these numbers: {load.body.why_not_physical}"
         doubts.append(Doubt(DoubtKind.NOT_PHYSICAL, words))
     doubts += [

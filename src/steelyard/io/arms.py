@@ -34,6 +34,7 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text}
 """Where a whole arm can go, and what writes it."""
 
+_POINT = 1e-12  # [m^2] inertia per mass of a body whose inertia was left out
 _WORSE_FIT = 1.10  # RMS with real bodies over RMS without: beyond, they are not the arm that was measured
 _SPEED = 1.0  # [rad/s or m/s] up to which friction is drawn where a joint has no limit
 _POINTS = 200
@@ -106,7 +107,7 @@ def arm_into(
     *,
     load: Load | None = None,
     doubts: Sequence[Doubt] = (),
-    locked: Mapping[str, float],
+    locked: Mapping[str, float] | None = None,
 ) -> _ArmForExport:
     """The identified arm, ready to be patched into a user's own URDF or MJCF.
 
@@ -117,7 +118,7 @@ def arm_into(
         doubts: about the payload
         locked: position of each joint of the file that shall not move, by name [rad or m]
     """
-    into = Into.of(path, target, model.robot, load, locked)
+    into = Into.of(path, target, model.robot, load, locked or {})
     return _arm(model, None if load is None else load.body, doubts, into=into)
 
 
@@ -145,7 +146,7 @@ def _arm(
     if into is not None:
         robot = robot.with_links([a + b for a, b in zip(own, kept, strict=True)])
     if payload is not None:
-        if not payload.is_physical:
+        if not payload.is_physical and np.abs(payload.inertia_com).max() > _POINT * payload.mass:
             raise InvalidRobot(f"the payload is no real body: {payload.why_not_physical}")
         robot = robot.with_payload(payload)
     drives = _drives(model, found, identified, linear, speeds)

@@ -73,6 +73,8 @@ class MjcfFile:
         """
         self._path, self._locked, self._replaced = path, locked, replaced
         self._xml = Markup(path.read_bytes(), path.name, root="mujoco")
+        if any("settotalmass" in compiler.attributes for compiler in self._xml.root.every("compiler")):
+            raise InvalidRobot(f"{path.name} has <compiler settotalmass>, which would scale what is written")
         self._earlier = self._payload(replaced)
 
     def robot(self, joint_names: Sequence[str], flange: str) -> RobotModel:
@@ -100,7 +102,13 @@ class MjcfFile:
             self._xml.set(inertial, {**dict.fromkeys(_OTHER_INERTIALS), **values})
 
     def set_drive(self, joint: str, *, damping: float, friction: float, rotor: float) -> None:
-        """Gives a joint damping, friction and the inertia of its rotor."""
+        """Gives a joint damping, friction and the inertia of its rotor.
+
+        Args:
+            damping: [Nm s/rad or N s/m]
+            friction: [Nm or N]
+            rotor: inertia, [kg m^2 or kg]
+        """
         values = {"damping": digits(damping), "frictionloss": digits(friction), "armature": digits(rotor)}
         self._xml.set(self._element("joint", joint), values)
 

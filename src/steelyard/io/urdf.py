@@ -79,7 +79,22 @@ class UrdfFile:
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise UnreadableFile(f"{path.name} has two {tag}s called '{twice.pop()}'")
+        self._require_links()
         self._earlier = self._payload(replaced)
+
+    def _require_links(self) -> None:
+        """Refuses a file whose joints name links that are not there."""
+        links = [each.attributes.get("name") for each in self._xml.root.children if each.tag == "link"]
+        for joint in self._xml.root.children:
+            if joint.tag != "joint":
+                continue
+            for end in (joint.child("parent"), joint.child("child")):
+                name = None if end is None else end.attributes.get("link")
+                if name not in links:
+                    raise InvalidRobot(
+                        f"{self._path.name}: joint '{joint.attributes.get('name')}' names the link '{name}',"
+                        " which is missing"
+                    )
 
     def robot(self, joint_names: Sequence[str], flange: str) -> RobotModel:
         """The arm with those bodies alone that a patch leaves as they are: all but the links of its joints.
@@ -121,7 +136,13 @@ class UrdfFile:
                 self._xml.set(old, new.attrib)
 
     def set_drive(self, joint: str, *, damping: float, friction: float, rotor: float) -> None:
-        """Gives a joint <dynamics>; a URDF has no place for the rotor's inertia."""
+        """Gives a joint <dynamics>.
+
+        Args:
+            damping: [Nm s/rad or N s/m]
+            friction: [Nm or N]
+            rotor: inertia, [kg m^2 or kg]; a URDF has no place for it
+        """
         values = {"damping": digits(damping), "friction": digits(friction)}
         element = _named(self._xml, "joint", joint)
         dynamics = element.child("dynamics")

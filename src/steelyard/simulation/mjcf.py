@@ -15,7 +15,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.robot import JointLimits, RobotModel
 
 _USUAL_FLANGES = ("tool0", "flange", "attachment_site", "attachment")
-_MOVES_ALONE = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
+_HINGE, _SLIDE = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
 
 
 class ArmInMjcf:
@@ -41,10 +41,8 @@ class ArmInMjcf:
             raise InvalidRobot(
                 f'{path.name} has <compiler inertiafromgeom="true">: no <inertial> counts there, make it auto'
             )
-        if spec.compiler.settotalmass > 0:
-            raise InvalidRobot(f"{path.name} has <compiler settotalmass>, which would scale what is written")
         model = self._model
-        joints = [model.joint(i).name for i in range(model.njnt) if model.jnt_type[i] in _MOVES_ALONE]
+        joints = [model.joint(i).name for i in range(model.njnt) if model.jnt_type[i] in (_HINGE, _SLIDE)]
         self.joint_names = tuple(joint_names)
         missing = [name for name in self.joint_names if name not in joints]
         if missing:
@@ -100,7 +98,6 @@ class ArmInMjcf:
             [self._T_body(body) @ _pose(np.eye(3), a) for body, a in zip(self._bodies, anchors, strict=True)]
         )
         before = np.concatenate([np.eye(4)[None], T_base[:-1]])
-        slides = mujoco.mjtJoint.mjJNT_SLIDE
         links = [model.body(body).name or f"link{j + 1}" for j, body in enumerate(self._bodies)]
         known = next((name for name in (flange, *_USUAL_FLANGES) if self._has_frame(name)), links[-1])
         T_flange = self._T_frame(known) if self._has_frame(known) else self._T_body(self._bodies[-1])
@@ -112,7 +109,7 @@ class ArmInMjcf:
             "home": np.zeros(n),
             "joint_names": self.joint_names,
             "joint_types": [
-                "prismatic" if model.joint(name).type[0] == slides else "revolute"
+                "prismatic" if model.joint(name).type[0] == _SLIDE else "revolute"
                 for name in self.joint_names
             ],
             "joint_axes": [np.array(model.joint(name).axis) for name in self.joint_names],
