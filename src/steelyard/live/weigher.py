@@ -328,7 +328,8 @@ class _Path:
         if run.recording is None:
             raise InvalidSamples(f"{run.name} has no rows")
         how = replace(preparation_for(model, None), trim_s=0.0, decimate=1)
-        self._path, self._drive = CausalPath.of(run.recording, how), run.drive_for(model)
+        self._path = CausalPath.of(run.recording, how, model.robot.limits.v_max)
+        self._drive = run.drive_for(model)
         joint_torque(run.recording, self._drive)  # which refuses what it cannot use
         motion = ("q_commanded", "v_commanded", "a_commanded")[: self._path.channels]
         motion = ("q",) if how.kinematics == "measured" else motion

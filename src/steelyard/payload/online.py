@@ -10,6 +10,8 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.payload.payload import Payload
 
+_NO_SAMPLES = ("used", "gaps", "clocks")  # names of counts that are not of skipped samples
+
 
 class Counts(NamedTuple):
     """How many samples were used, and how many were not, by reason.
@@ -22,6 +24,9 @@ class Counts(NamedTuple):
         saturated: a torque or wrench at its limit
         spikes: a torque far from both its neighbours
         gaps: pauses in the stream, not samples
+        impossible: a step of position that no drive makes
+        frozen: the same reading as before, while the arm moved
+        clocks: how often the clock was set back, not samples
     """
 
     used: int = 0
@@ -31,14 +36,18 @@ class Counts(NamedTuple):
     saturated: int = 0
     spikes: int = 0
     gaps: int = 0
+    impossible: int = 0
+    frozen: int = 0
+    clocks: int = 0
 
     @property
     def words(self) -> str:
         """What was skipped, as 'skipped 3 late and 2 corrupt samples'; empty when nothing was."""
-        bad = [f"{n} {name}" for name, n in self._asdict().items() if n and name not in ("used", "gaps")]
+        bad = [f"{n} {name}" for name, n in self._asdict().items() if n and name not in _NO_SAMPLES]
         skipped = f"skipped {', '.join(bad)} samples" if bad else ""
         paused = f"{self.gaps} pauses" if self.gaps else ""
-        return "; ".join(word for word in (skipped, paused) if word)
+        again = "the clock was set back: what was carried before is forgotten" if self.clocks else ""
+        return "; ".join(word for word in (skipped, paused, again) if word)
 
     def plus(self, name: str, more: int = 1) -> Counts:
         """The counts with one of them larger."""

@@ -4,7 +4,9 @@
 
 Positions between rows come from the cubic through the four rows around, torques from a straight line. After
 a hole in the stream everything starts anew. Rows that cannot be used are not swallowed: they go on as samples
-that the estimator counts and skips, and do not touch the filters.
+that the estimator counts and skips, and do not touch the filters: times that go back, steps that no drive
+makes, readings that stand still while the arm moved. Ten of them in a row that agree with each other are
+right, and what came before was wrong (a clock was set, an outlier was the last row): all starts anew.
 
 The filters give what `prepare` gives, a fixed time late. A Butterworth filter run once forwards and once
 backwards is a symmetric sum over neighbours,
@@ -43,6 +45,9 @@ _DIFFERENCES = {
 }
 _LARGEST = 1e6  # SI: beyond, a number is corrupt
 _ROUNDING = 1e-6  # of a step
+_FASTEST = 100.0  # [rad/s or m/s]: no joint is
+_FAST = 3.0  # times v_max: no drive does that
+_ANEW = 10  # rows
 
 
 class OnlineSample(NamedTuple):
@@ -54,6 +59,7 @@ class OnlineSample(NamedTuple):
         v: joint velocity, (n,) [rad/s or m/s]
         a: joint acceleration, (n,) [rad/s^2 or m/s^2]
         tau: torque that the drive applies to the joint, (n,) [Nm or N]
+        fault: why it must not be used, a name of the estimator's counts; empty where it may
     """
 
     t: float
@@ -61,6 +67,7 @@ class OnlineSample(NamedTuple):
     v: ArrayLike
     a: ArrayLike
     tau: ArrayLike
+    fault: str = ""
 
 
 class RawRow(NamedTuple):
@@ -162,6 +169,7 @@ class _PathState(NamedTuple):
         motion: state of the filter on the motion, (k, c n)
         tau: state of the filter on the torques, (k, n)
         last_s: time of the last sample that was made, [s]
+        refused: rows that were late or impossible, one after the other, and agree, (r, 1 + (c + 1) n)
     """
 
     rows: Array
@@ -169,6 +177,7 @@ class _PathState(NamedTuple):
     motion: Array
     tau: Array
     last_s: float
+    refused: Array
 
 
 @dataclass(frozen=True)
@@ -180,16 +189,19 @@ class CausalPath:
         rate_hz: of the samples, [Hz], at most that of the rows
         preparation: how samples were made that the model was fitted to, its cut-off as a number
         channels: 1 for positions, 2 with commanded velocities, 3 with accelerations too
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond are dropped
     """
 
     n: int
     rate_hz: float
     preparation: Preparation = field(default_factory=Preparation)
     channels: int = 1
+    v_max: Array | None = field(default=None, compare=False)
     _motion: FixedLag = field(init=False, repr=False, compare=False)
     _tau: FixedLag = field(init=False, repr=False, compare=False)
     _weights: Array = field(init=False, repr=False, compare=False)
     _longest_gap_s: float = field(init=False, repr=False, compare=False)
+    _fastest: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         how = self.preparation
@@ -212,15 +224,21 @@ class CausalPath:
         object.__setattr__(self, "_tau", tau)
         object.__setattr__(self, "_weights", tau.weights_of_later(late))
         object.__setattr__(self, "_longest_gap_s", longest)
+        v_max = np.full(self.n, np.inf) if self.v_max is None else np.asarray(self.v_max)
+        object.__setattr__(self, "_fastest", np.minimum(_FAST * v_max, _FASTEST))
 
     @classmethod
-    def of(cls, recording: Recording, preparation: Preparation) -> CausalPath:
-        """The path of a recording's rows, for a model that was fitted to samples of such a preparation."""
+    def of(cls, recording: Recording, preparation: Preparation, v_max: Array | None = None) -> CausalPath:
+        """The path of a recording's rows, for a model that was fitted to samples of such a preparation.
+
+        Args:
+            v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]
+        """
         rate_hz = preparation.rate_hz or recording.rate_hz
         if not rate_hz > 0:
             raise InvalidRecording("the clock of the recording stands still: there is nothing to replay")
         preparation = with_chosen_cutoff(preparation, [recording])
-        return cls(recording.n, rate_hz, preparation, len(preparation.motion_of(recording)))
+        return cls(recording.n, rate_hz, preparation, len(preparation.motion_of(recording)), v_max)
 
     @property
     def delay_s(self) -> float:
@@ -240,14 +258,41 @@ class CausalPath:
                 f" got {np.shape(row.motion)} and {np.shape(row.tau)}"
             )
         if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _LARGEST:
-            return state, (self._bad(np.nan),)
-        before = state.rows[-1, 0] if len(state.rows) else -np.inf
-        if row.t <= before:
-            return state, (self._bad(state.last_s if row.t == before else state.last_s - 1.0),)
-        if len(state.rows) and row.t - before > self._longest_gap_s:
+            return state, (self._bad(np.nan, "corrupt"),)
+        if fault := self._fault(state.rows, new):
+            return self._refused(state, new, fault)
+        if len(state.rows) and row.t - state.rows[-1, 0] > self._longest_gap_s:
             state = self._empty(state.last_s)
-        state = state._replace(rows=np.concatenate([state.rows[-3:], new[None]]))
+        rows = np.concatenate([state.rows[-3:], new[None]])
+        state = state._replace(rows=rows, refused=state.refused[:0])
         return self._through_filters(state) if len(state.rows) == 4 else (state, ())
+
+    def _fault(self, rows: Array, new: Array) -> str:
+        """Why a row cannot follow others; empty where it can."""
+        if not len(rows):
+            return ""
+        since_s, positions = new[0] - rows[-1, 0], slice(1, 1 + self.n)
+        if since_s <= 0:
+            return "late" if since_s < 0 else "repeated"
+        moved = len(rows) > 1 and (rows[-1, positions] != rows[-2, positions]).any()
+        if moved and (new[1:] == rows[-1, 1:]).all():
+            return "frozen"
+        steps = np.abs(new[positions] - rows[-1, positions])
+        return "impossible" if (steps > self._fastest * max(since_s, 1 / self.rate_hz)).any() else ""
+
+    def _refused(
+        self, state: _PathState, new: Array, fault: str
+    ) -> tuple[_PathState, tuple[OnlineSample, ...]]:
+        """The state after a row that cannot be used; where many of them agree, all starts anew."""
+        times = {"repeated": state.last_s, "late": state.last_s - 1.0}
+        bad = (self._bad(times.get(fault, np.nan), fault),)
+        if fault in ("repeated", "frozen"):
+            return state, bad
+        agree = not self._fault(state.refused, new)
+        refused = np.concatenate([state.refused if agree else state.refused[:0], new[None]])
+        if len(refused) < _ANEW:
+            return state._replace(refused=refused), bad
+        return self._empty(state.last_s)._replace(rows=new[None]), bad
 
     def _through_filters(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
         """The state and samples after the instants of the grid between the two middle rows."""
@@ -263,7 +308,7 @@ class CausalPath:
                 torque = np.einsum("jk,kj->j", self._weights, tau)
                 ready.append(OnlineSample(last_s, *self._kinematics(moved), torque))
             t += 1.0 / self.rate_hz
-        return _PathState(state.rows, t, motion, tau, last_s), tuple(ready)
+        return _PathState(state.rows, t, motion, tau, last_s, state.refused), tuple(ready)
 
     def _between(self, rows: Array, t: float) -> tuple[Array, Array]:
         """Motion and torque at an instant between the two middle rows of four."""
@@ -286,15 +331,15 @@ class CausalPath:
             return value[:n], value[n:], first[n:]
         return value[:n], value[n : 2 * n], value[2 * n :]
 
-    def _bad(self, t: float) -> OnlineSample:
+    def _bad(self, t: float, fault: str) -> OnlineSample:
         """A sample that is counted and skipped."""
         nothing = np.zeros(self.n)
-        return OnlineSample(t, nothing, nothing, nothing, nothing)
+        return OnlineSample(t, nothing, nothing, nothing, nothing, fault)
 
     def _empty(self, last_s: float) -> _PathState:
         rows = np.zeros((0, 1 + (self.channels + 1) * self.n))
         motion, tau = self._motion.init(self.channels * self.n), self._tau.init(self.n)
-        return _PathState(rows, -np.inf, motion, tau, last_s)
+        return _PathState(rows, -np.inf, motion, tau, last_s, rows)
 
 
 def replay(
@@ -302,6 +347,7 @@ def replay(
     preparation: Preparation | None = None,
     *,
     drive: DriveModel | None = None,
+    v_max: Array | None = None,
     sleep: Callable[[float], None] | None = None,
 ) -> Iterator[OnlineSample]:
     """The samples of a recording one at a time, each made from what came before it and a short time after.
@@ -312,13 +358,14 @@ def replay(
     Args:
         preparation: how samples were made that the model was fitted to; the defaults otherwise
         drive: that makes torques of motor currents; needed where only currents were recorded
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond are dropped
         sleep: waits for so many seconds (`time.sleep`), so that samples come no faster than their own clock
     """
     if isinstance(source, Samples):
         rows = zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
         samples: Iterator[OnlineSample] = (OnlineSample(*row) for row in rows)
     else:
-        path = CausalPath.of(source, preparation or Preparation())
+        path = CausalPath.of(source, preparation or Preparation(), v_max)
         samples = _through(path, source, joint_torque(source, drive))
     return samples if sleep is None else _paced(samples, sleep)
 

@@ -38,6 +38,7 @@ RESUME_S = 1.0
 
 _POINT_S = 0.1
 _MOST_POINTS = 600
+_DAY_S = 86_400.0
 _STATE_VERSION = 6
 
 
@@ -186,7 +187,8 @@ def weigh_online(
     state = estimator.init() if resume is None else _load_state(resume, arm)
     how = replace(preparation_for(arm, preparation), trim_s=0.0, decimate=1)
     source = run.recording if run.recording is not None else run.ready
-    samples = replay(source, how, drive=run.drive_for(arm), sleep=time.sleep if real_time else None)
+    sleep, v_max = time.sleep if real_time else None, arm.robot.limits.v_max
+    samples = replay(source, how, drive=run.drive_for(arm), v_max=v_max, sleep=sleep)
     if np.isfinite(state.last_s):
         later_s = state.last_s + RESUME_S
         samples = (sample._replace(t=sample.t + later_s) for sample in samples)
@@ -209,6 +211,8 @@ def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
         state = OnlineState.from_dict(content["state"])
     if content.get("model") != _fingerprint(model):
         raise InvalidSamples(f"{path} was saved with another model; start without it")
+    if state.last_s > time.time() + _DAY_S:
+        raise InvalidSamples(f"{path} ends in the future ({state.last_s:.4g} s); start without it")
     return state
 
 

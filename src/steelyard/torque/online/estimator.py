@@ -35,6 +35,7 @@ from steelyard.torque.online.change import Creep, after_rest, change_statistic, 
 from steelyard.torque.online.factor import NOTHING_STD, Knowledge, SystematicErrors
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.state import (
+    NOT_BEHIND,
     BeforeRest,
     OnlineOptions,
     OnlineState,
@@ -48,6 +49,7 @@ _MOST_EPISODES = 1000
 _SETTLED = 10  # windows: before, residuals show the unknowns, not the noise
 _HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be distinguished from it
 _CLOCK_ROUNDING_S = 1e-4
+_CLOCK_SET = 10  # late samples in order: the clock was set back
 _YOUNG = 15  # windows
 _UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
 
@@ -110,18 +112,20 @@ class OnlineEstimator:
     def step(self, state: OnlineState, sample: OnlineSample) -> OnlineState:
         """The state after one more sample. Bad samples are counted and skipped."""
         row = self._rows.checked(sample)
-        if fault := self._rows.fault(row, state.last_s):
+        if fault := sample.fault or self._rows.fault(row, state.last_s):
             last_s = row[0] if fault == "saturated" else state.last_s
-            return state._replace(counts=state.counts.plus(fault), last_s=last_s)
+            state = state._replace(counts=state.counts.plus(fault), last_s=last_s)
+            return self._behind(state, row) if fault == "late" and not sample.fault else state
         if row[0] - state.last_s > self.options.longest_gap_s:
             state = self._begun(state, row) if state.start_s == -np.inf else self._paused(state, row[0])
         pending = (*state.pending, row)
         if len(pending) <= self.options.block:
-            return self._with_work_done(state)._replace(pending=pending, last_s=float(row[0]))
+            state = self._with_work_done(state)
+            return state._replace(pending=pending, last_s=float(row[0]), behind=NOT_BEHIND)
         while state.prepared or self._due(state):
             state = self._with_work_done(state)
         state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
-        return state._replace(pending=(row,), last_s=float(row[0]))
+        return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
 
     def estimate(self, state: OnlineState, *, physical: bool = True) -> Payload:
         """What the arm carries now, with all samples of the state.
@@ -188,6 +192,22 @@ class OnlineEstimator:
             window=Window.nothing(n, self._rows.m, float(row[0])),
             start_s=float(row[0]),
         )
+
+    def _behind(self, state: OnlineState, row: Array) -> OnlineState:
+        """The state after a late sample; where many follow each other, the clock was set back.
+
+        What was carried before is then unknown.
+        """
+        before_s, count = state.behind
+        count = count + 1 if row[0] > before_s else 1
+        if count < _CLOCK_SET:
+            return state._replace(behind=(float(row[0]), count))
+        state = self._drained(state)
+        window = Window.nothing(len(self._weights), self._rows.m, state.last_s)
+        state = self._changed(state._replace(safe=state.base, window=window), 0.0)
+        counts = state.counts.plus("clocks")
+        state = self._begun(state._replace(counts=counts, rest=None), row)
+        return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
 
     def _paused(self, state: OnlineState, t: float) -> OnlineState:
         """The state after a hole in the stream: what was pending is taken, the window ends."""

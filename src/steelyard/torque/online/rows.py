@@ -143,7 +143,7 @@ class OnlineRows:
         row = np.empty(1 + 4 * n)
         try:
             row[0] = sample.t
-            for i, values in enumerate(sample[1:]):
+            for i, values in enumerate(sample[1:5]):
                 if np.shape(values) != (n,):
                     raise ValueError
                 row[1 + i * n : 1 + (i + 1) * n] = values

@@ -120,6 +120,10 @@ class BeforeRest(NamedTuple):
     since: Window
 
 
+NOT_BEHIND = (-np.inf, 0)
+"""When no clock goes on behind."""
+
+
 class OnlineState(NamedTuple):
     """All that the direct estimator knows.
 
@@ -133,6 +137,7 @@ class OnlineState(NamedTuple):
             for its update; or ()
         memory: what friction remembers: direction and position of the drives, (2, n)
         last_s: time of the last sample, [s]
+        behind: time of the last sample, [s], and how many there were, of a clock that goes on behind
         last_tau: torque of the last sample that was processed, (n,) [Nm or N]
         torque_squares: sum of squares of the torques of all samples, (n,) [Nm^2 or N^2]
         window: the samples on trial
@@ -156,6 +161,7 @@ class OnlineState(NamedTuple):
     prepared: tuple[Array, ...]
     memory: Array
     last_s: float
+    behind: tuple[float, int]
     last_tau: Array
     torque_squares: Array
     window: Window
@@ -189,6 +195,7 @@ class OnlineState(NamedTuple):
             prepared=(),
             memory=np.zeros((2, n)),
             last_s=-np.inf,
+            behind=NOT_BEHIND,
             last_tau=np.zeros(n),
             torque_squares=np.zeros(n),
             window=Window.nothing(n, len(x)),
@@ -222,6 +229,7 @@ class OnlineState(NamedTuple):
             pending=tuple(np.array(row, dtype=float) for row in content["pending"]),
             prepared=tuple(np.array(item, dtype=float) for item in content["prepared"]),
             last_s=float(content["last_s"]),
+            behind=(float(content["behind"][0]), int(content["behind"][1])),
             window=Window(*_unplain(content["window"])),
             rest=_rest(content["rest"]),
             spread=_spread(content["spread"]),
