@@ -19,7 +19,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cache, partial
 
 import numpy as np
 from figure import Figure
@@ -108,7 +108,7 @@ def motion(robot: RobotModel, series: int) -> FourierTrajectory:
     return FourierTrajectory(scale * sine, scale * cosine, centre, RUN_S)
 
 
-@lru_cache(maxsize=None)
+@cache
 def recorded(name: str, seed: int) -> Runs:
     """Two empty runs and a loaded one, without measured speeds."""
     robot = arm(name)
@@ -273,7 +273,7 @@ def corruptions(name: str) -> dict[str, Callable[[Runs], Runs]]:
 # --- outcomes --------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def identified(name: str, seed: int, source: str, law: str) -> sy.DynamicModel:
     runs = recorded(name, seed)
     return identify(runs.robot, runs.empty, source, law)
