@@ -254,6 +254,10 @@ def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeyp
         found.controller.fault("local")
         with pytest.raises(SourceFailed, match="does not move: is it in remote control"):
             list(plan.play(stream))
+        end = time.monotonic() + 30
+        while "a script was ignored: not in remote control" not in found.controller.log[-3:]:
+            assert time.monotonic() < end
+            time.sleep(0.02)
         found.controller.fault("normal")
 
 
