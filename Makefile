@@ -26,7 +26,8 @@ docs: $(READY)  ## a site of the documents and the docstrings, searchable withou
 bench: $(READY)  ## speed and accuracy beside a reference, in one table
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
-soak: $(READY)  ## ten million steps of the online estimator
+soak: $(READY)  ## ten million online steps, killed writers, malformed files, designs (docs/trust.md)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak_files.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py
 
 $(READY): pyproject.toml papers/pyproject.toml constraints.txt

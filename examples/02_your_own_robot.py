@@ -27,13 +27,22 @@ convention = "modified"
 gravity_base = [0.0, 0.0, -9.81]
 [[joint]]
 name = "turn"
+alpha = 0.0
+a = 0.0
 d = 0.3
+theta = 0.0
 [[joint]]
 name = "lift"
 alpha = -1.5707963267948966
+a = 0.0
+d = 0.0
+theta = 0.0
 [[joint]]
 name = "bend"
+alpha = 0.0
 a = 0.4
+d = 0.0
+theta = 0.0
 """)
 from_file = sy.load_robot("arm.toml")
 joints = ", ".join(from_file.joint_names)

@@ -289,7 +289,7 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
         (('"sensor_from_base"', '"world"'), "quaternion_of must be 'base_from_sensor' or 'sensor_from_base'"),
         (("quaternion = [", "attitude = ["), "no signal 'attitude'; known are t, wrench"),
         (('"a", "b", ', '"a", '), "wrench has 6 columns"),
-        (("[scale]", "[scale"), "it is no TOML file"),
+        (("[scale]", "[scale"), "is not valid TOML"),
     ],
 )
 def test_descriptions_that_are_none(change, message, tmp_path):

@@ -8,7 +8,7 @@ uniform, finite and differentiated, and say how.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array, Mask, finite, read_only
 from steelyard.errors import InvalidRecording, InvalidSamples, MissingExtra
+from steelyard.fields import PREPARATION, table
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
 
@@ -290,9 +291,9 @@ class Preparation:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Preparation:
         """The preparation that `to_dict` wrote; fields that it lacks have their defaults."""
-        known = [item.name for item in fields(cls)]
-        if unknown := sorted(set(content) - set(known)):
-            raise InvalidSamples(f"a preparation has no '{unknown[0]}'; it has {', '.join(known)}")
+        if unknown := sorted(set(content) - set(PREPARATION)):
+            raise InvalidSamples(f"a preparation has no '{unknown[0]}'; it has {', '.join(PREPARATION)}")
+        table(PREPARATION, partial=True)(content, "preparation", {})
         return cls(**content)
 
     def motion_of(self, recording: Recording) -> tuple[Array, ...]:

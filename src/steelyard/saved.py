@@ -15,18 +15,26 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import numpy as np
 
 from steelyard.errors import SteelyardError, UnreadableFile
 
+
+class _Kept(Protocol):
+    def to_dict(self) -> Mapping[str, Any]: ...
+
+
+_Value = TypeVar("_Value", bound=_Kept)
 _PENDING: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("files of one answer", default=None)
 _UNFINISHED: set[Path] = set()
+_LARGEST = 2**28  # of texts, [bytes]
 _LONGEST_NAME = 200  # letters of a file's name in that of its part; names have 255
 _STALE_S = 2.0  # a part that nobody holds for so long has lost its writer
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -199,11 +207,45 @@ def read(path: str | Path) -> Any:
         path: of the file
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"), object_hook=_restored)
-    except OSError as error:
-        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+        text = read_bytes(path).decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_restored, parse_constant=_refused)
+    except SteelyardError:
+        raise
+    except RecursionError as error:
+        raise UnreadableFile(f"{path} is not a file of steelyard: it is nested too deeply") from error
     except ValueError as error:
         raise UnreadableFile(f"{path} is not JSON: {error}") from error
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """What is in a file that people or we have written, which is not large.
+
+    Args:
+        path: of the file
+    """
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+    if len(content) > _LARGEST:
+        raise UnreadableFile(f"{path} is larger than {_LARGEST >> 20} MB, which no such file is")
+    return content
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The content of a TOML file.
+
+    Args:
+        path: of the file
+    """
+    try:
+        return tomllib.loads(read_bytes(path).decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        if isinstance(error, SteelyardError):
+            raise
+        words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UnreadableFile(f"{path} is not valid TOML: {words}") from error
 
 
 def load(path: str | Path, kind: str, *, version: int = 1) -> dict[str, Any]:
@@ -218,12 +260,30 @@ def load(path: str | Path, kind: str, *, version: int = 1) -> dict[str, Any]:
     found = content.get("steelyard") if isinstance(content, dict) else None
     if found != kind:
         raise UnreadableFile(f"{path} is not a {kind} file of steelyard (it says '{found}')")
-    if content.get("version") != version:
+    if type(content.get("version")) is not int or content["version"] != version:
         raise UnreadableFile(
             f"{path} has version {content.get('version')}, this steelyard reads version {version}:"
             f" make the {kind} again"
         )
     return {name: value for name, value in content.items() if name not in ("steelyard", "version")}
+
+
+def loaded(path: str | Path, kind: str, make: Callable[[Any], _Value], *, version: int = 1) -> _Value:
+    """The value in a JSON file that `save` wrote: checked, and one that would be written as it was read.
+
+    So a field that is said twice cannot say two things, and none can be misspelt, or of another kind.
+
+    Args:
+        path: of the file
+        kind: what it must hold
+        make: makes the value of the content; the value has a `to_dict`
+        version: that it must have
+    """
+    content = load(path, kind, version=version)
+    with reading(path, kind):
+        value = make(content)
+        _require_same(plain(value.to_dict()), plain(content), "")
+    return value
 
 
 @contextmanager
@@ -236,8 +296,25 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise UnreadableFile(f"{path} is not a whole {kind} file: {type(error).__name__} {error}") from error
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        words = f"{type(error).__name__} {error}" if isinstance(error, KeyError | TypeError) else str(error)
+        raise UnreadableFile(f"{path} is not a whole {kind} file: {words}") from error
+
+
+def _require_same(value: Any, content: Any, place: str) -> None:
+    """Refuses content that differs from what its value would be written as; null and nothing are one."""
+    if isinstance(value, dict) and isinstance(content, dict):
+        for name in {**value, **content}:
+            _require_same(value.get(name), content.get(name), f"{place}.{name}" if place else name)
+    elif isinstance(value, list) and isinstance(content, list) and len(value) == len(content):
+        for k, (one, other) in enumerate(zip(value, content, strict=True)):
+            if one != other:
+                _require_same(one, other, f"{place}[{k}]")
+    elif isinstance(value, float | int) and isinstance(content, float | int):
+        if not math.isclose(value, content, rel_tol=1e-9, abs_tol=1e-12):
+            raise ValueError(f"'{place}' says {content}, the rest of the file gives {value}")
+    elif value != content and (value or content):
+        raise ValueError(f"'{place}' says {str(content)[:60]}, the rest of the file gives {str(value)[:60]}")
 
 
 def plain(value: Any, *, null: bool = False) -> Any:
@@ -258,8 +335,16 @@ def plain(value: Any, *, null: bool = False) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _restored(content: dict[str, Any]) -> dict[str, Any]:
-    return {name: _finite_or_not(value) for name, value in content.items()}
+def _restored(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = {name: _finite_or_not(value) for name, value in pairs}
+    if len(content) < len(pairs):
+        twice = next(name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1)
+        raise ValueError(f"'{twice}' stands in it twice")
+    return content
+
+
+def _refused(word: str) -> None:
+    raise ValueError(f"{word} is not a number of JSON")
 
 
 def _finite_or_not(value: Any) -> Any:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from steelyard import fields
+
 
 class DoubtKind(StrEnum):
     """What can count against an answer."""
@@ -119,6 +121,7 @@ class Verdict:
         Args:
             content: what it wrote
         """
+        fields.VERDICT(content, "verdict", {})
         doubts = (Doubt(DoubtKind(d["kind"]), str(d["words"]), bool(d["blocks"])) for d in content["doubts"])
         return cls(str(content["summary"]), tuple(doubts))
 

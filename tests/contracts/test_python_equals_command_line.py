@@ -14,18 +14,28 @@ from steelyard.robot.drive import GAIN_TOLERANCE
 ARM = """
 gravity_base = [0.0, 0.0, -9.81]
 [[joint]]
+alpha = 0.0
+a = 0.0
 d = 0.3
+theta = 0.0
 link = { mass = 4.0, com = [0.0, 0.02, -0.05], inertia_com_diagonal = [0.03, 0.03, 0.02] }
 [[joint]]
 alpha = -1.5707963267948966
+a = 0.0
+d = 0.0
+theta = 0.0
 link = { mass = 3.0, com = [0.15, 0.0, 0.05], inertia_com_diagonal = [0.01, 0.04, 0.04] }
 [[joint]]
+alpha = 0.0
 a = 0.4
+d = 0.0
+theta = 0.0
 link = { mass = 2.0, com = [0.1, 0.0, 0.02], inertia_com_diagonal = [0.01, 0.02, 0.02] }
 [[joint]]
 alpha = 1.2
 a = 0.1
 d = 0.2
+theta = 0.0
 link = { mass = 1.0, com = [0.02, 0.0, 0.05], inertia_com_diagonal = [0.004, 0.004, 0.002] }
 [drive]
 rotor_inertia = [0.4, 0.4, 0.1, 0.05]

@@ -27,12 +27,12 @@ MODULES = {name: path for name, path in EVERY.items() if room_of(name) not in AP
 
 
 def test_files_and_lines():
-    assert len(MODULES) <= 181
-    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 34_860
+    assert len(MODULES) <= 182
+    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 35_720
 
 
 def test_public_names():
-    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 396
+    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 416
 
 
 @pytest.mark.parametrize("room", APART)

@@ -11,6 +11,7 @@ FLOORS = {
     "errors": 0,
     "arrays": 0,
     "computing": 0,
+    "fields": 0,
     "inertia": 1,
     "recording": 1,
     "saved": 1,

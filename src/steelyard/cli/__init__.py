@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Annotated
 
 import typer
+from numpy.linalg import LinAlgError
 from typer.exceptions import TyperException
 
 from steelyard.cli.options import Verb
@@ -127,6 +128,8 @@ def _complaint(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}", _BAD_INPUT
+    if isinstance(error, LinAlgError):
+        return f"these numbers cannot be computed with ({error}): look for absurd ones", _BAD_INPUT
     if isinstance(error, MemoryError):
         return f"this needs more memory than there is ({error})", _BAD_INPUT
     report = "please report it with the command, its files, and what it prints with STEELYARD_DEBUG=1"

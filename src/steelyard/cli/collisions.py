@@ -49,6 +49,8 @@ def command(
     from steelyard.report.control import collisions_page
     from steelyard.workflow.contacts import collisions
 
+    if learn is None:
+        options.refuse_without_effect(ctx, "without --learn", "false_alarms")
     arm, kind = DynamicModel.load(model), cast("ObserverKind", observer)
     read = partial(
         options.read_requested, column=column, joints=joints, robot=arm.robot, degrees=degrees, names=names

@@ -77,8 +77,11 @@ def command(
             write_contact_force(contact, output)
         out.report(ctx, page, read_files, report=report, picture=picture)
     facts = _facts(contact) | {"output": output, "picture": picture, "report": report}
+    requested = {"the force": contact.force.mean(), "the torque": contact.torque.mean()}
     files = {"table": output, "picture": picture, "report": report}
-    out.emit(facts, partial(_show, contact, recording), files=files, verdict=contact.verdict)
+    out.emit(
+        facts, partial(_show, contact, recording), files=files, verdict=contact.verdict, requested=requested
+    )
 
 
 def _show(contact: ContactForce, recording: Path) -> None:

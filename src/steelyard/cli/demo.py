@@ -37,7 +37,7 @@ def command(
         "out/demo.png"
     ),
     report: options.ReportOption = None,
-    seed: Annotated[int, typer.Option(help="Of the simulated noise.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the simulated noise.")] = 0,
     live: Annotated[
         bool,
         typer.Option("--live", help="A simulated controller: move, weigh meanwhile, set the payload."),
@@ -46,6 +46,7 @@ def command(
 ) -> None:
     """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
     if live:
+        options.refuse_without_effect(ctx, "with --live", "report", "seed")
         from steelyard.cli.weigh_live import show_live
 
         return show_live(picture.parent, as_json=as_json)

@@ -47,7 +47,7 @@ def command(
         str | None, typer.Option(help="Torque noise of each joint for payload designs, as s1,...,sn [Nm].")
     ] = None,
     starts: Annotated[int, typer.Option(help="Random starts.")] = 4,
-    seed: Annotated[int, typer.Option(help="Of the starts; the same seed gives the same motion.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the starts; the same seed gives the same motion.")] = 0,
     time_limit: Annotated[float | None, typer.Option(help="Take the best after so long [s].")] = None,
     approach: Annotated[
         bool,
@@ -85,6 +85,12 @@ def command(
     from steelyard.excitation import DesignSettings, design
     from steelyard.report.motion import excitation_page, orientation_plot
 
+    if objective != "payload":
+        options.refuse_without_effect(ctx, f"on the objective {objective}", "noise")
+    if objective not in ("condition", "dopt"):
+        options.refuse_without_effect(ctx, f"on the objective {objective}", "rigid")
+    if output is None or output.suffix == ".json":
+        options.refuse_without_effect(ctx, "without -o, or on a .json file", "approach")
     arm = options.load_arm(robot, lock, flange, gravity)
     bounds, out = _limits(arm, limits, envelope), Output(as_json)
     ends: Any = arm.home if start == "home" else None
@@ -123,7 +129,13 @@ def command(
             save_picture([plot], _axes(picture), title=f"A motion for {arm.name}")
     files = {"file": output, "picture": picture, "report": report}
     facts = {"robot": arm.name, **found.to_dict(), **{name: path or "" for name, path in files.items()}}
-    out.emit(facts, partial(_show, out, found), files=files, verdict=found.verdict)
+    out.emit(
+        facts,
+        partial(_show, out, found),
+        files=files,
+        verdict=found.verdict,
+        requested={"a motion": found.value},
+    )
 
 
 def _axes(picture: Path) -> Path:

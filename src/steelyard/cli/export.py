@@ -264,8 +264,8 @@ def _kind(file: Path) -> str:
     """One of those in `_MADE_BY`."""
     content = saved.read(file)
     says = content.get("steelyard") if isinstance(content, dict) else None
-    if says in _MADE_BY:
-        return str(says)
+    if isinstance(says, str) and says in _MADE_BY:
+        return says
     what = f"it says '{says}'" if says else "it does not say what it is"
     made = "; ".join(f"a {kind} by steelyard {verb} -o" for kind, verb in _MADE_BY.items())
     raise UnreadableFile(f"{file} holds neither a payload nor a model ({what}); they are made so: {made}")

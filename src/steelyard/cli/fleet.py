@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard import saved
-from steelyard.cli.options import JsonFlag, ReportOption, require_targets
+from steelyard.cli.options import JsonFlag, ReportOption, refuse_without_effect, require_targets
 from steelyard.cli.output import Output, number
 from steelyard.computing import interruptible
 from steelyard.errors import InvalidSamples, UnreadableFile
@@ -32,8 +32,20 @@ class _Step(StrEnum):
     TREND = "trend"
 
 
+_USED_BY = {
+    "output": (_Step.BUILD, _Step.WEIGH, _Step.TREND),
+    "model": (_Step.BUILD,),
+    "friction": (_Step.BUILD,),
+    "since": (_Step.IDENTIFY,),
+    "until": (_Step.IDENTIFY,),
+    "rate": (_Step.TREND,),
+    "report": (_Step.TREND,),
+}
+
+
 @interruptible()
 def command(
+    ctx: typer.Context,
     step: Annotated[_Step, typer.Argument(help="build reduces logs; the others work on the store.")],
     source: Annotated[
         str,
@@ -76,6 +88,9 @@ def command(
     """
     from steelyard.fleet import Fleet
 
+    for name, steps in _USED_BY.items():
+        if step not in steps:
+            refuse_without_effect(ctx, f"on fleet {step}", name)
     out = Output(as_json)
     if step is _Step.BUILD:
         if output is None:

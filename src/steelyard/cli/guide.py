@@ -47,7 +47,7 @@ def command(
     sides: Annotated[str, typer.Option(help="Of the rectangle along x,y [m].")] = "0.3,0.4",
     friction_share: Annotated[float, typer.Option(help="Of friction that the drives take off.")] = 0.95,
     unsteadiness: Annotated[float, typer.Option(help="Noise of the hand's force over the force.")] = 0.1,
-    seed: Annotated[int, typer.Option(help="Of the hand's noise.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the hand's noise.")] = 0,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
     lock: options.LockOption = None,
@@ -89,7 +89,8 @@ def command(
     files = {"picture": picture, "report": report}
     facts = _facts(comparison, known, truth) | files
     show = partial(_show, output, comparison, known, truth)
-    output.emit(facts, show, files=files, verdict=comparison.verdict)
+    forces = [row[1:] for row in comparison.rows]
+    output.emit(facts, show, files=files, verdict=comparison.verdict, requested={"the forces": forces})
 
 
 def _arm(name: str, lock: list[str] | None, flange: str | None) -> DynamicModel | RobotModel:

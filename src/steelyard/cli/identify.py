@@ -81,8 +81,8 @@ def command(
     with out.progress(f"identifying {arm.name}") as done:
         found = Identification.of(
             arm,
-            {str(path): read(path) for path in recordings},
-            validate={str(path): read(path) for path in validate or []},
+            options.read_all(recordings, read),
+            validate=options.read_all(validate, read),
             friction=friction,
             gains=_gains(gains, read),
             preparation=_preparation(cutoff, torque_cutoff),

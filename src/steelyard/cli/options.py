@@ -173,6 +173,36 @@ SensorOption = Annotated[Path | None, typer.Option("--sensor", help="What the se
 WrenchCutoffOption = Annotated[float, typer.Option("--cutoff", help="Low-pass on motion and wrench [Hz].")]
 
 
+def read_all(paths: Iterable[Path] | None, read: Callable[[Path], Recording]) -> dict[str, Recording]:
+    """The recordings in files, by name.
+
+    Args:
+        paths: of the files
+        read: reads one
+    """
+    found: dict[str, Recording] = {}
+    for path in paths or ():
+        if str(path) in found:
+            raise InvalidSamples(f"{path} is given twice: give it once")
+        found[str(path)] = read(path)
+    return found
+
+
+def refuse_without_effect(ctx: typer.Context, why: str, *names: str) -> None:
+    """Refuses options that were given and have no effect.
+
+    Args:
+        ctx: of the verb
+        why: they have none, in words
+        names: of its parameters
+    """
+    for name in names:
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = next(param.opts[0] for param in ctx.command.params if param.name == name)
+            raise UnknownName(f"{option} has no effect {why}: leave it out")
+
+
 def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str | None = None) -> RobotModel:
     """The arm that a user named.
 

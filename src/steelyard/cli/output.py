@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import typer
 
 from steelyard import saved
@@ -50,6 +51,7 @@ class Output:
         *,
         files: Mapping[str, Path | None] | None = None,
         verdict: Verdict | None = None,
+        requested: Mapping[str, Any] | None = None,
     ) -> None:
         """Prints the answer; ends with exit code 1 where the verdict is against it, 130 where it was stopped.
 
@@ -57,6 +59,7 @@ class Output:
             facts: the answer for programs; arrays are welcome, numbers that are not finite become null
             show: prints it for people
             files: that were written, by what they are, for people; those that are None were not
+            requested: numbers that the verb is there for, by name; one that is not finite is bad news
         """
         if self.as_json:
             self._print_json(facts)
@@ -68,7 +71,10 @@ class Output:
         if verdict is not None and any(doubt.kind is DoubtKind.STOPPED for doubt in verdict.doubts):
             print("error: stopped; this is the best so far", file=sys.stderr)
             raise typer.Exit(130)
-        if verdict is not None and not verdict.ok:
+        unknown = [name for name, value in (requested or {}).items() if not np.isfinite(value).all()]
+        if unknown and not self.as_json:
+            print(f"Do not use this: {', '.join(unknown)} could not be found.")
+        if unknown or (verdict is not None and not verdict.ok):
             raise typer.Exit(1)
 
     def report(

@@ -15,9 +15,11 @@ from steelyard.errors import UnknownName
 
 _LISTED = "takes numbers as 1,2,3"
 _METHODS = ("liu2025", "dopt", "random", "pick")
+_USED_BY = {"share": ("liu2025",), "joints": ("liu2025", "dopt"), "pick": ("pick",)}
 
 
 def command(
+    ctx: typer.Context,
     robot: options.RobotArgument,
     method: Annotated[
         str,
@@ -33,7 +35,7 @@ def command(
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
-    seed: Annotated[int, typer.Option(help="Of random candidates.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of random candidates.")] = 0,
     output: Annotated[
         Path | None,
         options.file_to_write("A .csv file of joint positions.", "--output", "-o", endings=(".csv",)),
@@ -52,6 +54,9 @@ def command(
 
     if method not in _METHODS:
         raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")
+    for name, methods in _USED_BY.items():
+        if method not in methods:
+            options.refuse_without_effect(ctx, f"with --method {method}", name)
     arm = options.load_arm(robot, lock, flange)
     bounds = DesignLimits.of(arm) if limits is None else load_limits(arm, limits)
     moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
@@ -85,4 +90,4 @@ def command(
         print(f"\ncondition number of the static equations: {found.condition_number:.4g}")
 
     out = Output(as_json)
-    out.emit(facts, show)
+    out.emit(facts, show, requested={"the condition number": found.condition_number})

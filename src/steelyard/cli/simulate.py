@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def command(
+    ctx: typer.Context,
     robot: Annotated[
         str | None, typer.Argument(help="A bundled arm, or a .urdf or .toml file.", show_default=False)
     ] = None,
@@ -33,7 +34,7 @@ def command(
     size: Annotated[float, typer.Option(help="Edge of the cube that it is taken as [m].")] = 0.1,
     rate: Annotated[float, typer.Option(help="Rows per second [Hz].")] = 125.0,
     ideal: Annotated[bool, typer.Option("--ideal", help="Sensors without noise.")] = False,
-    seed: Annotated[int, typer.Option(help="Of noise and random motion.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of noise and random motion.")] = 0,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
@@ -73,6 +74,11 @@ def command(
         raise InvalidRobot(
             "Missing option '--output' and ROBOT, for a recording; or --serve ROBOT, for a controller"
         )
+    if serve is None:
+        served = ("rtde", "payload_at", "played", "fault", "seconds")
+        options.refuse_without_effect(ctx, "without --serve", *served)
+    else:
+        options.refuse_without_effect(ctx, "with --serve", "output", "rate", "seed")
     arm = options.load_arm(str(robot or serve), lock, flange, gravity)
     sensors = SensorModel.ideal() if ideal else SensorModel()
     if output is None:

@@ -109,13 +109,15 @@ def command(
                 replayed.payload.save(output)
             out.report(ctx, replayed.page, read_files, report=report, picture=picture)
         facts = replayed.to_dict() | {"file": output}
-        return out.emit(facts, lambda: show_online(out, replayed, _TITLE), verdict=replayed.payload.verdict)
+        words, requested = partial(show_online, out, replayed, _TITLE), _mass(replayed.payload)
+        return out.emit(facts, words, verdict=replayed.payload.verdict, requested=requested)
+    options.refuse_without_effect(ctx, "without --online", "accuracy", "real_time", "save_state", "resume")
     found = Weighing(
         arm,
-        {str(path): read(path) for path in recordings},
+        options.read_all(recordings, read),
         method=method,
         fixed=options.named_numbers(fix, "--fix is NAME=NUMBER, say mass=2.8"),
-        empty={str(path): read(path) for path in empty or []},
+        empty=options.read_all(empty, read),
         tool=None if tool is None else Payload.load(tool),
         preparation=how,
     )
@@ -125,7 +127,12 @@ def command(
             found.payload.save(output)
         out.report(ctx, found.page, read_files, report=report, picture=picture)
     facts = _facts(found) | {"file": output, "picture": picture, "report": report}
-    out.emit(facts, lambda: _show(out, found), files=files, verdict=found.payload.verdict)
+    words, requested = partial(_show, out, found), _mass(found.payload)
+    out.emit(facts, words, files=files, verdict=found.payload.verdict, requested=requested)
+
+
+def _mass(payload: Payload) -> dict[str, float]:
+    return {"the mass": payload.mass + payload.std[0]}
 
 
 def _show(output: Output, found: Weighing) -> None:

@@ -102,15 +102,10 @@ def command(
             )
         read_files, written = [robot, dynamic, sensor, resume], (output, report, save_state)
         return _emit_online(ctx, out, replayed, read_files, *written)
-    found = WristWeighing(
-        **sources,
-        robot=arm,
-        sensor=sensor,
-        estimator=estimator,
-        cutoff_hz=cutoff,
-        level=level,
-        drift_again=drift_again,
-    )
+    options.refuse_without_effect(ctx, "without --online", "accuracy", "real_time", "save_state", "resume")
+    kind: Any = {"estimator": estimator, "cutoff_hz": cutoff, "level": level, "drift_again": drift_again}
+    given: Any = sources
+    found = WristWeighing(**given, robot=arm, sensor=sensor, **kind)
     with out.progress("weighing") as done:
         stages = [name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None]
         done(0.0, ", then ".join(stages))
@@ -121,7 +116,8 @@ def command(
         out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)
     facts = _facts(payload, found.at_rest) | {"output": output, "report": report}
     files = {"Payload": output, "Report": report}
-    out.emit(facts, lambda: _show(out, payload, found.at_rest), files=files, verdict=payload.verdict)
+    show, requested = partial(_show, out, payload, found.at_rest), {"the mass": payload.mass + payload.std[0]}
+    out.emit(facts, show, files=files, verdict=payload.verdict, requested=requested)
 
 
 def _emit_online(

@@ -11,7 +11,7 @@ and nothing is returned otherwise.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import saved
+from steelyard import fields, saved
 from steelyard.arrays import Array, Indices, finite
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
-from steelyard.excitation.limits import Certificate, DesignLimits
+from steelyard.excitation.limits import CERTIFICATE, Certificate, DesignLimits
 from steelyard.excitation.objective import ConditionNumber, Objective
 from steelyard.excitation.search import BY_HAND, DesignSettings, Search
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
+from steelyard.trajectory.fourier import TRAJECTORY
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
 _SMALLEST_STROKE = 0.01  # [rad or m]
 _COMFORTABLE = 0.02
 _CANDIDATES, _ROUNDS, _KEPT = 400, 8, 12
+
+
+_FORMAT = {
+    **dict.fromkeys(("objective", "status"), fields.TEXT),
+    **{name: fields.number(finite=False) for name in ("value", "condition_number")},
+    "std": fields.named(fields.number(0.0, finite=False)),
+    "start_values": fields.each(fields.optional(fields.number())),
+    "seconds": fields.number(0.0),
+    "robot": fields.optional(fields.TEXT),
+    "verdict": fields.VERDICT,
+    "certificate": fields.table(CERTIFICATE),
+    "trajectory": fields.table(TRAJECTORY),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,17 +102,20 @@ class Design:
     @classmethod
     def load(cls, path: str | Path) -> Design:
         """A design from its JSON file."""
-        content = saved.load(path, "design")
-        with saved.reading(path, "design"):
-            values, verdict = content.pop("start_values"), Verdict.from_dict(content.pop("verdict"))
-            del content["status"]
-            return cls(
-                trajectory=FourierTrajectory.from_dict(content.pop("trajectory")),
-                certificate=Certificate.from_dict(content.pop("certificate")),
-                start_values=tuple(float("inf") if x is None else x for x in values),
-                verdict=verdict,
-                **content,
-            )
+        return saved.loaded(path, "design", cls._from_dict)
+
+    @classmethod
+    def _from_dict(cls, content: Mapping[str, Any]) -> Design:
+        fields.check(content, _FORMAT)
+        rest = {name: content[name] for name in ("objective", "value", "condition_number", "std", "seconds")}
+        return cls(
+            trajectory=FourierTrajectory.from_dict(content["trajectory"]),
+            certificate=Certificate.from_dict(content["certificate"]),
+            start_values=tuple(float("inf") if x is None else x for x in content["start_values"]),
+            verdict=Verdict.from_dict(content["verdict"]),
+            robot=content.get("robot") or "",
+            **rest,
+        )
 
 
 def design(

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from steelyard import fields
 from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidTrajectory
 from steelyard.excitation.workspace import OrientationWorkspace, Scene
@@ -302,6 +303,23 @@ class _LimitCheck:
             f"{self.limit} of {self.where}: {self.value:.6g} against {self.bound:.6g} {self.unit}{when},"
             f" margin {self.margin:.3g} {self.unit}"
         )
+
+
+CERTIFICATE = {
+    "holds": fields.FLAG,
+    "rate_hz": fields.number(1e-9),
+    "unchecked": fields.each(fields.TEXT),
+    "checks": fields.each(
+        fields.table(
+            {
+                **dict.fromkeys(("limit", "where", "unit"), fields.TEXT),
+                **{name: fields.number() for name in ("value", "bound", "margin")},
+                "at_s": fields.optional(fields.number(0.0)),
+            }
+        )
+    ),
+}
+"""Fields of a saved certificate."""
 
 
 @dataclass(frozen=True)

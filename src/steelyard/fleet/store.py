@@ -298,7 +298,10 @@ def writing(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except OSError as error:
+    except (OSError, UnreadableFile) as failure:
+        error = failure if isinstance(failure, OSError) else failure.__cause__
+        if not isinstance(error, OSError):
+            raise
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         why = "the disk is full" if full else error.strerror or str(error)
         raise UnreadableFile(

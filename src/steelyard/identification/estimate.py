@@ -8,8 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from steelyard import fields
 from steelyard.arrays import Array, freeze
 from steelyard.verdict import Verdict
+
+FORMAT = {
+    "value": fields.numbers("p"),
+    "covariance": fields.numbers("p", "p", finite=False, covariance=True),
+    "names": fields.each(fields.TEXT, "p"),
+    "noise": fields.numbers("n", low=0.0),
+    "inflation": fields.numbers("n", finite=False, low=0.0),
+    "condition": fields.number(0.0, finite=False),
+    "verdict": fields.VERDICT,
+}
+"""Fields of a saved estimate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,4 +100,5 @@ class Estimate:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Estimate:
         """The estimate that `to_dict` has written."""
+        fields.check(content, FORMAT, "estimate")
         return cls(**{**content, "verdict": Verdict.from_dict(content["verdict"])})

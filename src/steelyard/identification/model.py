@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import saved
+from steelyard import fields, saved
 from steelyard.arrays import Array
-from steelyard.errors import InvalidSamples
+from steelyard.errors import InvalidSamples, UnreadableFile
+from steelyard.identification.estimate import FORMAT as ESTIMATE
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.least_squares import solve_weighted
@@ -21,7 +22,9 @@ from steelyard.identification.problem import RowMaker, Rows, kinds, require_same
 from steelyard.identification.validation import FrictionChoice, Validation, validation_of
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot.friction import FORMAT as LAW
 from steelyard.robot.friction import FrictionLaw
+from steelyard.robot.model import FORMAT as ROBOT
 from steelyard.robot.transmission import JointFriction
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -29,6 +32,27 @@ if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
 
 _VERSION = 2
+_FAR = 3.0  # times as large are residuals of a file's parameters as it says itself
+_SCORES = fields.row(
+    fields.TEXT, fields.named(fields.number(0.0, finite=False)), fields.TEXT, fields.each(fields.TEXT)
+)
+_FORMAT = {
+    "robot": fields.table(ROBOT),
+    "law": fields.table(LAW),
+    "estimate": fields.table(ESTIMATE),
+    "shape_std": fields.numbers("shapes", "n", finite=False, low=0.0),
+    "kinematics": fields.one_of("measured", "commanded"),
+    "made_from": fields.each(fields.TEXT),
+    "choice": fields.optional(_SCORES),
+    "from_currents": fields.FLAG,
+    "preparation": fields.optional(fields.table(fields.PREPARATION, partial=True)),
+    "temperature": fields.optional(fields.numbers("n", finite=False)),
+    "lag_std": fields.optional(fields.numbers("n", finite=False, low=0.0)),
+    "motion_shift": fields.optional(fields.numbers("p")),
+    "factor": fields.table(
+        {"R": fields.numbers("parts", "p+1", "p+1"), "rows": fields.numbers("parts", low=0.0)}
+    ),
+}
 _ORIGIN = {False: "measured torques", True: "torques made of motor currents"}
 _FILTERS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length")
 _MATTERS = (*_FILTERS, "fourier_period_s", "fourier_harmonics", "lag_s")
@@ -192,6 +216,7 @@ class DynamicModel:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> DynamicModel:
         """The model that `to_dict` has written."""
+        fields.check(content, _FORMAT)
         robot, factor = RobotModel.from_dict(content["robot"]), content["factor"]
         return cls(
             robot,
@@ -217,9 +242,25 @@ class DynamicModel:
     @classmethod
     def load(cls, path: str | Path) -> DynamicModel:
         """The model in a JSON file that `save` wrote."""
-        content = saved.load(path, "model", version=_VERSION)
-        with saved.reading(path, "model"):
-            return cls.from_dict(content)
+        model = saved.loaded(path, "model", cls.from_dict, version=_VERSION)
+        model._require_consistent(path)
+        return model
+
+    def _require_consistent(self, path: str | Path) -> None:
+        """Refuses parameters that leave other residuals of the rows that they were fitted to than it says."""
+        if tuple(self.estimate.names) != tuple(self._maker.names(self.law)):
+            raise UnreadableFile(f"{path}: its parameters are not those of its robot and friction law")
+        left = np.linalg.norm(self.factor.R @ np.append(self.estimate.value, -1.0), axis=1)
+        squares = (left**2).reshape(-1, self.robot.n).sum(axis=0)
+        rms = np.sqrt(squares / np.maximum(self.factor.rows.reshape(-1, self.robot.n).sum(axis=0), 1))
+        said = self.estimate.noise
+        off = np.maximum(rms, said) > _FAR * np.minimum(rms, said) + 1e-9
+        if off.any():
+            j = int(off.argmax())
+            raise UnreadableFile(
+                f"{path}: its parameters leave {rms[j]:.3g} at joint {j + 1}, not {said[j]:.3g} as it says:"
+                " it was changed; identify the arm again"
+            )
 
     @property
     def gain_response(self) -> Array:

@@ -8,11 +8,13 @@ beside the numbers is JSON in Parquet's metadata, and a text of its own in NPZ.
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Array
-from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.io.columns import Requested, find_layout
 from steelyard.io.layout import Layout, Piece
 from steelyard.quality import DAMAGED_END
@@ -32,12 +34,18 @@ GROUP_ROWS = 2**14
 """Rows in a group: half a minute at 500 Hz, 7 MB of an arm with every channel."""
 
 _OWN = "steelyard"  # under which name a file holds what is known beside the numbers
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_LARGEST_ARCHIVE = 2**30  # [bytes] of the signals, unpacked
+_MOST_COLUMNS = 1000
 
 
 def _read_parquet(path: Path, requested: Requested) -> Recording:
     """The recording in a Parquet file."""
     layout = _parquet_layout(path, requested)
-    with _opened(path) as file:
+    with opened_parquet(path) as file:
         table = file.read(columns=list(layout.names))
     if table.num_rows == 0:
         raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
@@ -83,9 +91,13 @@ def _read_arrows(path: Path, requested: Requested) -> Recording:
 
 def _read_npz(path: Path, requested: Requested) -> Recording:
     """The recording in an archive."""
-    arrays = _arrays(path)
-    own = arrays.pop(_OWN, None)
-    return _recording(arrays, requested, str(path), own=None if own is None else str(own))
+    shapes = _npz_shapes(path)
+    own = npz_arrays(path, {_OWN})[_OWN] if _OWN in shapes else None
+    if own is not None and (own.dtype.kind != "U" or own.ndim):
+        raise UnreadableFile(f"{path}: what steelyard wrote beside the numbers is damaged; write it again")
+    shapes.pop(_OWN, None)
+    text = None if own is None else str(own)
+    return _recording(shapes, partial(npz_arrays, path), requested, str(path), own=text)
 
 
 def _write_npz(recording: Recording, path: Path) -> None:
@@ -101,17 +113,18 @@ def _write_npz(recording: Recording, path: Path) -> None:
 
 
 def _parquet_layout(path: Path, requested: Requested) -> Layout:
-    with _opened(path) as file:
+    with opened_parquet(path) as file:
         schema = file.schema_arrow
     own = (schema.metadata or {}).get(_OWN.encode())
-    layout = find_layout(schema.names, requested, str(path), own=None if own is None else own.decode())
+    text = None if own is None else own.decode("utf-8", errors="replace")
+    layout = find_layout(schema.names, requested, str(path), own=text)
     nothing = {name: np.empty(0) for name in layout.names}
     return layout.in_seconds(lambda: next(_batches(path, layout), nothing), str(path))
 
 
 def _batches(path: Path, layout: Layout) -> Iterator[dict[str, Array]]:
     """The columns as they are written, a group of rows at a time."""
-    with _opened(path) as file:
+    with opened_parquet(path) as file:
         for batch in file.iter_batches(GROUP_ROWS, columns=list(layout.names)):
             if batch.num_rows:
                 yield _numbers(batch, layout, path)
@@ -132,8 +145,12 @@ def _numbers(table: Any, layout: Layout, path: Path) -> dict[str, Array]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """The open file; its own errors become ours. Nothing is read ahead, which would keep the whole file."""
+def opened_parquet(path: Path) -> Iterator[Any]:
+    """The open file; its own errors become ours. Nothing is read ahead, which would keep the whole file.
+
+    Args:
+        path: of the file
+    """
     pq = pyarrow("parquet")
     from pyarrow import ArrowException
 
@@ -153,42 +170,91 @@ def pyarrow(module: str) -> Any:
         raise MissingExtra("pyarrow", "io") from error
 
 
-def _arrays(path: Path) -> dict[str, NDArray[np.generic] | None]:
-    """Every array of the archive, None for one that NumPy does not read without running code."""
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The open archive; its own errors become ours."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: _array(archive, name) for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if len(set(names)) < len(names):
+                raise zipfile.BadZipFile("two arrays have one name")
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        if isinstance(error, SteelyardError):
+            raise
         raise UnreadableFile(
             f"{path}: the archive is damaged or was not finished by its writer ({error});"
             " copy it again from where it was written"
         ) from error
 
 
-def _array(archive: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic] | None:
-    try:
-        return np.asarray(archive[name])
-    except ValueError:  # Python objects
-        return None
+def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shape and kind of number of every array in an archive, of which nothing else is read."""
+    with _archive(path) as archive:
+        found: dict[str, tuple[tuple[int, ...], str]] = {}
+        for member in archive.namelist():
+            with archive.open(member) as file:
+                try:
+                    read = _HEADERS[np.lib.format.read_magic(file)]
+                    shape, _, dtype = read(file)
+                    found[member.removesuffix(".npy")] = (shape, dtype.kind)
+                except (ValueError, KeyError, SyntaxError, TypeError, RecursionError, MemoryError):
+                    found[member.removesuffix(".npy")] = ((), "O")  # not an array
+        return found
+
+
+def npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.generic]]:
+    """Some arrays of an archive, (N,) or (N, k), by name; those that it does not have are missing.
+
+    Args:
+        path: of the archive
+        names: of the arrays
+    """
+    shapes = _npz_shapes(path)
+    wanted = [name for name in shapes if name in names]
+    if sum(8 * math.prod(shapes[name][0]) for name in wanted) > _LARGEST_ARCHIVE:
+        limit = f"{_LARGEST_ARCHIVE >> 20} MB"
+        raise UnreadableFile(f"{path}: its signals need more than {limit} of memory; write Parquet instead")
+    found = {}
+    with _archive(path) as archive:
+        members = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        for name in wanted:
+            with archive.open(members[name]) as file:
+                try:
+                    found[name] = np.lib.format.read_array(file, allow_pickle=False)
+                except (ValueError, SyntaxError) as error:
+                    raise UnreadableFile(f"{path}: the array '{name}' is damaged ({error})") from error
+    return found
 
 
 def _recording(
-    arrays: dict[str, NDArray[np.generic] | None], requested: Requested, place: str, own: str | None = None
+    shapes: Mapping[str, tuple[tuple[int, ...], str]],
+    read: Callable[[Collection[str]], Mapping[str, NDArray[np.generic]]],
+    requested: Requested,
+    place: str,
+    own: str | None = None,
 ) -> Recording:
     """The recording in arrays, (N,) or (N, k), by name; those that hold no numbers are noted."""
-    columns: dict[str, Array] = {}
+    where: dict[str, tuple[str, int | None]] = {}
     odd = []
-    for name, array in arrays.items():
-        if array is None or array.ndim not in (1, 2) or array.dtype.kind not in "fiu":
+    for name, (shape, kind) in shapes.items():
+        if len(shape) not in (1, 2) or kind not in "fiu":
             odd.append(name)
-        elif array.ndim == 1:
-            columns[name] = array.astype(float)
+        elif len(shape) == 1:
+            where[name] = name, None
+        elif shape[1] > _MOST_COLUMNS:
+            raise UnreadableFile(f"{place}: '{name}' has {shape[1]} columns, more than any arm has joints")
         else:
-            columns |= {f"{name}[{k}]": array[:, k].astype(float) for k in range(array.shape[1])}
-    layout = find_layout(list(columns), requested, place, own=own)
+            where |= {f"{name}[{k}]": (name, k) for k in range(shape[1])}
+    layout = find_layout(list(where), requested, place, own=own)
     if odd and own is None:
         layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
-    _require_one_length({name: columns[name] for name in layout.names}, place)
+    arrays = read({where[name][0] for name in layout.names})
+    columns: dict[str, Array] = {}
+    for name in layout.names:
+        source, k = where[name]
+        columns[name] = (arrays[source] if k is None else arrays[source][:, k]).astype(float)
+    _require_one_length(columns, place)
     layout = layout.in_seconds(lambda: columns, place)
     return layout.recording(layout.gather(columns), place)
 
@@ -221,7 +287,9 @@ def recording_of_table(
             f"{place}: a recording is read from a file or a table, not from {type(table).__name__}"
         )
     names = [str(name) for name in getattr(table, "column_names", None) or list(table.columns)]
-    return _recording({name: np.asarray(table[name]) for name in names}, requested or Requested(), place)
+    arrays = {name: np.asarray(table[name]) for name in names}
+    shapes = {name: (array.shape, array.dtype.kind) for name, array in arrays.items()}
+    return _recording(shapes, lambda wanted: arrays, requested or Requested(), place)
 
 
 READERS = {"parquet": _read_parquet, "npz": _read_npz, "arrows": _read_arrows}

@@ -14,6 +14,7 @@ is the controller's estimate, from which the load that it believes in is taken o
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -62,6 +63,7 @@ _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _EITHER = "a torque on some arms, a motor current on a UR: say which, --column tau={0} or current={0}"
 _AMBIGUOUS = {word: _EITHER.format(word) for word in ("effort", "efforts")}
 _SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
+_LONGEST_NAME, _MOST_JOINTS = 1000, 1000
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
 
@@ -102,6 +104,9 @@ def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: 
         place: the file, for messages
         own: the layout that steelyard wrote into the file, as JSON; None where another program wrote it
     """
+    longest = max(map(len, names), default=0)
+    if longest > _LONGEST_NAME:
+        raise UnreadableFile(f"{place}: the name of a column has {longest} letters, which no name has")
     if own is not None:
         return _own_layout(Layout.from_json(own, place), names, requested, place)
     found = {
@@ -115,6 +120,8 @@ def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: 
             found[channel] = _named(channel, rest, place)
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
     _require(found, names, requested, place=place)
+    if len(found["q"]) > _MOST_JOINTS:
+        raise UnreadableFile(f"{place}: it has {len(found['q'])} joints, more than any arm")
     used = {column.name for group in found.values() for column in group}
     columns = {channel: _like_q(channel, group, found["q"], place=place) for channel, group in found.items()}
     notes = [*_left_out(column for column in rest if column.name not in used), *_remarks(found, requested)]
@@ -150,8 +157,9 @@ def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, plac
             " leave out columns, wrench_frame, wrench_convention and degrees"
         )
     joints = _joint_names(layout.facts["joint_names"], requested.joint_names, place)
+    there = set(names)
     for name in layout.names:
-        if name not in names:
+        if name not in there:
             raise UnreadableFile(f"{place}: steelyard wrote '{name}' into it, but it is gone; write it again")
     return replace(layout, facts={**layout.facts, "joint_names": joints})
 
@@ -191,7 +199,8 @@ def _requested(
     else:
         group = [column for column in map(_split, names) if column.word == wanted]
         group = group or [_after(wanted, name) for name in names if name.startswith(wanted)]
-    missing = [column.name for column in group if column.name not in names]
+    there = set(names)
+    missing = [column.name for column in group if column.name not in there]
     if missing or (not group and isinstance(wanted, str)):
         raise UnknownName(
             f"{place}: there is no column '{missing[0] if missing else wanted}' for {channel};"
@@ -258,8 +267,9 @@ def _require(
                 f" Name yours with {_option(channel, 'NAME')}"
             )
     chosen = [column.name for group in found.values() for column in group]
+    wanted, there_are = Counter(chosen), Counter(names)
     for name in chosen:
-        if chosen.count(name) > 1 or names.count(name) > 1:
+        if wanted[name] > 1 or there_are[name] > 1:
             raise UnreadableFile(
                 f"{place}: the column '{name}' is there or is wanted more than once; rename one"
             )

@@ -2,43 +2,71 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from steelyard import fields, saved
 from steelyard.arrays import Array
-from steelyard.errors import InvalidTrajectory, SteelyardError, UnreadableFile
+from steelyard.errors import InvalidTrajectory, SteelyardError
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.workspace import Cone, OrientationWorkspace, Scene, Sector
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.robot.geometry import Body
 
 _JOINT_KEYS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
-_KNOWN = {*_JOINT_KEYS, "form", "height", "linear_speed", "angular_speed", "sector", "cone", "scene"}
-_SCENE = {"floor", "clearance", "radius", "urdf", "self_collision", "wall", "box"}
+
+_AXIS = fields.one_of("x", "y", "z")
+_SCENE = {
+    "floor": fields.number(),
+    "clearance": fields.number(0.0),
+    "radius": fields.each_or_all("n", 0.0),
+    "urdf": fields.TEXT,
+    "self_collision": fields.FLAG,
+    "wall": fields.each(fields.table({"point": fields.numbers(3), "normal": fields.numbers(3)})),
+    "box": fields.each(fields.table({"centre": fields.numbers(3), "size": fields.numbers(3, low=0.0)})),
+}
+_FORMAT = {
+    **{name: fields.each_or_all("n", finite=False) for name in _JOINT_KEYS},
+    "form": fields.one_of("exact", "amplitude"),
+    "height": fields.numbers(2, finite=False),
+    "linear_speed": fields.each_or_all(3, 0.0, finite=False),
+    "angular_speed": fields.each_or_all(3, 0.0, finite=False),
+    "sector": fields.each(
+        fields.table(
+            {
+                "axis": _AXIS,
+                "theta_deg": fields.optional(fields.numbers(2)),
+                "phi_deg": fields.optional(fields.numbers(2)),
+            }
+        )
+    ),
+    "cone": fields.each(
+        fields.table(
+            {"axis": _AXIS, "direction": fields.numbers(3), "half_angle_deg": fields.number(0.0, 180.0)}
+        )
+    ),
+    "scene": fields.table(_SCENE, partial=True),
+}
 
 
 def load_limits(robot: RobotModel, path: str | Path) -> DesignLimits:
     """The limits in a TOML file, within those of the arm."""
+    content = saved.read_toml(path)
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnreadableFile(f"cannot read limits {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"limits {path} are not valid TOML: {error}") from error
-    try:
-        return _limits(robot, content, Path(path).parent)
+        limits = _limits(robot, content, Path(path).parent)
+        fields.table(_FORMAT, partial=True)(content, "", {"n": robot.n})
+        return limits
     except SteelyardError:
         raise
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise InvalidTrajectory(f"limits {path}: {error}") from error
 
 
 def _limits(robot: RobotModel, content: dict[str, Any], folder: Path) -> DesignLimits:
-    _require_known(content, _KNOWN, "the file")
+    _require_known(content, set(_FORMAT), "the file")
     defaults = {"q_min": -np.inf}
     columns = (_per_joint(content.get(key, defaults.get(key, np.inf)), robot.n, key) for key in _JOINT_KEYS)
     sectors: list[Sector | Cone] = [
@@ -63,7 +91,7 @@ def _limits(robot: RobotModel, content: dict[str, Any], folder: Path) -> DesignL
 
 
 def _scene(robot: RobotModel, content: dict[str, Any], folder: Path) -> Scene:
-    _require_known(content, _SCENE, "[scene]")
+    _require_known(content, set(_SCENE), "[scene]")
     obstacles: list[Body] = []
     if "floor" in content:
         obstacles.append(Body.half_space("floor", (0, 0, content["floor"]), (0, 0, 1)))

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import numpy as np
 
+from steelyard import fields
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.recording import CHANNELS, Recording
@@ -29,6 +31,22 @@ Piece = dict[str, Array]
 
 _FORMAT = 1  # version of what steelyard writes beside the numbers
 _ARRAYS = ("t", *CHANNELS, "wrench")
+_SIZES = {"t": 1, "wrench": 6}
+_COLUMNS = {name: fields.optional(fields.each(fields.TEXT, _SIZES.get(name, "n"))) for name in _ARRAYS}
+_COLUMNS |= {"t": fields.each(fields.TEXT, 1), "q": fields.each(fields.TEXT, "n")}
+_BESIDE = {
+    "format": fields.count(1),
+    "columns": fields.table(_COLUMNS),
+    "facts": fields.table(
+        {
+            "joint_names": fields.each(fields.TEXT, "n"),
+            "notes": fields.each(fields.TEXT),
+            **{name: fields.optional(fields.TEXT) for name in ("wrench_frame", "wrench_convention")},
+            "source": fields.TEXT,
+            "epoch_s": fields.number(),
+        }
+    ),
+}
 _ANGLES = ("q", "v", "q_commanded", "v_commanded", "a_commanded")
 _UNIT_IN_NAME = ("_s", "_ms")
 _IMPOSSIBLE_SPEED = 20.0  # [rad/s]; the quickest joint of a Franka arm reaches 5.3
@@ -53,7 +71,7 @@ class Layout:
     @classmethod
     def of(cls, recording: Recording, columns: Mapping[str, tuple[str, ...]]) -> Layout:
         """The layout of a file with these columns that is to hold a recording."""
-        names = (item.name for item in fields(recording) if item.name not in _ARRAYS)
+        names = (item.name for item in dataclass_fields(recording) if item.name not in _ARRAYS)
         return cls(columns, {name: getattr(recording, name) for name in names})
 
     @classmethod
@@ -61,18 +79,24 @@ class Layout:
         """The layout that `to_json` wrote into a file, the place."""
         try:
             content = json.loads(text)
-            version, facts = content["format"], content["facts"]
-            columns = {channel: tuple(names) for channel, names in content["columns"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            version = content["format"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UnreadableFile(
                 f"{place}: what steelyard wrote beside the numbers is damaged; write it again"
             ) from error
         if version != _FORMAT:
             raise UnreadableFile(
-                f"{place}: it has format {version}, this steelyard reads format {_FORMAT};"
+                f"{place}: it has format {str(version)[:20]}, this steelyard reads format {_FORMAT};"
                 " use the one that wrote it"
             )
-        return cls(columns, facts)
+        try:
+            fields.check(content, _BESIDE)
+        except ValueError as error:
+            raise UnreadableFile(
+                f"{place}: what steelyard wrote beside the numbers is damaged: {error}; write it again"
+            ) from error
+        columns = {channel: tuple(names) for channel, names in content["columns"].items() if names}
+        return cls(columns, content["facts"])
 
     def to_json(self) -> str:
         """Columns and facts, for a file that steelyard writes."""

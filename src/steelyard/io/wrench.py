@@ -10,8 +10,7 @@ quaternion. Nothing is guessed. See docs/wrench.md for every key.
 from __future__ import annotations
 
 import csv
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,19 +18,32 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from steelyard import fields
 from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
 from steelyard.errors import SteelyardError, UnreadableFile
-from steelyard.io.binary import pyarrow
+from steelyard.io.binary import npz_arrays, opened_parquet, pyarrow
 from steelyard.io.recordings import file_kind
-from steelyard.saved import replacing
+from steelyard.saved import read_toml, replacing
 from steelyard.wrist.recording import WrenchRecording, WristSensor
 
-_KEYS = {
-    "name", "convention", "frame", "translation", "rotation_rpy_degrees", "yaw", "range", "noise",
-    "motion_noise",
-    "gravity_base", "rate_hz", "postures", "quaternion_order", "quaternion_of", "columns", "scale",
-}  # fmt: skip
+
+def _names(value: Any, place: str, sizes: dict[str, int]) -> None:
+    (fields.TEXT if isinstance(value, str) else fields.each(fields.TEXT))(value, place, sizes)
+
+
+_FORMAT = {
+    **dict.fromkeys(("name", "convention", "frame", "quaternion_order", "quaternion_of"), fields.TEXT),
+    **{name: fields.numbers(3) for name in ("translation", "rotation_rpy_degrees", "gravity_base")},
+    "yaw": fields.one_of("known", "unknown"),
+    "range": fields.numbers(6, finite=False, low=0.0),
+    "noise": fields.numbers(6, low=0.0),
+    "motion_noise": fields.named(fields.number(0.0)),
+    "rate_hz": fields.number(1e-9),
+    "postures": fields.FLAG,
+    "columns": fields.named(_names),
+    "scale": fields.named(fields.number()),
+}
 _COLUMNS = {
     "t": 1,
     "wrench": 6,
@@ -74,10 +86,10 @@ class SensorDescription:
         """The description of a wrist sensor in a TOML file."""
         path = Path(path)
         content = _toml(path)
-        unknown = sorted(set(content) - _KEYS)
+        unknown = sorted(set(content) - set(_FORMAT))
         if unknown:
             raise UnreadableFile(
-                f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(_KEYS))}"
+                f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(_FORMAT))}"
             )
         T = np.eye(4)
         try:
@@ -95,7 +107,8 @@ class SensorDescription:
                 {str(name): float(std) for name, std in content.get("motion_noise", {}).items()},
             )
             gravity = np.array(content["gravity_base"], dtype=float) if "gravity_base" in content else None
-        except (SteelyardError, ValueError, TypeError) as error:
+            fields.table(_FORMAT, partial=True)(content, "", {})
+        except (SteelyardError, ValueError, TypeError, ArithmeticError, LookupError) as error:
             raise UnreadableFile(f"{path}: {error}") from error
         return cls(
             sensor,
@@ -118,7 +131,7 @@ class SensorDescription:
             )
         arrays = {
             name: _gathered(table, names, name, path) * self.scale.get(name, 1.0)
-            for table in [_table(path)]
+            for table in [_table(path, {column for names in self.columns.values() for column in names})]
             for name, names in self.columns.items()
         }
         N = len(arrays["wrench"])
@@ -183,12 +196,9 @@ def write_contact_force(contact: ContactForce, path: str | Path) -> None:
 def _toml(path: Path) -> dict[str, Any]:
     if path.suffix.lower() in (".yaml", ".yml"):
         raise UnreadableFile(f"{path}: a sensor is described in TOML; see docs/wrench.md for an example")
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UnreadableFile(f"{path}: it is no TOML file: {error}") from error
+    if not path.exists():
+        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})")
+    return read_toml(path)
 
 
 def _one_of(content: Mapping[str, Any], key: str, known: tuple[str, str], path: Path) -> str:
@@ -212,26 +222,30 @@ def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[s
     return checked
 
 
-def _table(path: Path) -> dict[str, Array]:
+def _table(path: Path, columns: Collection[str]) -> dict[str, Array]:
+    """The named columns of a table, and others where its kind of file is read whole."""
     kind = file_kind(path)
     if kind == "bag":
         raise UnreadableFile(
             f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints show it"
         )
-    if kind == "npz":
-        with np.load(path) as archive:
-            return {
-                name: np.asarray(archive[name], dtype=float) for name in archive.files if archive[name].ndim
-            }
-    if kind == "parquet":
-        table = pyarrow("parquet").read_table(path)
-        return {name: np.asarray(table[name].to_numpy(), dtype=float) for name in table.column_names}
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        header = [name.strip() for name in next(csv.reader(file))]
-        try:
+    try:
+        if kind == "npz":
+            found = npz_arrays(path, columns)
+            return {name: np.asarray(x, dtype=float) for name, x in found.items() if x is not None and x.ndim}
+        if kind == "parquet":
+            with opened_parquet(path) as file:
+                table = file.read(columns=[name for name in file.schema_arrow.names if name in columns])
+            return {name: np.asarray(table[name].to_numpy(), dtype=float) for name in table.column_names}
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header = [name.strip() for name in next(csv.reader(file), [])]
             values = np.loadtxt(file, delimiter=",", ndmin=2)
-        except ValueError as error:
-            raise UnreadableFile(f"{path}: it is not a table of numbers with commas: {error}") from error
+    except SteelyardError:
+        raise
+    except OSError as error:
+        raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, TypeError, csv.Error) as error:
+        raise UnreadableFile(f"{path}: it is not a table of numbers with commas: {error}") from error
     if values.shape[1] != len(header):
         raise UnreadableFile(f"{path}: {len(header)} names, but {values.shape[1]} columns")
     return dict(zip(header, values.T, strict=True))

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import fields, saved
 from steelyard.errors import InvalidInertia, SourceFailed
 from steelyard.export import ErrorLimits, Export
 from steelyard.live.foxglove import Service
@@ -36,6 +36,7 @@ _ECHO_S = 1.0
 _TAKES_INERTIA = (5, 10)  # since this version
 _RATINGS = {"UR3": 3, "UR5": 5, "UR7": 7.5, "UR8": 8, "UR10": 10, "UR12": 12.5, "UR15": 15, "UR16": 16}
 _RATINGS |= {"UR18": 18, "UR20": 20, "UR30": 30, "UR10 of 5": 12.5}
+_BELIEVED = fields.table({"mass": fields.number(0.0), "cog": fields.numbers(3), "inertia": fields.numbers(6)})
 _TOLERANCES = (1e-4, 1e-5, 1e-5)  # of mass [kg], centre [m] and inertia [kg m^2] in the echo
 _SILENT = "does not say which payload it believes in"
 _SERVICE = "SetPayload"  # as the kinds of services end
@@ -218,6 +219,7 @@ class Proposal:
             raise SourceFailed(f"{source} {_SILENT}: nothing can be put back")
         content = saved.load(path, _KIND)
         with saved.reading(path, _KIND):
+            fields.check(content, {"source": fields.TEXT, "old": _BELIEVED, "new": _BELIEVED})
             old, new, place = _believed(content["old"]), _believed(content["new"]), str(content["source"])
         if place != str(source):
             raise SourceFailed(f"{path} is of {place}, not of {source}")

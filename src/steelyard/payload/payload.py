@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import saved
+from steelyard import fields, saved
 from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import arrow_table
-from steelyard.verdict import Verdict, together
+from steelyard.verdict import Doubt, DoubtKind, Verdict, together
 
 if TYPE_CHECKING:
     from steelyard.export import ErrorLimits, Load
@@ -65,6 +65,28 @@ class Quantity(NamedTuple):
         if not np.isfinite(self.std):
             return self.name, "unknown", "", self.unit
         return self.name, f"{self.value:.4f}", f"{self.half_width:.4f}", self.unit
+
+
+_UNKNOWN_TOGETHER = "the tool or the part is not known: its mass or centre of mass has no interval"
+FORMAT = {
+    "mass": fields.number(),
+    "mass_std": fields.number(0.0, finite=False),
+    "com": fields.numbers(3, finite=False),
+    "com_std": fields.numbers(3, finite=False),
+    "frame": fields.TEXT,
+    "order": fields.row(*map(fields.one_of, PARAMETER_NAMES)),
+    "vector": fields.numbers(10),
+    "unconstrained": fields.numbers(10),
+    "std": fields.numbers(10, finite=False),
+    "covariance": fields.numbers(10, 10, finite=False, covariance=True),
+    "excited": fields.each(fields.TEXT),
+    "noise": fields.numbers("n", low=0.0),
+    "method": fields.TEXT,
+    "gain_error": fields.optional(fields.numbers(10, "causes")),
+    "shares": fields.optional(fields.named(fields.number())),
+    "verdict": fields.VERDICT,
+}
+"""Fields of a saved payload."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +185,8 @@ class Payload:
         parts = {name: self._part(name) + tool._part(name) for name in (self.shares or tool.shares)}
         if "gains" in parts and gain_error is not None:
             parts["gains"] = float(gain_error[0] @ gain_error[0])
+        known = np.isfinite(np.diag(covariance))
+        doubts = [] if known[:4].all() else [Doubt(DoubtKind.NOT_EXCITED, _UNKNOWN_TOGETHER)]
         summaries = f"the part: {self.verdict.summary}; the tool: {tool.verdict.summary}"
         plain = self.unconstrained.vector + tool.unconstrained.vector
         return replace(
@@ -170,7 +194,9 @@ class Payload:
             body=InertialParameters.from_vector(self.body.vector + tool.body.vector, self.body.frame),
             unconstrained=InertialParameters.from_vector(plain, self.body.frame),
             covariance=covariance,
-            verdict=together(f"tool and part together; {summaries}", (self.verdict, tool.verdict)),
+            verdict=together(f"tool and part together; {summaries}", (self.verdict, tool.verdict)).doubted(
+                *doubts
+            ),
             gain_error=gain_error,
             shares={name: part / sum(parts.values()) for name, part in parts.items()},
         )
@@ -240,6 +266,7 @@ class Payload:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
         """The payload that `to_dict` has written."""
+        fields.check(content, FORMAT)
         frame = content["frame"]
         return cls(
             InertialParameters.from_vector(content["vector"], frame),
@@ -259,9 +286,7 @@ class Payload:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The payload in a JSON file that `save` wrote."""
-        content = saved.load(path, cls._KIND, version=_VERSION)
-        with saved.reading(path, cls._KIND):
-            return cls.from_dict(content)
+        return saved.loaded(path, cls._KIND, cls.from_dict, version=_VERSION)
 
     # --- for controllers and simulators --------------------------------------------------------------------
 

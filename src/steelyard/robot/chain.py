@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from steelyard import fields
 from steelyard.arrays import Array, Mask, freeze, read_only
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.robot.dh import JointType
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Gravity in the base frame of an arm that stands upright, [m/s^2]."""
+
+
+_LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
+FORMAT = {
+    **dict.fromkeys(("name", "source", "flange"), fields.TEXT),
+    **{name: fields.each(fields.TEXT, "n") for name in ("joint_names", "link_names")},
+    **{name: fields.numbers("n", 4, 4, rigid=True) for name in ("joint_placements", "T_joint_link")},
+    "joint_types": fields.each(fields.one_of("revolute", "prismatic", "continuous"), "n"),
+    "joint_axes": fields.numbers("n", 3),
+    "T_joint_flange": fields.numbers(4, 4, rigid=True),
+    "gravity_base": fields.numbers(3),
+    "home": fields.numbers("n"),
+    "links": fields.numbers("n", 10),
+    "limits": fields.table({name: fields.numbers("n", finite=False) for name in _LIMITS}),
+}
+"""Fields of a saved chain of links."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +54,13 @@ class JointLimits:
 
     def __post_init__(self) -> None:
         n = np.size(self.q_min)
-        for item in fields(self):
-            values = np.array(getattr(self, item.name), dtype=float)
+        for name in _LIMITS:
+            values = np.array(getattr(self, name), dtype=float)
             if values.shape != (n,) or np.isnan(values).any():
                 raise InvalidRobot(
-                    f"limit '{item.name}' must hold {n} numbers (infinite where there is none), got {values}"
+                    f"limit '{name}' must hold {n} numbers (infinite where there is none), got {values}"
                 )
-            object.__setattr__(self, item.name, read_only(values))
+            object.__setattr__(self, name, read_only(values))
         bad = np.flatnonzero(self.q_min >= self.q_max)
         if bad.size:
             j = bad[0]
@@ -68,7 +85,7 @@ class JointLimits:
 
     def of_joints(self, which: Mask) -> JointLimits:
         """The limits of some of the joints, `which` (n,)."""
-        return JointLimits(*(getattr(self, item.name)[which] for item in fields(self)))
+        return JointLimits(*(getattr(self, name)[which] for name in _LIMITS))
 
 
 @dataclass(frozen=True, eq=False)

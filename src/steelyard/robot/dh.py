@@ -23,11 +23,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard import fields
 from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidRobot
 
 Convention = Literal["modified", "classic"]
 JointType = Literal["revolute", "prismatic", "continuous"]
+FORMAT = {
+    **{name: fields.numbers("n") for name in ("alpha", "a", "d", "theta")},
+    "convention": fields.one_of("modified", "classic"),
+    "joint_types": fields.each(fields.one_of("revolute", "prismatic", "continuous"), "n"),
+}
+"""Fields of a saved table."""
 
 
 @dataclass(frozen=True, eq=False)

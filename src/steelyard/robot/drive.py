@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard import fields
 from steelyard.arrays import Array, Mask, finite
 from steelyard.errors import InvalidRobot
 from steelyard.robot.friction import FrictionLaw
@@ -38,6 +39,16 @@ GAIN_DRIFT_PER_KELVIN = 0.001
 
 _FRICTION = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribeck_speed")
 _PER_JOINT = ("rotor_inertia", *_FRICTION, "offset")
+FORMAT = {
+    **{name: fields.numbers("n") for name in _PER_JOINT},
+    "sign_width": fields.number(0.0),
+    "gain": fields.optional(fields.numbers("n")),
+    "gain_std": fields.optional(fields.numbers("n", low=0.0)),
+    "gain_common": fields.optional(fields.numbers("n", "causes")),
+    "gain_drift": fields.optional(fields.number(0.0)),
+    "coupling": fields.optional(fields.numbers("n", "n")),
+}
+"""Fields of a saved drive."""
 
 
 def _zero() -> Array:

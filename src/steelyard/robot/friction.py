@@ -25,10 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from steelyard import fields
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRobot, UnknownName
 
@@ -58,6 +59,18 @@ _FIRST_STRIBECK = (0.05, 0.15, 0.5)  # [rad/s]
 _FIRST_WIDTH = {"exact": 1.0, "band": 0.02, "smooth": 0.02, "presliding": 1e-3}
 _SHAPE_STEP = 1e-4  # of a logarithm
 _SLIDING = 0.01  # [rad/s]: a drive that is found faster has slid for a while
+
+
+_POSITIVE = fields.numbers("n", low=1e-12)
+FORMAT = {
+    "name": fields.TEXT,
+    "direction": fields.one_of(*get_args(Direction)),
+    **dict.fromkeys(("curved", "stribeck", "load", "fixed", "smooth_speed"), fields.FLAG),
+    **dict.fromkeys(("exponent", "stribeck_speed"), _POSITIVE),
+    "width": fields.numbers("n", low=0.0),
+    "carrying": fields.optional(fields.numbers("n")),
+}
+"""Fields of a saved law."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +137,7 @@ class FrictionLaw:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FrictionLaw:
         """The law that `to_dict` has written."""
+        fields.check(content, FORMAT, "law")
         arrays = ("exponent", "width", "stribeck_speed", "carrying")
         given = {k: v for k, v in content.items() if v is not None}
         values: dict[str, Any] = {k: np.array(v) if k in arrays else v for k, v in given.items()}

@@ -11,21 +11,46 @@ from typing import Any
 
 import numpy as np
 
+from steelyard import fields, saved
 from steelyard.arrays import Array, finite
-from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
+from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.robot.chain import JointLimits
 from steelyard.robot.dh import DHTable
+from steelyard.robot.drive import FORMAT as DRIVE
 from steelyard.robot.drive import DriveModel
 from steelyard.robot.model import RobotModel
 
 _ARMS = resources.files("steelyard.robot") / "arms"
+
 _LIMITS = {"q_min": -np.inf, "q_max": np.inf, "v_max": np.inf, "a_max": np.inf, "tau_max": np.inf}
 _DH = ("alpha", "a", "d", "theta")
 _ABOUT = ("title", "source", "link_source")
-_TOP_KEYS = {*_ABOUT, "convention", "gravity_base", "home", "flange_translation", "joint", "drive"}
-_JOINT_KEYS = {"name", "type", *_DH, *_LIMITS, "link"}
-_LINK_KEYS = {"mass", "com", "inertia_com", "inertia_com_diagonal"}
+_LINK = {
+    "mass": fields.number(0.0),
+    "com": fields.numbers(3),
+    "inertia_com": fields.numbers(3, 3),
+    "inertia_com_diagonal": fields.numbers(3, low=0.0),
+}
+_JOINT = {
+    **{name: fields.number() for name in _DH},  # none of them is taken as zero
+    **{name: fields.optional(fields.number(finite=False)) for name in _LIMITS},
+    "name": fields.optional(fields.TEXT),
+    "type": fields.optional(fields.one_of("revolute", "prismatic", "continuous")),
+    "link": fields.optional(fields.table(_LINK, partial=True)),
+}
+_SHARED = {"sign_width": fields.number(0.0), "gain_drift": fields.number(0.0)}
+_MATRICES = {"coupling": fields.numbers("n", "n"), "gain_common": fields.anything}
+_EACH = {name for name in DRIVE if name not in (*_SHARED, *_MATRICES)}
+_FORMAT = {
+    **dict.fromkeys((*_ABOUT, "convention"), fields.TEXT),
+    **{name: fields.numbers(3) for name in ("gravity_base", "flange_translation")},
+    "home": fields.numbers("n"),
+    "joint": fields.each(fields.table(_JOINT)),
+    "drive": fields.table(
+        {**{name: fields.each_or_all("n") for name in _EACH}, **_SHARED, **_MATRICES}, partial=True
+    ),
+}
 
 
 def robot_names() -> tuple[str, ...]:
@@ -54,33 +79,33 @@ def load_robot(
 def _from_table(name: str | Path) -> RobotModel:
     text, path = str(name), Path(name)
     if text in robot_names():
-        return _from_toml((_ARMS / f"{text}.toml").read_text(encoding="utf-8"), text)
+        return _checked(tomllib.loads((_ARMS / f"{text}.toml").read_text(encoding="utf-8")), text)
     if path.suffix == ".toml":
-        try:
-            return _from_toml(path.read_text(encoding="utf-8"), path.stem)
-        except (OSError, UnicodeDecodeError) as error:
-            raise UnreadableFile(f"cannot read robot file {path}: {error}") from error
+        return _checked(saved.read_toml(path), path.stem)
     raise UnknownName(
         f"no robot '{text}': bundled are {', '.join(robot_names())}; or give a .urdf or .toml file"
     )
 
 
-def _from_toml(text: str, name: str) -> RobotModel:
+def _checked(content: dict[str, Any], name: str) -> RobotModel:
     try:
-        return _robot(tomllib.loads(text), name)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidRobot(f"robot file '{name}' is not valid TOML: {error}") from error
-    except (TypeError, ValueError) as error:
+        robot = _robot(content, name)
+        fields.table(_FORMAT, partial=True)(content, "", {"n": robot.n})
+        return robot
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise InvalidRobot(f"robot file '{name}': {error}") from error
 
 
 def _robot(content: dict[str, Any], name: str) -> RobotModel:
-    _require_keys(content, _TOP_KEYS, "the file")
+    _require_keys(content, set(_FORMAT), "the file")
     joints = content.get("joint", [])
     if not joints:
         raise InvalidRobot("it has no [[joint]]")
     for joint in joints:
-        _require_keys(joint, _JOINT_KEYS, f"joint '{joint.get('name', '?')}'")
+        _require_keys(joint, set(_JOINT), f"joint '{joint.get('name', '?')}'")
+        for key in _DH:
+            if key not in joint:
+                raise InvalidRobot(f"joint '{joint.get('name', '?')}' has no '{key}'; write 0.0 for zero")
     columns: dict[str, Any] = {key: _column(joints, key, 0.0) for key in _DH}
     types = tuple(j.get("type", "revolute") for j in joints)
     T_link_flange = np.eye(4)
@@ -106,7 +131,7 @@ def _robot(content: dict[str, Any], name: str) -> RobotModel:
 def _link(link: dict[str, Any] | None, frame: str) -> InertialParameters:
     if link is None:
         return InertialParameters.nothing(frame)
-    _require_keys(link, _LINK_KEYS, frame)
+    _require_keys(link, set(_LINK), frame)
     if not ({"mass", "com"} <= set(link) and len(link) == 3):
         raise InvalidRobot(f"{frame} needs mass, com, and inertia_com or inertia_com_diagonal")
     inertia = link["inertia_com"] if "inertia_com" in link else np.diag(link["inertia_com_diagonal"])

@@ -22,9 +22,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from steelyard import fields
 from steelyard.arrays import Array, finite, read_only
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters, checked_transform, frame_change_matrix
+from steelyard.robot.chain import FORMAT as CHAIN
 from steelyard.robot.chain import (
     STANDARD_GRAVITY,
     JointLimits,
@@ -32,11 +34,15 @@ from steelyard.robot.chain import (
     joints_in_a_row,
     locked_chain,
 )
+from steelyard.robot.dh import FORMAT as DH
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import DRIVE_NAMES, DriveModel
+from steelyard.robot.drive import FORMAT as DRIVE
 from steelyard.robot.urdf import ParsedURDF, read_urdf
 
 _JOINT_ROWS = ("joint_names", "joint_types", "joint_axes", "joint_placements", "link_names", "T_joint_link")
+FORMAT = {**CHAIN, "drive": fields.table(DRIVE), "dh": fields.optional(fields.table(DH))}
+"""Fields of a saved robot."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,11 +185,12 @@ class RobotModel(KinematicChain):
         """The robot that `to_dict` wrote down."""
         try:
             return cls._from_dict(content)
-        except (KeyError, TypeError) as error:
-            raise InvalidRobot(f"a saved robot is incomplete: {type(error).__name__} {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidRobot(f"a saved robot is incomplete: {error}") from error
 
     @classmethod
     def _from_dict(cls, content: Mapping[str, Any]) -> RobotModel:
+        fields.check(content, FORMAT, "robot")
         rows = ("joint_axes", "joint_placements", "T_joint_link")
         joints = {**content, **{name: np.array(content[name]) for name in rows}}
         every = (joints[name] for name in _JOINT_ROWS)

@@ -108,7 +108,7 @@ def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) 
         rate_hz: samples per second, [Hz]
     """
     rows = np.asarray(x, dtype=float)
-    if not 0 < cutoff_hz < rate_hz / 2:
+    if not 1e-9 * rate_hz < cutoff_hz < rate_hz / 2:
         raise InvalidSamples(
             f"the cut-off must lie between 0 and half the rate, {rate_hz / 2:g} Hz; got {cutoff_hz:g} Hz"
         )

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import saved
+from steelyard import fields, saved
 from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidTrajectory, UnknownName
 
@@ -51,6 +51,15 @@ class Trajectory(Protocol):
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration at times t, (N,) [s]: each (N, n) [rad or m, /s, /s^2]."""
+
+
+TRAJECTORY = {
+    "sine": fields.numbers("n", "harmonics"),
+    "cosine": fields.numbers("n", "harmonics"),
+    "offset": fields.numbers("n"),
+    "period_s": fields.number(1e-9),
+}
+"""Fields of a saved trajectory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +146,10 @@ class FourierTrajectory:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> FourierTrajectory:
         """The trajectory that `to_dict` has written."""
-        missing = {"sine", "cosine", "offset", "period_s"} - set(content)
+        missing = set(TRAJECTORY) - set(content)
         if missing:
             raise InvalidTrajectory(f"a Fourier trajectory needs '{sorted(missing)[0]}'")
+        fields.check({name: content[name] for name in TRAJECTORY}, TRAJECTORY)
         return cls(content["sine"], content["cosine"], content["offset"], float(content["period_s"]))
 
     def to_dict(self) -> dict[str, Any]:

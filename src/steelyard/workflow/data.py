@@ -168,14 +168,28 @@ def runs_of(
 
 def _runs(data: Data, robot: RobotModel | None) -> tuple[Run, ...]:
     if isinstance(data, Mapping):
-        return tuple(_run(source, str(name), robot) for name, source in data.items())
+        return _distinct(tuple(_run(source, str(name), robot) for name, source in data.items()))
     if isinstance(data, str | Path | Recording | Samples) or _is_table(data):
         return (_run(data, "", robot),)
     if not isinstance(data, Iterable):
         raise InvalidSamples(f"data are files, recordings, samples or tables, got {type(data).__name__}")
     runs = [_run(source, "", robot) for source in data]
     nameless = [run.recording is None or not run.recording.source for run in runs]
-    return tuple(replace(run, name=f"run {k + 1}") if nameless[k] else run for k, run in enumerate(runs))
+    named = (replace(run, name=f"run {k + 1}") if nameless[k] else run for k, run in enumerate(runs))
+    return _distinct(tuple(named))
+
+
+def _distinct(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    """The runs, where none is there twice: its rows would count twice."""
+    seen: dict[int, str] = {}
+    for run in runs:
+        if run.recording is not None:
+            signals = run.recording.signals
+            key = hash(tuple((name, signals[name].tobytes()) for name in sorted(signals)))
+            if key in seen:
+                raise InvalidSamples(f"{seen[key]} and {run.name} are the same recording: give it once")
+            seen[key] = run.name
+    return runs
 
 
 def preparation_for(model: DynamicModel, preparation: Preparation | None) -> Preparation:

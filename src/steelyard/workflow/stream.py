@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import fields, saved
 from steelyard.computing import one_blas_thread
 from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
@@ -208,9 +208,13 @@ def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
     """The state of an online estimate that `OnlineWeighing.save_state` wrote, with this model."""
     content = saved.load(path, "online state", version=_STATE_VERSION)
     with saved.reading(path, "online state"):
-        state = OnlineState.from_dict(content["state"])
-    if content.get("model") != _fingerprint(model):
+        fields.check(content, {"model": fields.TEXT, "state": fields.named(fields.anything)})
+    if content["model"] != _fingerprint(model):
         raise InvalidSamples(f"{path} was saved with another model; start without it")
+    with saved.reading(path, "online state"):
+        fresh = OnlineEstimator(model, model.kinematics).init()
+        fields.require_like(content["state"], fresh.to_dict(), "state")
+        state = OnlineState.from_dict(content["state"])
     if state.last_s > time.time() + _DAY_S:
         raise InvalidSamples(f"{path} ends in the future ({state.last_s:.4g} s); start without it")
     return state

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import fields, saved
 from steelyard.arrays import Array
 from steelyard.computing import one_blas_thread
 from steelyard.errors import InvalidSamples
@@ -156,10 +156,11 @@ def _load_state(path: str | Path, estimator: WristEstimator) -> WristState:
     """The state that `WristOnlineWeighing.save_state` wrote, with this sensor."""
     content = saved.load(path, _STATE_KIND, version=_STATE_VERSION)
     with saved.reading(path, _STATE_KIND):
-        state = WristState.from_dict(content["state"])
-    if content.get("sensor") != _fingerprint(estimator):
-        raise InvalidSamples(f"{path} was saved with another sensor; start without it")
-    return state
+        fields.check(content, {"sensor": fields.TEXT, "state": fields.named(fields.anything)})
+        if content["sensor"] != _fingerprint(estimator):
+            raise InvalidSamples(f"{path} was saved with another sensor; start without it")
+        fields.require_like(content["state"], saved.plain(estimator.init().to_dict()), "state")
+        return WristState.from_dict(content["state"])
 
 
 def _fingerprint(estimator: WristEstimator) -> str:

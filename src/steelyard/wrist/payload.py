@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from steelyard import fields
 from steelyard.arrays import Array, freeze
 from steelyard.export import Load
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters, frame_change_matrix
 from steelyard.payload import Evidence, Payload, Quantity, judge
+from steelyard.payload.payload import FORMAT
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist.regressor import BaseGravity, wrench_regressor
 from steelyard.wrist.rest import Postures
@@ -29,6 +31,18 @@ _ARRAYS = (
     "full_covariance", "noise", "drift", "inclination", "nominal_gravity", "trend", "trend_std",
     "T_flange_sensor",
 )  # fmt: skip
+
+
+_FORMAT = {
+    **FORMAT,
+    "full_covariance": fields.numbers(18, 18, finite=False, covariance=True),
+    **{name: fields.numbers(6) for name in ("noise", "drift")},
+    **{name: fields.numbers(6, finite=False) for name in ("trend", "trend_std")},
+    "inclination": fields.numbers(2),
+    "nominal_gravity": fields.numbers(3),
+    "T_flange_sensor": fields.numbers(4, 4, rigid=True),
+    "made_by": fields.each(fields.TEXT),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -141,6 +155,7 @@ class WrenchPayload(Payload):
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
         """The payload that `to_dict` has written."""
+        fields.check(content, _FORMAT)
         body, plain = (
             InertialParameters.from_vector(content[name], content["frame"])
             for name in ("vector", "unconstrained")

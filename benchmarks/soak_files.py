@@ -1,0 +1,151 @@
+"""Writers killed at any moment, thousands of malformed files, designs checked by other kinematics.
+
+Usage: python benchmarks/soak_files.py [--kills 150] [--cases 2000] [--designs 100]
+
+A writer of each kind (state, design, model, page) is killed again and again while it replaces a file; after
+each kill the file must be the old or the new one, whole. Designs are checked by a chain of Denavit-Hartenberg
+matrices and differences in time, which share no code with the search: `--designs 1000` takes an hour, 10000 a
+night.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from steelyard import saved
+from steelyard.robot import DHTable, load_robot
+
+Writer = Callable[[Path], None]
+ARMS = ("ur10", "panda", "tx60", "kr60ha")
+
+
+def steelyard(words: str) -> None:
+    subprocess.run([sys.executable, "-m", "steelyard", *words.split()], stdout=subprocess.DEVNULL)
+
+
+def writers() -> dict[str, tuple[Writer, Writer]]:
+    """What writes an old and a new file of each kind; made in the working directory."""
+    from steelyard.excitation import Design
+    from steelyard.identification import DynamicModel
+    from steelyard.workflow.payload import Weighing
+    from steelyard.workflow.stream import weigh_online
+
+    Path("limits.toml").write_text("v_max = 2.0\na_max = 5.0\n")
+    steelyard("simulate planar2r -o empty.npz")
+    steelyard("simulate planar2r --mass 0.5 --seed 1 -o loaded.npz")
+    steelyard("identify planar2r empty.npz --friction linear -o model.json")
+    steelyard("design planar2r --limits limits.toml --starts 1 --harmonics 2 -o design.json")
+    model, design = DynamicModel.load("model.json"), Design.load("design.json")
+    state = weigh_online(model, "loaded.npz")
+    later = replace(state, state=state.state._replace(windows=state.state.windows + 1))
+    page = Weighing(model, "loaded.npz").page()
+    return {
+        "state": (state.save_state, later.save_state),
+        "design": (design.save, replace(design, seconds=1.0).save),
+        "model": (model.save, replace(model, made_from=("another",)).save),
+        "page": (page.write, replace(page, title="Another").write),
+    }
+
+
+def killed(kind: str, pair: tuple[Writer, Writer], kills: int) -> int:
+    """How often a file was neither the old nor the new one."""
+    path, rng, wrong, known = Path(f"{kind}.out"), random.Random(kind), 0, []
+    for write in pair:
+        write(path)
+        known.append(path.read_bytes())
+    began = time.perf_counter()
+    pair[0](path)
+    once_s = time.perf_counter() - began
+    for _ in range(kills):
+        child = os.fork()
+        if child == 0:
+            while True:
+                for write in pair:
+                    write(path)
+        time.sleep(rng.uniform(0.0, 3 * once_s))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        wrong += path.read_bytes() not in known
+    time.sleep(2.5)
+    saved.sweep(path)
+    left = [name for name in os.listdir() if name.endswith(".part")]
+    print(f"{kind}: {kills} kills, {wrong} broken files, {len(left)} parts left behind", flush=True)
+    return wrong + len(left)
+
+
+def heights(table: DHTable, q: np.ndarray) -> np.ndarray:
+    """Of the last frame of a table [m], by products of matrices."""
+    found = []
+    for posture in q:
+        T = np.eye(4)
+        for alpha, a, d, theta in zip(table.alpha, table.a, table.d, table.theta + posture, strict=True):
+            ca, sa, ct, st = np.cos(alpha), np.sin(alpha), np.cos(theta), np.sin(theta)
+            if table.convention == "modified":
+                rows = [[ct, -st, 0, a], [st * ca, ct * ca, -sa, -d * sa], [st * sa, ct * sa, ca, d * ca]]
+            else:
+                rows = [[ct, -st * ca, st * sa, a * ct], [st, ct * ca, -ct * sa, a * st], [0, sa, ca, d]]
+            T = T @ np.array([*rows, [0, 0, 0, 1]])
+        found.append(T[2, 3])
+    return np.array(found)
+
+
+def designs(count: int) -> int:
+    """How many designed motions break a limit that was given, by other kinematics."""
+    from steelyard.excitation import DesignLimits, DesignSettings, design
+    from steelyard.robot import JointLimits
+
+    wrong = 0
+    for seed in range(count):
+        robot, rng = load_robot(ARMS[seed % len(ARMS)]), np.random.default_rng(seed)
+        free, n = np.full(robot.n, np.inf), robot.n
+        bounds = JointLimits(-free, free, rng.uniform(0.8, 2.0, n), rng.uniform(2.0, 6.0, n), free)
+        limits = DesignLimits.of(robot).narrowed(bounds)
+        low = float(heights(robot.dh, robot.home[None])[0]) - rng.uniform(0.2, 0.6)
+        limits, joints = replace(limits, height=(low, np.inf)), limits.joints
+        settings = DesignSettings(starts=1, seed=seed, effort=0.2, workers=1)
+        period_s = float(rng.uniform(4, 12))
+        found = design(robot, harmonics=3, period_s=period_s, limits=limits, settings=settings)
+        t = np.linspace(0, period_s, 2001)
+        q, step = found.trajectory.at(t)[0], t[1]
+        v, a = np.diff(q, axis=0) / step, np.diff(q, 2, axis=0) / step**2
+        good = (q > joints.q_min).all() and (q < joints.q_max).all()
+        good = good and (np.abs(v) < joints.v_max + 1e-6).all() and (np.abs(a) < joints.a_max + 1e-3).all()
+        flange = heights(robot.dh, q) if robot.name != "panda" else np.array([np.inf])
+        wrong += not (good and flange.min() >= low - 1e-6)
+    print(f"{count} designs, {wrong} beyond a limit of position, speed, acceleration or height", flush=True)
+    return wrong
+
+
+def main() -> int:
+    """The number of things that went wrong."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=150)
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--designs", type=int, default=100)
+    given = parser.parse_args()
+    wrong, here = 0, Path(__file__).resolve().parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for kind, pair in writers().items() if given.kills else ():
+            wrong += killed(kind, pair, given.kills)
+        os.chdir(here)
+    if given.cases:
+        fuzzer = here / "tests" / "fuzz" / "fuzzer.py"
+        wrong += subprocess.run([sys.executable, str(fuzzer), str(given.cases), "1"]).returncode
+    return wrong + (designs(given.designs) if given.designs else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)

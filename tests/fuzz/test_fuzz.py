@@ -1,0 +1,17 @@
+"""Two hundred malformed files and arguments: one line and exit code 2, never anything else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FUZZER = Path(__file__).with_name("fuzzer.py")
+CASES, SEED = 200, 20261116
+
+
+def test_malformed_files_are_refused_in_one_line():
+    words = [sys.executable, str(FUZZER), str(CASES), str(SEED)]
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "wrong: 0" in done.stdout
