@@ -87,6 +87,33 @@ def test_paper_keeps_plots_and_tables_whole(browser, folder):
     browser.call("Emulation.setEmulatedMedia", media="")
 
 
+def test_a_page_is_dark_where_the_screen_is_and_light_on_paper(browser, folder):
+    def shown():
+        colour = "getComputedStyle({}).backgroundColor"
+        return browser.ask(colour.format("document.body")), browser.ask(
+            colour.format("document.querySelector('.plot .main-svg')").replace(
+                "backgroundColor", "background"
+            )
+        )
+
+    scheme = {"name": "prefers-color-scheme", "value": "dark"}
+    browser.call("Emulation.setEmulatedMedia", features=[scheme])
+    browser.open(folder / "payload.html")
+    page, plot = shown()
+    assert page == "rgb(20, 24, 29)"
+    assert "rgb(20, 24, 29)" in plot
+    browser.ask("window.dispatchEvent(new Event('beforeprint'))")
+    assert "rgb(255, 255, 255)" in shown()[1]
+    browser.ask("window.dispatchEvent(new Event('afterprint'))")
+    assert "rgb(20, 24, 29)" in shown()[1]
+    browser.call("Emulation.setEmulatedMedia", features=[{**scheme, "value": "light"}])
+    page, plot = shown()
+    assert page == "rgb(255, 255, 255)"
+    assert "rgb(255, 255, 255)" in plot
+    assert browser.complaints == []
+    browser.call("Emulation.setEmulatedMedia", features=[])
+
+
 def test_a_plot_that_fails_says_so_and_the_others_are_drawn(browser, folder):
     path = folder / "broken.html"
     path.write_text(PAGES["at_rest"]().html().replace('id="figures">', 'id="figures">!', 1))

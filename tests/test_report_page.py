@@ -165,6 +165,26 @@ def test_cells_as_words(cell, words):
 @pytest.mark.parametrize(
     ("value", "half", "words"),
     [
+        (2.50004, 0.00212, ["2.5000", "0.0021"]),
+        (-30.12, 2.44, ["-30.1", "2.4"]),
+        (1.25, 37.0, ["1", "37"]),
+        (1234.0, 3700.0, ["1234", "3700"]),
+        (1.5, np.inf, ["1.500", "∞"]),
+        (1.5, None, ["1.500"]),
+        (3.2e-9, 1.1e-10, ["3.200e-09", "1.100e-10"]),
+    ],
+)
+def test_digits_go_by_the_interval(value, half, words):
+    table = Table("one row", ("a", "b", "± (95 %)"), [["first", value, half]])
+    page = Page("digits", [], [Section("s", (), [table])])
+    seen = Elements(page.html()).words
+    assert seen[seen.index("first") + 1 :] == words
+    assert page.to_dict()["sections"][0]["parts"][0]["rows"][0][1] == value  # programs get all digits
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "words"),
+    [
         (6.00012, 0.00041, "6.00012 ± 0.00041 kg"),
         (3.5273, 0.0102, "3.527 ± 0.010 kg"),
         (1234.5, 37.0, "1234 ± 37 kg"),
@@ -224,6 +244,15 @@ def test_the_region_of_the_centre_of_mass_holds_95_percent(rng):
     assert np.mean(np.einsum("ni,ij,nj->n", draws, W, draws) < edge.min() + 1e-9) == pytest.approx(
         0.95, abs=0.01
     )
+
+
+def test_a_region_that_nobody_could_see_is_not_in_the_legend():
+    body = InertialParameters.from_com(2.0, [0.1, 0.0, 0.05], np.diag([0.01, 0.01, 0.01]))
+    for std, seen in ((1e-5, False), (1e-2, True)):
+        plot = body_plot(body, np.eye(10) * std**2)
+        names = {curve.name for panel in plot.panels for curve in panel.curves}
+        assert ("95 % region" in names) == seen
+        assert ("too small to be seen" in plot.caption) == (not seen)
 
 
 def test_what_is_not_known_is_said_not_drawn():

@@ -186,7 +186,7 @@ class _Summary:
         headers = ("recording", "", *(f"{j + 1}" for j in range(model.robot.n)), "mean")
         output.table(title, headers, self._rows(), words=(0, 1))
         print()
-        names = ("", "Fc [Nm]", "Fv", "exponent", "noise [Nm]")
+        names = ("", "Fc [Nm]", "Fv [Nm (s/rad)^alpha]", "alpha", "noise [Nm]")
         output.table("Friction of each joint, with standard deviations", names, self._drives())
         if self.bodies is not None:
             print(f"\nReal bodies: {self.bodies.status}")

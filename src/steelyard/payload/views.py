@@ -20,6 +20,7 @@ _PLANES = ((0, 1), (0, 2), (1, 2))
 _CHI_95 = 2.4477  # radius of the 95 % ellipse of two normal variables, in standard deviations
 _INK, _LOAD, _REGION, _TRUTH = "#1f2933", "#2266aa", "#d9822b", "#c23030"
 _SHORTEST_AXIS = 30.0  # [mm]
+_VISIBLE = 0.04  # of the length of the drawn axes: a smaller region hides behind the dot
 _WEAK = 0.3
 
 
@@ -39,9 +40,14 @@ def body_plot(
     """
     com_spread = body.com_covariance(covariance)
     shape = _ellipsoid(body) if np.isfinite(np.diag(covariance)).all() else None
-    panels = [_view(plane, body, com_spread, shape, truth, origin) for plane in _PLANES]
+    known = np.isfinite(com_spread).all()
+    radius = 1e3 * _CHI_95 * float(np.sqrt(np.linalg.eigvalsh(com_spread)[-1])) if known else np.inf
+    tiny = radius < _VISIBLE * _reach(body, shape)
+    drawn = np.full((3, 3), np.inf) if tiny else com_spread
+    panels = [_view(plane, body, drawn, shape, truth, origin) for plane in _PLANES]
+    region = "(its 95 % region is too small to be seen here)" if tiny else "with its 95 % region"
     caption = (
-        f"The payload on the {origin}, seen along each axis: centre of mass with its 95 % region, and the"
+        f"The payload on the {origin}, seen along each axis: centre of mass {region}, and the"
         " homogeneous ellipsoid that has its mass and inertia."
     )
     if shape is None:

@@ -116,7 +116,9 @@ def _friction_plot(model: DynamicModel, samples: Samples) -> Plot:
 def _friction_table(model: DynamicModel) -> Table:
     at = {name: i for i, name in enumerate(model.estimate.names)}
     kinds = [kind for kind in ("Fc", "Fv", "Fs", "Fl", "B") if f"{kind}1" in at]
-    head = ["joint", *(word for kind in kinds for word in (kind, "±")), "exponent", "noise [Nm]"]
+    units = {"Fc": "Nm", "Fv": "Nm (s/rad)^α", "Fs": "Nm", "Fl": "Nm/Nm", "B": "Nm"}
+    columns = (word for kind in kinds for word in (f"{kind} [{units[kind]}]", "±"))
+    head = ["joint", *columns, "exponent α", "noise [Nm]"]
     rows: list[list[str | float | None]] = []
     for j, joint in enumerate(model.robot.joint_names):
         row: list[str | float | None] = [joint]
@@ -125,7 +127,7 @@ def _friction_table(model: DynamicModel) -> Table:
             row += [model.estimate.value[i], HALF_WIDTH * model.estimate.std[i]]
         rows.append([*row, model.law.exponent[j], model.estimate.noise[j]])
     return Table(
-        "Friction of each joint with 95 % intervals [Nm, Nm s/rad].",
+        "Friction of each joint with 95 % intervals; N and m for Nm and rad where a joint slides.",
         head,
         rows,
         "Fc Coulomb, Fv viscous, Fs Stribeck, Fl share of the carried torque, B offset.",

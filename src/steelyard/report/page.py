@@ -32,6 +32,7 @@ _MOST_POINTS = 1500
 _POINTS_IN_ALL = 180_000  # of 18 bytes or so: with the drawing library well below 6 MB
 _FEWEST_POINTS = 60
 _MANY_COLUMNS = 8  # smaller on paper beyond
+_MOST_DECIMALS = 7  # more are read better with a power of ten
 _SHORT_WORDS = 24  # not broken into lines
 
 
@@ -39,7 +40,8 @@ _SHORT_WORDS = 24  # not broken into lines
 class Table:
     """Rows of cells under a caption that says what stands in them, and maybe a note below.
 
-    Numbers are shown with four significant digits, None as an empty cell.
+    Numbers are shown with four significant digits, None as an empty cell; a number before a column whose name
+    begins with ± is shown with as many as its interval, of which two count.
     """
 
     caption: str
@@ -230,7 +232,7 @@ def _table(table: Table) -> str:
     ]
     kind = ["" if flag else ' class="n"' for flag in words]
     head = "".join(f"<th{kind[i]}>{_breakable(name)}</th>" for i, name in enumerate(table.head))
-    rows = "\n".join(f"<tr>{''.join(map(_td, row))}</tr>" for row in table.rows)
+    rows = "\n".join(f"<tr>{''.join(map(_td, _by_interval(table.head, row)))}</tr>" for row in table.rows)
     caption = f"<figcaption>{_text(table.caption)}</figcaption>" if table.caption else ""
     note = f'\n<p class="note">{_text(table.note)}</p>' if table.note else ""
     wide = ' class="wide"' if len(table.head) > _MANY_COLUMNS else ""
@@ -240,9 +242,27 @@ def _table(table: Table) -> str:
     )
 
 
+class _Number(str):
+    """A number that is words already."""
+
+
+def _by_interval(head: Sequence[str], row: Sequence[str | float | None]) -> list[str | float | None]:
+    """The row, its numbers with as many digits behind the point as their intervals."""
+    cells = list(row)
+    for i in range(1, min(len(head), len(row))):
+        value, half = row[i - 1], row[i]
+        if not head[i].startswith("±") or isinstance(value, str | None) or isinstance(half, str | None):
+            continue
+        if math.isfinite(value) and math.isfinite(half) and half > 0:
+            digits = 1 - math.floor(math.log10(half))
+            if 0 <= digits <= _MOST_DECIMALS:
+                cells[i - 1 : i + 1] = [_Number(f"{x:.{digits}f}") for x in (value, half)]
+    return cells
+
+
 def _td(cell: str | float | None) -> str:
     kind = ' class="n"'
-    if isinstance(cell, str):
+    if isinstance(cell, str) and not isinstance(cell, _Number):
         kind = ' class="s"' if len(cell) <= _SHORT_WORDS else ""
     return f"<td{kind}>{_breakable(_shown(cell))}</td>"
 

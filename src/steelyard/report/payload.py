@@ -91,7 +91,7 @@ def _with_interval(number: Quantity) -> str:
 
 
 def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | None]]:
-    return [[x.name, x.value, x.half_width, x.unit] for x in quantities]
+    return [[x.name, x.value, x.half_width, x.unit.replace("^2", "²")] for x in quantities]
 
 
 def _payload_table(payload: Payload, truth: InertialParameters | None = None) -> Table:

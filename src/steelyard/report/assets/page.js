@@ -3,15 +3,20 @@
 (async () => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const touch = window.matchMedia("(pointer: coarse)").matches;
-  const font = { family: 'system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif', size: 12, color: "#1f2933" };
-  const axis = {
-    automargin: true, gridcolor: "#eceff2", zeroline: false, linecolor: "#b8c1cc", showline: true,
-    ticks: "outside", ticklen: 4, tickcolor: "#b8c1cc", exponentformat: "power",
-  };
-  const common = {
-    font, showlegend: false, hovermode: "closest", dragmode: touch ? false : "zoom",
-    margin: { l: 10, r: 8, t: 8, b: 10 }, paper_bgcolor: "#ffffff", plot_bgcolor: "#ffffff",
-  };
+  const night = window.matchMedia("screen and (prefers-color-scheme: dark)");
+  const light = { ink: "#1f2933", soft: "#52606d", grid: "#eceff2", line: "#b8c1cc", paper: "#ffffff" };
+  const dark = { ink: "#e4e8ec", soft: "#a7b2bd", grid: "#262d34", line: "#56616c", paper: "#14181d" };
+  const atNight = { "#1f2933": dark.ink, "#52606d": dark.soft, "#2266aa": "#6aa8e0", "#c23030": "#f08080" };
+  const family = 'system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif';
+  const axis = (colours) => ({
+    automargin: true, gridcolor: colours.grid, zeroline: false, linecolor: colours.line, showline: true,
+    ticks: "outside", ticklen: 4, tickcolor: colours.line, exponentformat: "power",
+  });
+  const common = (colours) => ({
+    font: { family, size: 12, color: colours.ink }, showlegend: false, hovermode: "closest",
+    dragmode: touch ? false : "zoom", margin: { l: 10, r: 8, t: 8, b: 10 }, uirevision: "kept",
+    paper_bgcolor: colours.paper, plot_bgcolor: colours.paper,
+  });
   const config = { responsive: true, displaylogo: false, displayModeBar: false, plotlyServerURL: "" };
 
   async function unpack() {
@@ -42,21 +47,30 @@
     const kind = Object.keys(paper).find((name) => place.closest(".panels").classList.contains(name));
     const [width, height] = paper[kind];
     const tall = place.classList.contains("square") ? Math.min(width + 20, 300) : height;
+    if (night.matches) repaint(place, light);
     Plotly.relayout(place, { autosize: false, width, height: tall });
   }
   function forScreen(place) {
+    if (night.matches) repaint(place, dark);
     Plotly.relayout(place, { autosize: true, width: null, height: null });
   }
 
-  async function draw(place) {
-    const figure = figures[Number(place.dataset.plot)];
-    const layout = { ...common, ...figure.layout };
+  // What is drawn, in the colours of day or night; words stay as they are.
+  function painted(place, colours) {
+    const swap = (key, value) => (key === "color" && colours === dark && atNight[value]) || value;
+    const figure = JSON.parse(JSON.stringify(figures[Number(place.dataset.plot)], swap));
+    const layout = { ...common(colours), ...figure.layout };
     for (const name of ["xaxis", "yaxis"]) {
-      const title = { ...figure.layout[name].title, font: { size: 12, color: "#52606d" }, standoff: 6 };
-      layout[name] = { ...axis, ...figure.layout[name], title };
+      const title = { ...figure.layout[name].title, font: { size: 12, color: colours.soft }, standoff: 6 };
+      layout[name] = { ...axis(colours), ...figure.layout[name], title };
     }
     for (const trace of figure.data) trace.hoverlabel = { namelength: -1 };
-    await Plotly.newPlot(place, figure.data, layout, config);
+    return [figure.data, layout, config];
+  }
+  const repaint = (place, colours) => Plotly.react(place, ...painted(place, colours));
+
+  async function draw(place) {
+    await Plotly.newPlot(place, ...painted(place, night.matches ? dark : light));
     place.on("plotly_afterplot", () => scalable(place));
     scalable(place);
     place.dataset.drawn = "yes";
@@ -65,6 +79,9 @@
   const drawn = () => document.querySelectorAll(".plot[data-drawn]");
   window.addEventListener("beforeprint", () => drawn().forEach(forPaper));
   window.addEventListener("afterprint", () => drawn().forEach(forScreen));
+  night.addEventListener("change", () => {
+    if (!window.matchMedia("print").matches) drawn().forEach((place) => repaint(place, night.matches ? dark : light));
+  });
 
   const places = [...document.querySelectorAll("[data-plot]")];
   if (places.length) {
