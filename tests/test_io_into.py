@@ -294,6 +294,10 @@ def test_an_inertia_that_is_hardly_known_becomes_a_ball(folder):
 
 OTHER = URDF.replace("shoulder", "hip")
 LONGER = URDF.replace('xyz="0.3 0 0.1"', 'xyz="0.32 0 0.1"')
+ON_RAIL = MJCF.replace(
+    'euler="0 0 180">', 'euler="0 0 180"><joint name="rail" type="slide"/><geom size="1"/>'
+)
+SWAPPED = MJCF.replace("'shoulder'", "'knee'").replace('"elbow"', '"shoulder"').replace("'knee'", "'elbow'")
 XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a"/></robot>'
 
 
@@ -315,6 +319,11 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
         ("mjcf", MJCF.replace("eulerseq", 'inertiafromgeom="true" eulerseq'), "no <inertial> counts there"),
         ("mjcf", MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'), "which would scale what is written"),
         ("mjcf", MJCF.replace('"camera"', '"payload"'), "has a body 'payload' of its own"),
+        ("mjcf", MJCF.replace('"elbow"', '"elbow" type="slide"'), "elbow slides in one and turns in"),
+        ("urdf", URDF.replace('xyz="0 0 0.1"', 'xyz="0 0.1 0.1"'), "the flange 'tool0' sits elsewhere"),
+        ("mjcf", MJCF.replace("<frame pos", '<joint name="twist"/><frame pos'), "'elbow' has other joints"),
+        ("mjcf", SWAPPED, "is of another arm: 'shoulder' does not follow the model's joint before it"),
+        ("mjcf", ON_RAIL, "does not know it; hold it still with --lock rail=0"),
         ("ur", URDF, "exported to urdf or mjcf, not to 'ur'"),
     ],
 )  # fmt: skip
@@ -342,3 +351,30 @@ def test_other_words_are_refused_in_one_line(folder, words, message):
     done = steelyard("export", *words, cwd=folder)
     assert done.returncode == 2, done.stdout
     assert message in done.stderr
+
+
+def test_a_joint_below_the_arm_is_held_still_where_it_is_locked(folder, model):
+    (folder / "rail.xml").write_text(ON_RAIL)
+    texts = [
+        export(folder, *ARM, "mjcf", "--into", name, *lock)
+        for name, lock in (("mine.xml", ()), ("rail.xml", ("--lock", "rail=0")))
+    ]
+    inertials = [re.findall("<inertial .*", text) for text in texts]
+    assert inertials[0] == inertials[1]
+
+
+def test_text_that_is_no_text_and_joints_that_are_included(folder):
+    (folder / "latin.urdf").write_bytes(URDF.replace("arm of mine", "Gelenk f\xfcr").encode("latin-1"))
+    done = steelyard("export", *ARM, "urdf", "--into", "latin.urdf", cwd=folder)
+    assert "latin.urdf is not XML in UTF-8" in done.stderr
+    (folder / "outer.xml").write_text('<mujoco><include file="mine.xml"/></mujoco>')
+    done = steelyard("export", *ARM, "mjcf", "--into", "outer.xml", cwd=folder)
+    assert (
+        "outer.xml has no joint 'shoulder' in its <worldbody>; files that it includes are not" in done.stderr
+    )
+    (folder / "bare.xml").write_text(MJCF.replace("tool0", "tip").replace('0.5" euler="0 0 180"', '0"'))
+    done = steelyard("export", "payload.json", "--to", "mjcf", "--into", "bare.xml", cwd=folder)
+    assert "bare.xml has no body or site 'tool0' for the payload" in done.stderr
+    text = export(folder, *ARM, "mjcf", "--into", "bare.xml")  # on the last body, where the model's flange is
+    place = re.search(r'<body name="payload" pos="(.*?)"', text)[1]
+    assert [float(x) for x in place.split()] == pytest.approx([0, 0, 0.1], abs=1e-12)

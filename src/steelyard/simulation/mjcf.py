@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.robot import JointLimits, RobotModel
+from steelyard.robot import DriveModel, JointLimits, RobotModel
 
 _USUAL_FLANGES = ("tool0", "flange", "attachment_site", "attachment")
 _HINGE, _SLIDE = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
@@ -70,9 +71,9 @@ class ArmInMjcf:
             while at not in (before, 0):
                 above.append(at)
                 at = int(model.body_parentid[at])
-            if at != before:
+            if at != before or set(above) & set(self._bodies):
                 raise InvalidRobot(
-                    f"{self._name} is of another arm: '{name}' does not follow the joint before"
+                    f"{self._name} is of another arm: '{name}' does not follow the model's joint before it"
                 )
             for other in above:
                 for i in range(model.body_jntnum[other]):
@@ -117,8 +118,8 @@ class ArmInMjcf:
             "link_names": links,
             "T_joint_link": T_joint_link,
             "T_joint_flange": np.linalg.inv(T_base[-1]) @ T_flange,
-            "limits": vars(JointLimits.none(n)),
-            "drive": {"rotor_inertia": np.zeros(n), "coulomb": np.zeros(n), "viscous": np.zeros(n)},
+            "limits": _fields(JointLimits.none(n)),
+            "drive": _fields(DriveModel.ideal(n)),
             "dh": None,
             "links": [self._carried(j, without).vector for j in range(n)],
         }
@@ -171,3 +172,7 @@ def _pose(R: Array, p: Array) -> Array:
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = R, p
     return T
+
+
+def _fields(part: DriveModel | JointLimits) -> dict[str, Any]:
+    return {each.name: getattr(part, each.name) for each in fields(part) if each.init}
