@@ -30,7 +30,14 @@ def test_words_model_picture_and_urdf(folder):
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
-    for words in ("Friction law: smooth", "c  ", "predicted", "fitted", "Real bodies", "Model: model.json"):
+    for words in (
+        "Friction law: smooth",
+        "c.parquet  ",
+        "predicted",
+        "fitted",
+        "Real bodies",
+        "Model: model.json",
+    ):
         assert words in done.stdout
     model = DynamicModel.load(folder / "model.json")
     assert len(model.basis) == 13

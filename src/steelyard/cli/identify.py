@@ -210,7 +210,7 @@ class _Summary:
             role = "fitted" if i < len(self.found.fitted) else "predicted"
             cells = (f"{100 * x:.1f}" for x in (*v.relative, v.relative.mean()))
             file, piece, numbers = path.partition(", rows ")
-            rows.append((Path(file).stem[-22:] + piece + numbers, role, *cells))
+            rows.append((Path(file).name + piece + numbers, role, *cells))
         return rows
 
     def _drives(self) -> list[tuple[str, ...]]:
