@@ -38,7 +38,8 @@ def main() -> None:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what waits is lost
-        sys.stderr.write(f"error: cannot print: {error.strerror}\n")
+        if code != _CANNOT_PRINT:  # else it was said
+            sys.stderr.write(f"error: cannot print: {error.strerror}\n")
         code = _CANNOT_PRINT
     sys.exit(code)
 

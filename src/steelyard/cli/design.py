@@ -26,7 +26,7 @@ _LISTED = "takes numbers as 1,2,3"
 def command(
     ctx: typer.Context,
     robot: options.RobotArgument,
-    harmonics: Annotated[int, typer.Option(help="Number of harmonics.")] = 5,
+    harmonics: Annotated[int, typer.Option(max=100, help="Number of harmonics.")] = 5,
     period: Annotated[float, typer.Option(help="Length of the motion [s].")] = 10.0,
     objective: Annotated[
         str, typer.Option(help="condition, dopt, payload, xu2024 or liu2025.")
@@ -46,7 +46,7 @@ def command(
     noise: Annotated[
         str | None, typer.Option(help="Torque noise of each joint for payload designs, as s1,...,sn [Nm].")
     ] = None,
-    starts: Annotated[int, typer.Option(help="Random starts.")] = 4,
+    starts: Annotated[int, typer.Option(max=10_000, help="Random starts.")] = 4,
     seed: Annotated[int, typer.Option(min=0, help="Of the starts; the same seed gives the same motion.")] = 0,
     time_limit: Annotated[float | None, typer.Option(help="Take the best after so long [s].")] = None,
     approach: Annotated[
@@ -56,7 +56,9 @@ def command(
             help="Enter from home (of a URDF: all joints at zero) and return to it (not for .json).",
         ),
     ] = False,
-    rate: Annotated[float, typer.Option(help="Of the recording, and of the rows written [Hz].")] = 125.0,
+    rate: Annotated[
+        float, typer.Option(min=0.1, max=1e5, help="Of the recording, and of the rows written [Hz].")
+    ] = 125.0,
     output: Annotated[
         Path | None,
         options.file_to_write(

@@ -51,7 +51,10 @@ def command(
     ] = "auto",
     torque_cutoff: Annotated[
         float | None,
-        typer.Option(help="Of a filter on the torques [Hz]; none by default (it blurs friction)."),
+        typer.Option(
+            min=options.LOWEST_HZ,
+            help="Of a filter on the torques [Hz]; none by default (it blurs friction).",
+        ),
     ] = None,
     feasible: Annotated[
         bool, typer.Option("--feasible", help="Also the nearest parameters that real bodies can have.")
@@ -131,7 +134,11 @@ def _preparation(cutoff: str, torque_cutoff: float | None) -> Preparation:
 
     how = Preparation(torque_cutoff_hz=torque_cutoff)
     try:
-        return how if cutoff == "auto" else replace(how, cutoff_hz=float(cutoff))
+        if cutoff == "auto":
+            return how
+        if not float(cutoff) >= options.LOWEST_HZ:
+            raise ValueError
+        return replace(how, cutoff_hz=float(cutoff))
     except ValueError:
         raise InvalidSamples(f"--cutoff is a number [Hz] or auto; got '{cutoff}'") from None
 

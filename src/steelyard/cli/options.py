@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
 
 _TARGETS = "files to write"
+_LARGEST_NUMBER = 2**63
+LOWEST_HZ = 1e-3
+"""Of cut-offs and rates."""
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".eps", ".ps", ".svgz", ".tif", ".tiff", ".webp")
 """Endings of picture files."""
 
@@ -33,12 +36,22 @@ class Verb(TyperCommand):
         targets = ctx.meta.pop(_TARGETS, {})
         given = [value for name, value in ctx.params.items() if name not in (*targets, _PATCHED)]
         require_targets(targets.values(), given)
+        _require_sane(self, ctx)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise typer.Abort from None
         except BrokenPipeError:  # not one of a source, which is a SourceFailed
             raise UnreadableFile("stdout was closed before everything was printed") from None
+
+
+def _require_sane(verb: TyperCommand, ctx: Any) -> None:
+    """Refuses numbers that no option means: NaN, infinity where it is not the default, huge counts."""
+    for param in verb.params:
+        value = ctx.params.get(str(param.name))
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and value != param.default and not abs(value) < _LARGEST_NUMBER:
+            raise UnknownName(f"{param.opts[0]} is a finite number of a sensible size; got {str(value)[:20]}")
 
 
 def file_to_write(
@@ -170,7 +183,9 @@ ConventionOption = Annotated[
 
 ArmOption = Annotated[str | None, typer.Option("--robot", help="The arm, for recordings with joints.")]
 SensorOption = Annotated[Path | None, typer.Option("--sensor", help="What the sensor is (.toml).")]
-WrenchCutoffOption = Annotated[float, typer.Option("--cutoff", help="Low-pass on motion and wrench [Hz].")]
+WrenchCutoffOption = Annotated[
+    float, typer.Option("--cutoff", min=LOWEST_HZ, help="Low-pass on motion and wrench [Hz].")
+]
 
 
 def read_all(paths: Iterable[Path] | None, read: Callable[[Path], Recording]) -> dict[str, Recording]:

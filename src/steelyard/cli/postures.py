@@ -28,7 +28,7 @@ def command(
             " random (gaz2017) or pick (small moves around a posture, gaz2017)."
         ),
     ] = "liu2025",
-    count: Annotated[int, typer.Option(help="How many postures.")] = 15,
+    count: Annotated[int, typer.Option(max=100_000, help="How many postures.")] = 15,
     share: Annotated[float, typer.Option("--K", help="K of liu2025's Algorithm 1.")] = -0.2,
     limits: Annotated[Path | None, typer.Option(help="A TOML file of limits, with the workspace.")] = None,
     joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,

@@ -32,7 +32,7 @@ def command(
     mass: Annotated[float, typer.Option(help="Of a payload [kg].")] = 0.0,
     com: Annotated[str, typer.Option(help="Its centre of mass in the flange frame, x,y,z [m].")] = "0,0,0.05",
     size: Annotated[float, typer.Option(help="Edge of the cube that it is taken as [m].")] = 0.1,
-    rate: Annotated[float, typer.Option(help="Rows per second [Hz].")] = 125.0,
+    rate: Annotated[float, typer.Option(min=0.1, max=1e5, help="Rows per second [Hz].")] = 125.0,
     ideal: Annotated[bool, typer.Option("--ideal", help="Sensors without noise.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of noise and random motion.")] = 0,
     lock: options.LockOption = None,

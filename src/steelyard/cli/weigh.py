@@ -57,7 +57,10 @@ def command(
         typer.Option(help="A tool the arm carried when it was identified (.json): answer with both."),
     ] = None,
     cutoff: Annotated[
-        float | None, typer.Option(help="Of the filter on the motion [Hz]; as the model's, by default.")
+        float | None,
+        typer.Option(
+            min=options.LOWEST_HZ, help="Of the filter on the motion [Hz]; as the model's, by default."
+        ),
     ] = None,
     online: OnlineFlag = False,
     accuracy: OnlineAccuracyOption = 1.0,

@@ -45,7 +45,10 @@ class _Header:
         if self.delimiter == " ":
             return text.split()
         if self.quoted:
-            return next(csv.reader([text], delimiter=self.delimiter))
+            try:
+                return next(csv.reader([text], delimiter=self.delimiter), [])
+            except csv.Error:  # a line end inside of a line; a field without end
+                return []
         return text.split(self.delimiter)
 
     def is_whole(self, line: bytes, needed: list[int]) -> bool:
