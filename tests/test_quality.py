@@ -436,3 +436,13 @@ def test_a_recording_with_errors_is_refused_and_warnings_are_sentences(good):
         report.require_ok()
     still = check_quality(changed(good, "q", lambda q: np.where(np.arange(3) == 1, 0.5, q)))
     assert still.warnings == tuple(f.sentence for f in still.findings if f.severity == "warning")
+
+
+def test_signals_that_no_arm_has_are_an_error(rng):
+    t = np.arange(200) * 0.01
+    q = np.cumsum(rng.normal(size=(200, 2)), axis=0) * 0.01
+    tau = rng.normal(size=(200, 2))
+    tau[::10, 1] = 1e300
+    found = check_quality(Recording(t=t, q=q, tau=tau, joint_names=("a", "b")))
+    assert not found.ok
+    assert "tau reaches 1e+300: no arm does" in found.findings[0].sentence

@@ -106,9 +106,8 @@ def command(
     kind: Any = {"estimator": estimator, "cutoff_hz": cutoff, "level": level, "drift_again": drift_again}
     given: Any = sources
     found = WristWeighing(**given, robot=arm, sensor=sensor, **kind)
-    with out.progress("weighing") as done:
-        stages = [name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None]
-        done(0.0, ", then ".join(stages))
+    stages = [name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None]
+    with out.progress(f"weighing {', then '.join(stages)}"):
         payload = found.payload
     with saved.together():
         if output is not None:

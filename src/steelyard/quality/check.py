@@ -53,6 +53,7 @@ _SATURATED_ROWS = 5  # a measured torque never repeats to the last digit that of
 _SATURATED_FACTOR = 3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
 _SATURATED_MOTION = 1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
 _BEYOND_LIMIT = 2.0  # times tau_max: no drive gives that
+_ABSURD = 1e6  # of any signal, in any unit
 _BEYOND_SHARE = 0.01  # of the rows: a spike may
 _MEASURED = ("tau", "current", "wrench")
 _TARGETS = ("tau_target", "current_target")
@@ -92,7 +93,7 @@ def check_quality(
     signals = {channel: getattr(recording, channel) for channel in recording.channels}
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
-    findings += [*_degrees(recording, limits), *_velocity(recording)]
+    findings += [*_absurd(recording), *_degrees(recording, limits), *_velocity(recording)]
     findings += [*check_jumps(recording.t, recording.q, "q", recording.joint_names), *_still(recording)]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
     if limits is not None:
@@ -168,6 +169,19 @@ def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
     largest = np.fmax.reduce(q[:, far | fast], axis=None)
     text = f"q reaches {largest:.4g} ({', '.join(place.joints)}): {meaning}"
     yield Finding("degrees", "error" if sure else "warning", text, place)
+
+
+def _absurd(recording: Recording) -> Iterator[Finding]:
+    """Which signals no arm has, in any unit."""
+    for name in ("v", "tau", "current"):
+        values = getattr(recording, name)
+        if values is None:
+            continue
+        beyond = (np.abs(_finite(values)) > _ABSURD).mean(axis=0) > _BEYOND_SHARE
+        if beyond.any():
+            largest = np.fmax.reduce(np.abs(values), axis=None)
+            text = f"{name} reaches {largest:.3g}: no arm does; the file is broken"
+            yield Finding("absurd", "error", text, _place(recording, name, beyond))
 
 
 def _velocity(recording: Recording) -> Iterator[Finding]:
