@@ -1,7 +1,10 @@
 """Files that verbs write: checked before the work, whole or not at all, all of a command's or none."""
 
+import json
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -141,3 +144,17 @@ def test_parts_of_killed_writers_are_swept_and_those_of_living_ones_are_not(tmp_
         saved.sweep(tmp_path / "x.json")
         assert part.exists()
         assert not left.exists()
+
+
+def test_a_fault_of_ours_is_one_line_and_ctrl_c_another(tmp_path):
+    code = "import sys; sys.argv = ['steelyard', 'robots', *{0}]; import steelyard.__main__ as m;"
+    code += " import steelyard.robot as r; r.robot_names = lambda: {1}; m.main()"
+    for flags, action, said, exit_code in (
+        ([], "1 / 0", "error: unforeseen, a fault of steelyard: ZeroDivisionError", 70),
+        (["--json"], "__import__('os').kill(__import__('os').getpid(), 2)", "error: stopped", 130),
+    ):
+        words = [sys.executable, "-c", code.format(flags, action)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (exit_code, 1), done
+        assert done.stderr.startswith(said)
+        assert not flags or json.loads(done.stdout) == {"error": "stopped"}
