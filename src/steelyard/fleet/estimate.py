@@ -37,7 +37,7 @@ from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.robot.basis import triangle_with
 from steelyard.robot.friction import FrictionLaw
 from steelyard.torque.methods import Answer, WeighingProblem
-from steelyard.torque.prior import contradiction, slow_noise, through_prior, widened
+from steelyard.torque.prior import by_gravity, contradiction, shifted, slow_noise, through_prior, widened
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _FRICTION = ("Fc", "Fv", "Fs", "Fl", "B")
@@ -143,6 +143,7 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
         contradiction=moved,
         friction=answer.friction,
     )
+    wide, shares = shifted(wide, shares, "gravity", by_gravity(model.robot, answer.value))
     strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque)
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     evidence = Evidence(

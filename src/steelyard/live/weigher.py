@@ -4,9 +4,9 @@ Rows become samples and samples an estimate as in `weigh_online`, with the same 
 estimator, so that a recording of the stream, weighed with `--online`, gives the same numbers. Rows that are
 not fit for weighing are left out; after them, and on another clock of the sender, the filters start anew.
 
-How long until the mass is as sure as asked for? Of the half-width w of its interval drive gains and their
-drift are a part g that stays; the information 1 / (w^2 - g^2) of the rest is taken to grow on as in the last
-second.
+How long until the mass is as sure as asked for? Of the half-width w of its interval drive gains, their
+drift and local gravity are a part g that stays; the information 1 / (w^2 - g^2) of the rest is taken to grow
+on as in the last second.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class LiveWeigher:
 
     def _remaining_s(self, payload: Payload) -> float:
         width, t = _half_width(payload), self.state.last_s
-        stays = sum(payload.shares.get(name, 0.0) for name in ("gains", "drift")) * width**2
+        stays = sum(payload.shares.get(name, 0.0) for name in ("gains", "drift", "gravity")) * width**2
         if width <= self.accuracy:
             return 0.0
         if not np.isfinite(width) or stays >= self.accuracy**2:

@@ -44,7 +44,7 @@ percent moves 3 kg on a UR10e by 2.7 %, and gains that are wrong by one percent 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -52,12 +52,14 @@ from steelyard.arrays import Array, Indices, Mask
 from steelyard.identification import DynamicModel
 from steelyard.identification.least_squares import Solution, solve_weighted
 from steelyard.identification.problem import kinds
-from steelyard.robot import DriveModel
+from steelyard.robot import DriveModel, RobotModel
 
 FRICTION = ("Fc", "Fv", "B", "Fs")
 """What changes from day to day and with the load, so that the empty arm does not determine it."""
 
 _NOTHING = 1e-12
+_NOMINAL_GRAVITY = (9.81, 9.80665)  # [m/s^2]
+_LOCAL_GRAVITY = 0.0015  # standard deviation of its size over the Earth, relative
 _EXACT_STD = 1e-6  # of a parameter that was set, not estimated
 _FEWEST_DIRECTIONS = 1.0  # of the arm: where loaded runs test less than one, they contradict nothing
 _FREEDOM = 17.0  # of the smoothed spectrum at zero frequency: (P_0 + 2 P_1 + ... + 2 P_8) / 17
@@ -201,6 +203,39 @@ def widened(
     shares = {name: part / total for name, part in parts.items()} if 0 < total < np.inf else {}
     wide = factor * covariance + np.outer(drift, drift)
     return wide if gain_error is None else wide + gain_error @ gain_error.T, gain_error, shares
+
+
+def shifted(
+    covariance: Array, shares: Mapping[str, float], name: str, shift: Array | None
+) -> tuple[Array, dict[str, float]]:
+    """A payload's covariance and shares with one more cause.
+
+    Args:
+        covariance: without it, (10, 10)
+        shares: of the mass's variance, without it
+        name: of the cause
+        shift: by which one standard deviation of it moves the payload, (10,); None where it does not count
+    """
+    if shift is None:
+        return covariance, dict(shares)
+    wide = covariance + np.outer(shift, shift)
+    known = np.isfinite(wide[0, 0]) and wide[0, 0] > 0
+    rest = float(covariance[0, 0] / wide[0, 0]) if known else 1.0
+    return wide, {part: rest * share for part, share in shares.items()} | {name: 1.0 - rest}
+
+
+def by_gravity(robot: RobotModel, value: Array) -> Array | None:
+    """How one standard deviation of local gravity moves a payload, (10,); None where its size was given.
+
+    A size of 9.81 or 9.80665 is a nominal one; from the equator to the poles it is 9.780 to 9.832.
+
+    Args:
+        value: the ten numbers, (10,)
+    """
+    size = float(np.linalg.norm(robot.gravity_base))
+    if not np.isclose(size, _NOMINAL_GRAVITY, rtol=1e-9, atol=0.0).any():
+        return None
+    return np.append(_LOCAL_GRAVITY * value[:4], np.zeros(6))
 
 
 def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:

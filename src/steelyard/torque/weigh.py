@@ -30,13 +30,11 @@ from steelyard.recording import Samples
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods.problem import CERTAIN, fixed_rows
 from steelyard.torque.other_causes import other_causes
-from steelyard.torque.prior import widened
+from steelyard.torque.prior import by_gravity, shifted, widened
 from steelyard.verdict import Doubt, DoubtKind
 
 _UNLIKE = 4.0  # standard deviations
 _NOISY_MOTION = 1.0  # standard deviations
-_NOMINAL_GRAVITY = (9.81, 9.80665)  # [m/s^2]
-_LOCAL_GRAVITY = 0.0015  # standard deviation of its size over the Earth, relative
 
 
 def weigh(
@@ -156,25 +154,10 @@ def _widened(problem: WeighingProblem, answer: Answer) -> tuple[Array, Array | N
         contradiction=answer.contradiction,
         friction=answer.friction,
     )
-    for name, shift in (("motion", answer.shift), ("gravity", _by_gravity(problem, answer.value))):
-        if shift is not None:
-            wide = covariance + np.outer(shift, shift)
-            known = np.isfinite(wide[0, 0]) and wide[0, 0] > 0
-            rest = float(covariance[0, 0] / wide[0, 0]) if known else 1.0
-            shares = {part: rest * share for part, share in shares.items()} | {name: 1.0 - rest}
-            covariance = wide
+    gravity = None if len(problem.fixed) else by_gravity(problem.model.robot, answer.value)
+    for name, shift in (("motion", answer.shift), ("gravity", gravity)):
+        covariance, shares = shifted(covariance, shares, name, shift)
     return covariance, gain_error, shares
-
-
-def _by_gravity(problem: WeighingProblem, value: Array) -> Array | None:
-    """How one standard deviation of local gravity moves a payload, (10,); None where a scale was given.
-
-    A size of 9.81 or 9.80665 is a nominal one; from the equator to the poles it is 9.780 to 9.832.
-    """
-    size = float(np.linalg.norm(problem.model.robot.gravity_base))
-    if len(problem.fixed) or not np.isclose(size, _NOMINAL_GRAVITY, rtol=1e-9, atol=0.0).any():
-        return None
-    return np.append(_LOCAL_GRAVITY * value[:4], np.zeros(6))
 
 
 def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> Doubt | None:

@@ -42,7 +42,7 @@ from steelyard.torque.online.state import (
     Window,
     no_reach,
 )
-from steelyard.torque.prior import contradiction, slow_noise
+from steelyard.torque.prior import by_gravity, contradiction, shifted, slow_noise
 from steelyard.verdict import Doubt
 
 _MOST_EPISODES = 1000
@@ -51,6 +51,7 @@ _HEARD = 3  # windows: before, the noise of today is not known, and a change can
 _CLOCK_ROUNDING_S = 1e-4
 _CLOCK_SET = 10  # late samples in order: the clock was set back
 _YOUNG = 15  # windows
+_WILD = 5.0  # standard deviations, root mean square of a block: no noise does that
 _UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
 
 
@@ -292,6 +293,9 @@ class OnlineEstimator:
         if self._systematic.by_gains:
             pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
         flat = rows.reshape(-1, rows.shape[2])
+        known = known.plus(flat)
+        if (e**2).sum() > _WILD**2 * count.sum():  # by numbers that no row before these had shown
+            e = -(flat @ np.append(known.solution, -1.0)).reshape(e.shape)
         near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
         window = Window(
             window.start_s,
@@ -304,7 +308,7 @@ class OnlineEstimator:
             window.samples + len(rows),
         )
         return state._replace(
-            known=known.plus(flat),
+            known=known,
             information=information + near.transpose(0, 2, 1) @ near,
             pull=pull,
             window=window,
@@ -390,6 +394,7 @@ class OnlineEstimator:
         covariance, gain_error, shares = self._systematic.widened(
             wider[:10, :10], inverse, state.pull, contradiction=moved
         )
+        covariance, shares = shifted(covariance, shares, "gravity", by_gravity(self.model.robot, x[:10]))
         unknown = np.diag(inverse)[:10] > (_UNKNOWN * NOTHING_STD) ** 2
         covariance[unknown, unknown] = np.inf
         covariance = (covariance + covariance.T) / 2
