@@ -51,7 +51,7 @@ def test_clean_runs_are_trusted_and_say_what_they_assume(model, loaded):
     found = weigh(model, loaded)
     assert found.verdict.ok
     assert model.verdict.ok
-    assert "assumes torques exact (0 % of the variance)" in found.status
+    assert "assumes torques exact: 1 % on all of them is 1 % of the mass" in found.status
     assert abs(found.body.mass - LOAD.mass) < 1.96 * found.std[0]
 
 

@@ -170,7 +170,7 @@ def test_shares_of_the_variance_are_what_each_adds(tmp_path):
     assert plain.covariance[0, 0] + gains + drift == pytest.approx(found.covariance[0, 0])
     np.testing.assert_allclose(found.gain_error[:, 6] / 0.02, found.gain_error[:, :6].sum(axis=1) / 0.01)
     assert 0 < plain.shares["friction"] < 1
-    assert "variance" not in plain.verdict.summary
+    assert "of the variance" not in plain.verdict.summary
     words = "most of the interval of the mass: gains ("
     assert words in found.verdict.summary
     assert "a known mass could narrow it to " in found.verdict.summary

@@ -4,10 +4,12 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from importlib import resources
 
 import numpy as np
 import pytest
 
+import steelyard as sy
 from steelyard.errors import InvalidSamples
 from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
@@ -605,3 +607,14 @@ def test_refusals():
         OnlineEstimator(model(), "measured", np.zeros(6))
     with pytest.raises(InvalidSamples, match="window_s must be positive, got 0"):
         OnlineOptions(window_s=0)
+
+
+def test_friction_that_no_row_had_shown_is_not_taken_for_noise():
+    """A joint that creeps first leaves its law open; what it predicts for speed is then no residual."""
+    assets = resources.files("steelyard.cli") / "assets"
+    empty, loaded = (sy.read_recording(str(assets / f"ur10_{case}.npz")) for case in ("empty", "loaded"))
+    arm = sy.identify(sy.load_robot("ur10"), empty, friction="smooth-power")
+    found = sy.weigh_online(arm, loaded).payload
+    assert found.verdict.ok
+    assert found.mass == pytest.approx(2.5, abs=2 * found.std[0])
+    assert found.com_std.max() < 1.5e-3

@@ -90,7 +90,7 @@ def _assumed(mass: float, gain_error: Array | None, shares: Mapping[str, float])
     if not shares or mass <= 0:
         return ""
     if gain_error is None:
-        return "assumes torques exact (0 % of the variance): one percent in all runs is one of the mass"
+        return "assumes torques exact: 1 % on all of them is 1 % of the mass, and not in the interval"
     half = 100 * HALF_WIDTH * float(np.linalg.norm(gain_error[0])) / mass
     return f"assumes torques exact to {half:.2g} % ({100 * shares['gains']:.0f} % of the variance)"
 
