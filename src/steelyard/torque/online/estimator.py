@@ -177,8 +177,8 @@ class OnlineEstimator:
         if seen.all():
             noise = np.asarray(self.noise) * np.sqrt(state.spread.squares / state.spread.rows)
             torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
-            names = self.model.robot.joint_names
-            strange = strange_residuals(names, noise, self.model.estimate.noise, torque_rms)
+            arm = self.model
+            strange = strange_residuals(arm.robot.joint_names, noise, arm.estimate.noise, torque_rms)
         doubts = (doubted_model(self.model.verdict), strange, answer.late(self.options.accuracy))
         return tuple(doubt for doubt in doubts if doubt is not None)
 
@@ -195,10 +195,7 @@ class OnlineEstimator:
         )
 
     def _behind(self, state: OnlineState, row: Array) -> OnlineState:
-        """The state after a late sample; where many follow each other, the clock was set back.
-
-        What was carried before is then unknown.
-        """
+        """The state after a late sample; after many the clock was set back, and what is carried unknown."""
         before_s, count = state.behind
         count = count + 1 if row[0] > before_s else 1
         if count < _CLOCK_SET:
