@@ -111,7 +111,7 @@ def test_identify_uses_the_pieces_and_names_them(tmp_path):
     assert (
         "Note: empty.parquet is cut at 1 hole of its clock, the longest 0.51 s after row 500." in done.stdout
     )
-    assert "empty, rows 1 to 500" in done.stdout
+    assert "empty.parquet, rows 1 to 500" in done.stdout
     assert done.returncode == 0, done.stdout
 
 

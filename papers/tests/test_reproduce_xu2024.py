@@ -97,7 +97,8 @@ def test_convergence_is_shown_for_both(online, case):
     curves = online.curves
     assert 5.0 < curves.converged_s < 10.0
     assert np.abs(curves.ours[-1, 0] - TRUTH.mass) < 4 * curves.bound[-1]
-    np.testing.assert_allclose(curves.bound[-1], curves.std[-1, 0], rtol=0.2)
+    local_gravity = 0.0015 * TRUTH.mass  # a nominal one is in our interval, and not in the bound
+    np.testing.assert_allclose(np.hypot(curves.bound[-1], local_gravity), curves.std[-1, 0], rtol=0.1)
     assert online.ours.shape == (2, 4)
     require_whole(payload_sections.online_section(online, case))
 

@@ -231,6 +231,9 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return parts
 
 
+_ANY_LENGTH = ("doubts", "unchecked", "history", "pending")
+
+
 def broken_value(rng: random.Random, content: dict[str, Any]) -> tuple[bool, str]:
     """Breaks a part of a nested value in place; whether it must be refused, and what was done."""
     path = rng.choice(paths_in(content))
@@ -252,7 +255,8 @@ def broken_value(rng: random.Random, content: dict[str, Any]) -> tuple[bool, str
         return True, words + "nested"
     if kind == 3 and isinstance(before, list) and before:
         holder[last] = [*before, before[-1]]
-        return not free and path[-1] not in ("doubts", "unchecked", "history", "pending"), words + "longer"
+        joints = path == ("noise",)  # of a payload: it says how many there are
+        return not (free or joints or path[-1] in _ANY_LENGTH), words + "longer"
     new = rng.choice(ODD)
     holder[last] = new
     alike = isinstance(before, int | float) and not isinstance(before, bool)

@@ -159,7 +159,7 @@ def _load_state(path: str | Path, estimator: WristEstimator) -> WristState:
         fields.check(content, {"sensor": fields.TEXT, "state": fields.named(fields.anything)})
         if content["sensor"] != _fingerprint(estimator):
             raise InvalidSamples(f"{path} was saved with another sensor; start without it")
-        fields.require_like(content["state"], saved.plain(estimator.init().to_dict()), "state")
+        fields.require_like(content["state"], estimator.init().to_dict(), "state")
         return WristState.from_dict(content["state"])
 
 

@@ -97,7 +97,7 @@ class WristState(NamedTuple):
             "sums": _listed(self.sums),
             "trial": _listed(self.trial),
             "postures": [x.tolist() for x in (p.t, p.wrench, p.variance, p.R_base_sensor, p.rows)],
-            "known": {name: getattr(known, name).tolist() for name in _KNOWN},
+            "known": {name: getattr(known, name).astype(float).tolist() for name in _KNOWN},
             "counts": list(self.counts),
             "history": [_listed(episode) for episode in self.history],
         }
