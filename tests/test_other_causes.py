@@ -76,6 +76,13 @@ def test_a_weight_that_changes_is_doubted(model, loaded, span_s):
     assert "of 6 of the run: was the load changed, or the arm touched?" in verdict.sentence
 
 
+def test_offsets_that_drift_are_doubted_where_they_move_the_mass(model, loaded):
+    drift = np.array([0.0, 12.0, 12.0, 2.0, 0.0, 0.0]) * (T / T[-1])[:, None]
+    verdict = weigh(model, replace(loaded, tau=loaded.tau + drift)).verdict
+    assert verdict.has(DoubtKind.DRIFT_MOVES)
+    assert "offsets of the torques drift by up to 12 Nm during the run" in verdict.sentence
+
+
 def test_gravity_that_the_arm_does_not_feel_is_doubted():
     runs = [moved(ROBOT, 1), moved(ROBOT, 2)]
     given = identify(ROBOT.with_gravity([0.0, 0.0, -9.0]), runs).verdict

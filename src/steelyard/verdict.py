@@ -41,7 +41,7 @@ class DoubtKind(StrEnum):
     GAINS = "gains"  # drive gains are doubtful
     POSTURES_TOO_ALIKE = "postures_too_alike"
     NO_ZERO = "no_zero"  # a wrist sensor was never at rest without contact
-    DRIFT_MOVES = "drift_moves"  # the zero of a wrist sensor wanders
+    DRIFT_MOVES = "drift_moves"  # the zero of a sensor wanders
     TOO_UNCERTAIN = "too_uncertain"  # the interval is wider than a use allows
     UNKNOWN_FRICTION = "unknown_friction"  # drives have friction that the model does not know
     BEYOND_LEARNED = "beyond_learned"  # a motion goes beyond the one that was learned from

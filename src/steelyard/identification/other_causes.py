@@ -4,7 +4,7 @@ A fit with wrong data widens its own interval, as it leaves larger residuals. A 
 instead: its columns X join the regression, tau = Y theta + X e, and e = 0 unless the cause is there. What it
 explains is not left in the residuals, so widening cannot hide it; a friction law that does not fit leaves
 residuals of its own, and the covariance C of e, which allows for correlation in time, is as wide as these
-ask for. The cause is sure where e'C^-1 e > 3.5^2 for each column, which chance does once in 2,000 times.
+ask for. The cause is sure where e'C^-1 e, chi-square, is so large that chance does it once in 2,000 times.
 
 Of the empty arm, gravity is tried: g (1 + e) in size, and in two directions across. Links show their masses
 twice, by weight and by inertia; where these disagree gravity is another one, or the clock runs at another
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import chdtri
 
 from steelyard.arrays import Array
 from steelyard.identification.covariance import correlated_covariance
@@ -30,9 +31,7 @@ from steelyard.verdict import Doubt, DoubtKind
 ENOUGH_ROWS = 2500
 """Of samples to try causes with; of more, one in so many is taken."""
 
-SURE = 3.5
-"""Standard deviations (RMS over the columns of a cause): beyond, it is there."""
-
+_CHANCE = 5e-4  # that a cause seems to be there; 3.5 standard deviations of one column
 _DRIVES = ("Ia", "Fc", "Fv", "B", "Fs", "Fl")
 _EARTH = (9.75, 9.85)  # [m/s^2], from the equator to the poles, with a little to spare
 _LEAST_SIZE = 0.02  # of gravity: local gravity differs by 0.005
@@ -92,7 +91,7 @@ class Tried:
         C = self.covariance + besides**2 * np.eye(len(self.e))
         if not np.isfinite(C).all() or not (np.diag(C) > 0).all():
             return False
-        return bool(self.e @ np.linalg.solve(C, self.e) > SURE**2 * len(self.e))
+        return bool(self.e @ np.linalg.solve(C, self.e) > chdtri(len(self.e), _CHANCE))
 
 
 def gravity_doubts(

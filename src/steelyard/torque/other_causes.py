@@ -2,6 +2,7 @@
 
     scale     torques of the loaded runs e times larger: gains, units or another arm
     force     a constant force at the flange, three directions: a hand, a cable, weight without inertia
+    drift     offsets of the joints that go with time
     weight    the weight in six parts of the time, against the first: a load that changed, a hand for a while
 
 A cause counts against an answer where it is sure, and where without it the answer is another one: by more
@@ -44,11 +45,13 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> tup
     pull = [_forces(problem.model.robot, part.q[::every]) for part in problem.loaded]
     scale = Tried.beside(rows, [(part.Y @ (mixing @ before))[:, :, None] for part in rows], prior, mixing)
     force = Tried.beside(rows, pull, prior, mixing)
+    drift = Tried.beside(rows, [_drifts(part.tau.shape) for part in rows], prior, mixing)
     weight = Tried.beside(rows, _in_parts(problem.model.robot, pull), prior, mixing)
-    least, drift = _MATTERS * mass_std, problem.model.robot.drive.gain_drift or 0.0
+    least, of_gains = _MATTERS * mass_std, problem.model.robot.drive.gain_drift or 0.0
     doubts = (
-        _of_scale(scale, scale.value[p] - before[p], least, drift),
+        _of_scale(scale, scale.value[p] - before[p], least, of_gains),
         _of_force(force, force.value[p] - before[p], least),
+        _of_drift(drift, drift.value[p] - before[p], least),
         _of_weight(weight, least * float(np.linalg.norm(problem.model.robot.gravity_base))),
     )
     return tuple(doubt for doubt in doubts if doubt is not None)
@@ -75,6 +78,16 @@ def _of_force(found: Tried, moved: float, least: float) -> Doubt | None:
     return Doubt(DoubtKind.STEADY_FORCE, words)
 
 
+def _of_drift(found: Tried, moved: float, least: float) -> Doubt | None:
+    if abs(moved) < least or not found.sure():
+        return None
+    words = (
+        f"offsets of the torques drift by up to {2 * np.abs(found.e).max():.2g} Nm during the run,"
+        f" which moves the mass by {moved:+.3g} kg: let the arm warm up, or zero its sensors"
+    )
+    return Doubt(DoubtKind.DRIFT_MOVES, words)
+
+
 def _of_weight(found: Tried, least: float) -> Doubt | None:
     j = int(np.abs(found.e).argmax())
     if abs(found.e[j]) < least or not found.sure():
@@ -84,6 +97,13 @@ def _of_weight(found: Tried, least: float) -> Doubt | None:
         " changed, or the arm touched?"
     )
     return Doubt(DoubtKind.LOAD_CHANGED, words)
+
+
+def _drifts(shape: tuple[int, ...]) -> Array:
+    """Offsets that go from -1 to 1 Nm during a run, one column for each joint, (N, n, n)."""
+    columns = np.zeros((*shape, shape[1]))
+    columns[:, range(shape[1]), range(shape[1])] = np.linspace(-1.0, 1.0, shape[0])[:, None]
+    return columns
 
 
 def _forces(robot: RobotModel, q: Array) -> Array:
