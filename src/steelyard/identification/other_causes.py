@@ -14,7 +14,7 @@ rate (inertia goes with the square of it).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import chdtri
@@ -79,8 +79,11 @@ class Tried:
             for part, X in zip(rows, cause, strict=True)
         ]
         solution = solve_weighted(RegressionFactor.of_rows(both), said, wide)
+        found = cls(solution.value[-k:], solution.inverse[-k:, -k:], solution.value[:-k])
+        if not found.sure():  # by white noise; correlation makes it less so
+            return found
         covariance, _ = correlated_covariance(both, solution, prior=said, mixing=wide)
-        return cls(solution.value[-k:], covariance[-k:, -k:], solution.value[:-k])
+        return replace(found, covariance=covariance[-k:, -k:])
 
     def sure(self, besides: float = 0.0) -> bool:
         """Whether the cause is there.
