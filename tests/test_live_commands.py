@@ -236,18 +236,20 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
 def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeypatch):
     found, source = carrying
     with Stream(source) as stream:
-        plan, seen = Motion.of(stream, arm, swing()), 0
+        plan, state, moving = Motion.of(stream, arm, swing()), stream.columns.index("runtime_state"), 0
 
         def moved():
-            nonlocal seen
+            nonlocal moving
             for item in plan.play(stream):
-                seen += isinstance(item, Row)
-                if seen == 200:
+                moving += isinstance(item, Row) and item.values[state] == 2
+                if moving == 50:
                     found.controller.fault("protective-stop")
 
-        with pytest.raises(SourceFailed, match="the motion was broken off: protective stop"):
-            moved()
-        found.controller.fault("normal")
+        try:
+            with pytest.raises(SourceFailed, match="the motion was broken off: protective stop"):
+                moved()
+        finally:
+            found.controller.fault("normal")
         while stream.row().waiting:
             pass
         monkeypatch.setattr("steelyard.live.motion._LATE_S", 0.2)
