@@ -67,20 +67,27 @@ def test_a_certificate_says_what_was_not_checked(arm):
     motion = FourierTrajectory.random(arm.home, reach=[1, 1], speed=[1, 1], period_s=6.0, harmonics=3, seed=0)
     bare = JointLimits([-2.0, -np.inf], [2.0, 2.0], [np.inf] * 2, [np.inf, 6.0], [np.inf] * 2)
     assert DesignLimits(bare).certify(arm, motion, rate_hz=50.0).unchecked == (
-        "position of joint 2",
+        "position of joint_2",
         "velocity of the joints",
-        "acceleration of joint 1",
+        "acceleration of joint_1",
         "torque of the joints",
         "floor, walls and other things around the arm",
         "the arm against itself",
     )
     known = JointLimits(TWO.q_min, TWO.q_max, TWO.v_max, TWO.a_max, [900.0] * 2)
     floor = Body.half_space("floor", (0, 0, -9), (0, 0, 1))
-    alone = DesignLimits(known, scene=Scene((floor,), self_collision=False))
+    alone = DesignLimits(known, scene=Scene((floor,), radius=0.05, self_collision=False))
     assert alone.certify(arm, motion, rate_hz=50.0).unchecked == ("the arm against itself",)
-    whole = replace(alone, scene=Scene((floor,))).certify(arm, motion, rate_hz=50.0)
+    whole = replace(alone, scene=Scene((floor,), radius=0.05)).certify(arm, motion, rate_hz=50.0)
     assert whole.unchecked == ()
     assert whole.not_checked == ""
+    assert whole.bodies == tuple(f"link {k}: capsule of 50 mm radius" for k in (1, 2))
+    assumed = replace(alone, scene=Scene((floor,))).certify(arm, motion, rate_hz=50.0).unchecked
+    assert assumed == (
+        "the true shape of planar2r: capsules stand in, as no shapes and no radius were given",
+    )
+    endless = JointLimits([-np.inf] * 2, [np.inf] * 2, [2.0] * 2, [9.0] * 2, [900.0] * 2)
+    assert not any("position" in words for words in DesignLimits(endless).certify(arm, motion).unchecked)
 
 
 def test_same_seed_gives_the_same_motion(arm, found):
@@ -201,10 +208,10 @@ def test_certificate_finds_what_is_broken(arm):
     assert not certificate.holds
     worst = certificate.worst
     assert worst.limit == "lower position"
-    assert worst.where == "joint 2"
+    assert worst.where == "joint_2"
     assert worst.at_s == pytest.approx(1.5 * np.pi, abs=2e-3)
     assert worst.margin == pytest.approx(-0.1, abs=1e-6)
-    assert "margin -0.1 rad" in worst.sentence
+    assert worst.sentence == "joint_2: lower position, 0.1 rad beyond -0.4 at 4.712 s"
     with pytest.raises(InvalidTrajectory, match="rate_hz must be positive, got 0"):
         limits.certify(arm, series, rate_hz=0.0)
 
@@ -236,7 +243,7 @@ def test_nonsense_is_refused(arm):
 def test_limits_that_cannot_be_kept_are_named_with_the_amount(arm):
     with pytest.raises(
         InfeasibleDesign,
-        match=r"start posture is outside .* joint 2: 2.5 against 2 rad, margin -0.5 rad",
+        match=r"start posture is outside .*: joint_2: upper position, 0.5 rad beyond 2$",
     ):
         design(arm, limits=DesignLimits(TWO), start=[0.0, 2.5])
     slow = JointLimits([-2.0] * 2, [2.0] * 2, [2.0] * 2, [5.0, 0.1], [np.inf] * 2)
@@ -246,17 +253,23 @@ def test_limits_that_cannot_be_kept_are_named_with_the_amount(arm):
         design(arm, period_s=0.5, limits=DesignLimits(slow))
     robot = load_robot("ur10")
     up = OrientationWorkspace((Cone("z", (1.0, 0, 0), 0.2), Cone("x", (1.0, 0, 0), 0.2)))
-    with pytest.raises(
-        InfeasibleDesign, match=r"no posture of ur10 .*orientation of axis .: .* margin -.* rad"
-    ):
+    with pytest.raises(InfeasibleDesign, match=r"no posture of ur10 .*axis .: orientation, .* rad beyond 0$"):
         design(robot, limits=DesignLimits(robot.limits, workspace=up))
-    with pytest.raises(
-        InfeasibleDesign, match=r"no posture .*lowest height of flange: .* against 3 m, margin -1\."
-    ):
+    with pytest.raises(InfeasibleDesign, match=r"no posture .*flange: lowest height, 1\..* m beyond 3$"):
         design(robot, limits=DesignLimits(robot.limits, height=(3.0, 4.0)))
     weak = JointLimits(*(getattr(robot.limits, k) for k in ("q_min", "q_max", "v_max", "a_max")), [0.1] * 6)
-    with pytest.raises(InfeasibleDesign, match=r"no posture of ur10 keeps all limits: .*torque of joint"):
+    with pytest.raises(InfeasibleDesign, match=r"no posture of ur10 keeps all .*_joint: torque, .* Nm"):
         design(robot, limits=DesignLimits(weak))
+
+
+def test_a_posture_that_leaves_no_reserve_is_refused_with_the_limit(arm):
+    floor = Body.half_space("floor", (0, -0.0205, 0), (0, 1, 0))
+    known = DesignLimits(TWO, scene=Scene((floor,), radius=1e-3, clearance=0.019))
+    with pytest.raises(
+        InfeasibleDesign,
+        match=r"reserve; closest is link 1 and floor: clearance, 0.0005 m inside 0.019",
+    ):
+        design(arm, limits=known, start=[0.0, 0.0], settings=QUICK)
 
 
 def test_jax_is_asked_for_by_its_extra(arm, monkeypatch):

@@ -1,5 +1,8 @@
 """Limits: files, orientation workspaces, scenes; refusals say what is wrong and by how much."""
 
+import struct
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -15,6 +18,7 @@ from steelyard.excitation import (
 from steelyard.io.designs import load_limits
 from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.robot.geometry import Body, CollisionModel
+from steelyard.trajectory import FourierTrajectory
 
 FILE = """
 form = "amplitude"
@@ -173,3 +177,60 @@ def test_self_collision_is_seen(arm):
     assert model.distances(arm.home[None]).min() > 0
     names = model.pair_names[int(model.distances(folded[None]).argmin())]
     assert "link" in names
+
+
+def pyramid(path):
+    """A mesh: a corner of a cube of 0.2 m, which is convex."""
+    corners = 0.2 * np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    triangles = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    path.parent.mkdir(parents=True)
+    facets = [struct.pack("<12fH", 0, 0, 0, *corners[list(three)].ravel(), 0) for three in triangles]
+    path.write_bytes(bytes(80) + struct.pack("<I", 4) + b"".join(facets))
+
+
+@pytest.mark.parametrize(
+    "how", ["relative", "package", "given", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "none"]
+)
+def test_meshes_are_found_or_replaced_and_both_is_said(how, tmp_path, two_links, written, monkeypatch):
+    places = {"relative": "arms", "package": "", "given": "here", "ROS_PACKAGE_PATH": "ros"}
+    folder = tmp_path / ("prefix/share" if how == "AMENT_PREFIX_PATH" else places.get(how, "lost"))
+    if how != "none":
+        pyramid(folder / "pkg/meshes/arm.stl")
+    if "_" in how:
+        monkeypatch.setenv(how, str(tmp_path / "prefix" if how == "AMENT_PREFIX_PATH" else folder))
+    name = "pkg/meshes/arm.stl" if how == "relative" else "package://pkg/meshes/arm.stl"
+    shape = f"<collision><geometry><mesh filename='{name}'/></geometry></collision>"
+    path = tmp_path / "arms" / "arm.urdf"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(two_links().replace('<link name="arm">', f'<link name="arm">{shape}'))
+    robot = RobotModel.from_urdf(path)
+    file, folders = written("[scene]\nfloor = -3.0"), [str(folder)] if how == "given" else ()
+    limits = load_limits(robot, file, urdf=path, package_folders=folders)
+    motion = FourierTrajectory([[0.1]], [[0.0]], [0.3], 1.0)
+    certificate = limits.certify(robot, motion, rate_hz=20.0)
+    if how == "none":
+        words = "arm: capsule of 60 mm radius, in place of package://pkg/meshes/arm.stl, which was not found"
+        assert certificate.bodies == (words,)
+        assert certificate.unchecked[-1] == f"the true shape of {words}"
+    else:
+        assert certificate.bodies == ("arm: convex hull of arm.stl",)
+        assert not any("shape" in words for words in certificate.unchecked)
+        lowest = (
+            robot.forward_kinematics([[0.3]], "arm")
+            @ np.array([(0, 0, 0, 1), (0.2, 0, 0, 1), (0, 0.2, 0, 1), (0, 0, 0.2, 1)], dtype=float).T
+        )
+        distance = limits.scene.model(robot).distances([[0.3]])
+        np.testing.assert_allclose(distance, [[lowest[0, 2].min() + 3]], atol=1e-6)
+
+
+def test_pairs_that_no_joint_can_separate_are_left_out_and_listed(arm):
+    table = Body.half_space("table", (0, 0, 0.1), (0, 0, 1))
+    base, *rest = Body.capsules(arm, 0.05)
+    scene = Scene((table,), (replace(base, name="shoulder", joint=1), *rest), self_collision=False)
+    model = scene.model(arm)
+    assert model.left_out == ("shoulder and table",)
+    assert "shoulder and table" not in model.pair_names
+    assert "link 2 and table" in model.pair_names
+    still = FourierTrajectory(np.zeros((6, 1)), np.zeros((6, 1)), arm.home, 1.0)
+    certificate = DesignLimits(arm.limits, scene=scene).certify(arm, still, rate_hz=5.0)
+    assert certificate.left_out == ("shoulder and table",)

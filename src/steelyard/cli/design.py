@@ -74,6 +74,7 @@ def command(
         ),
     ] = None,
     report: options.ReportOption = None,
+    package_dir: options.PackageOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
@@ -94,7 +95,10 @@ def command(
     if output is None or output.suffix == ".json":
         options.refuse_without_effect(ctx, "without -o, or on a .json file", "approach")
     arm = options.load_arm(robot, lock, flange, gravity)
-    bounds, out = _limits(arm, limits, envelope), Output(as_json)
+    if limits is None:
+        options.refuse_without_effect(ctx, "without a [scene] in --limits", "package_dir")
+    bounds, out = options.load_limits(arm, robot, limits, package_dir), Output(as_json)
+    bounds = bounds if envelope is None else _narrowed(arm, bounds, envelope)
     ends: Any = arm.home if start == "home" else None
     if start is not None and start != "home":
         ends = options.numbers(start, f"--start {_LISTED}")
@@ -144,14 +148,10 @@ def _axes(picture: Path) -> Path:
     return picture.with_name(f"{picture.stem}_axes{picture.suffix}")
 
 
-def _limits(arm: RobotModel, path: Path | None, envelope: str | None) -> DesignLimits:
+def _narrowed(arm: RobotModel, bounds: DesignLimits, envelope: str) -> DesignLimits:
     from steelyard.excitation import DesignLimits
-    from steelyard.io.designs import load_limits
     from steelyard.trajectory import load_trajectory
 
-    bounds = DesignLimits.of(arm) if path is None else load_limits(arm, path)
-    if envelope is None:
-        return bounds
     other = DesignLimits.envelope(load_trajectory(envelope)).joints
     if len(other) != arm.n:
         raise InvalidTrajectory(f"trajectory '{envelope}' has {len(other)} joints, {arm.name} has {arm.n}")
@@ -208,6 +208,12 @@ def _show(output: Output, found: Design) -> None:
     ]
     headers = ("limit", "closest", "at_s", "value", "bound", "margin", "unit")
     output.table(f"Certificate ({found.certificate.rate_hz:g} Hz)", headers, rows)
+    for words, listed in (
+        ("Bodies that were checked", found.certificate.bodies),
+        ("Pairs left out, as no joint can separate them", found.certificate.left_out),
+    ):
+        if listed:
+            print(f"\n{words}:\n  " + "\n  ".join(listed))
     if found.std:
         weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
         output.table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)

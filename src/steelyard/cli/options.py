@@ -15,6 +15,7 @@ from steelyard import saved
 from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
+    from steelyard.excitation import DesignLimits
     from steelyard.recording import Recording
     from steelyard.robot import RobotModel
 
@@ -142,6 +143,15 @@ GravityOption = Annotated[
         "ceiling (0,0,9.81); the arm's own by default, 0,0,-9.81 of a URDF.",
     ),
 ]
+PackageOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--package-dir",
+        metavar="FOLDER",
+        help="Where package:// paths of a URDF's meshes begin, besides ROS_PACKAGE_PATH and the folders above"
+        " the URDF; may be repeated.",
+    ),
+]
 ModelArgument = Annotated[
     Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")
 ]
@@ -235,6 +245,23 @@ def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str
     if gravity is None:
         return robot
     return robot.with_gravity(numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3))
+
+
+def load_limits(arm: RobotModel, name: str, path: Path | None, package_dir: list[str] | None) -> DesignLimits:
+    """The limits in a file, or those of the arm.
+
+    Args:
+        name: of the arm, as the user gave it
+        path: of the file
+        package_dir: folders where 'package://' paths begin
+    """
+    from steelyard.excitation import DesignLimits
+    from steelyard.io.designs import load_limits
+
+    if path is None:
+        return DesignLimits.of(arm)
+    urdf = name if Path(name).suffix in (".urdf", ".xml") else None
+    return load_limits(arm, path, urdf=urdf, package_folders=package_dir or ())
 
 
 def load_arm_if_named(name: str | None, lock: list[str] | None, flange: str | None) -> RobotModel | None:

@@ -32,6 +32,7 @@ def command(
     share: Annotated[float, typer.Option("--K", help="K of liu2025's Algorithm 1.")] = -0.2,
     limits: Annotated[Path | None, typer.Option(help="A TOML file of limits, with the workspace.")] = None,
     joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,
+    package_dir: options.PackageOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
@@ -48,8 +49,7 @@ def command(
 ) -> None:
     """Finds static postures: by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
     from steelyard.drawing import save_picture
-    from steelyard.excitation import DesignLimits, PostureSet
-    from steelyard.io.designs import load_limits
+    from steelyard.excitation import PostureSet
     from steelyard.report.motion import orientation_plot
 
     if method not in _METHODS:
@@ -58,7 +58,9 @@ def command(
         if method not in methods:
             options.refuse_without_effect(ctx, f"with --method {method}", name)
     arm = options.load_arm(robot, lock, flange)
-    bounds = DesignLimits.of(arm) if limits is None else load_limits(arm, limits)
+    if limits is None:
+        options.refuse_without_effect(ctx, "without a [scene] in --limits", "package_dir")
+    bounds = options.load_limits(arm, robot, limits, package_dir)
     moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
     around = arm.home if pick is None else np.array(options.numbers(pick, f"--pick {_LISTED}"))
     if method == "random":

@@ -1,7 +1,8 @@
 """Excitation: motions and postures that make parameters visible. The only room that imports JAX."""
 
+from steelyard.excitation.certificate import Certificate
 from steelyard.excitation.design import Design, design
-from steelyard.excitation.limits import Certificate, DesignLimits
+from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import (
     OBJECTIVES,
     ConditionNumber,

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike
 from steelyard import fields, saved
 from steelyard.arrays import Array, Indices, finite
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
-from steelyard.excitation.limits import CERTIFICATE, Certificate, DesignLimits
+from steelyard.excitation.certificate import CERTIFICATE, Certificate
+from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import ConditionNumber, Objective
 from steelyard.excitation.search import BY_HAND, DesignSettings, Search
 from steelyard.excitation.space import MotionSpace

@@ -6,25 +6,25 @@ signals themselves and leaves more room. Everything else is exact: torque by the
 linear and angular speed of the flange for each axis of the base (ding2019 eq. (9), Table II);
 orientations (liu2025 eq. (42)); and clearance between the arm's bodies, floor, walls and boxes.
 
-A certificate checks every limit on a dense grid by code that the design does not use (no JAX). A limit holds
-where its margin is not negative; the certificate gives the margin in the limit's own unit and as a share of
-the limit, with the joint, axis or pair and the time where it is smallest. It also lists what it does not
-know: joints without a limit, and whether anything around the arm, or the arm itself, was in the way.
+A certificate checks every limit on a dense grid, and at peaks between its points, by code that the design
+does not use (no JAX). It also lists what it does not know: joints without a limit, whether anything around
+the arm, or the arm itself, was in the way, and which shapes the arm was taken to have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from steelyard import fields
 from steelyard.arrays import Array, read_only
 from steelyard.errors import InvalidTrajectory
+from steelyard.excitation.certificate import Bounded, Certificate, LimitCheck, closest_checks, given
 from steelyard.excitation.workspace import OrientationWorkspace, Scene
 from steelyard.robot import JointLimits, RobotModel
+from steelyard.robot.geometry import CollisionModel
 from steelyard.trajectory import FourierTrajectory, Trajectory
 
 RESERVE = 0.01
@@ -148,230 +148,101 @@ class DesignLimits:
             raise InvalidTrajectory(f"rate_hz must be positive, got {rate_hz}")
         count = int(np.ceil(trajectory.duration_s * rate_hz)) + 1
         t = np.linspace(0, trajectory.duration_s, count)
-        q, v, a = trajectory.at(t)
-        checks = [limit.closest(limit.shares, t) for limit in self._bounded(robot, q, v, a)]
+        scene = None if self.scene is None else self.scene.model(robot)
+        checks = closest_checks(
+            lambda times: list(self._bounded(robot, *trajectory.at(times), scene=scene)), t
+        )
         if self.form == "amplitude" and isinstance(trajectory, FourierTrajectory):
             checks += [limit.closest(limit.shares) for limit in self._amplitudes(robot, trajectory)]
-        return Certificate(tuple(checks), rate_hz, tuple(_unchecked(self)))
+        unchecked = tuple(_unchecked(self, robot))
+        if scene is None or self.scene is None:
+            return Certificate(tuple(checks), rate_hz, unchecked)
+        bodies = tuple(dict.fromkeys(body.words for body in self.scene.bodies_of(robot)))
+        return Certificate(tuple(checks), rate_hz, unchecked, bodies, scene.left_out)
 
     def room_at_rest(self, robot: RobotModel, q: Array) -> Array:
         """How far postures q, (N, n) [rad or m], are inside all limits at rest, negative outside, (N,)."""
         room = [limit.room.min(axis=1) for limit in self._bounded(robot, q)]
         return np.asarray(np.min(room, axis=0)) if room else np.ones(len(q))
 
-    def closest_at_rest(self, robot: RobotModel, q: Array) -> _LimitCheck:
+    def closest_at_rest(self, robot: RobotModel, q: Array) -> LimitCheck:
         """The limit that one posture q, (n,) [rad or m], comes closest to at rest, or breaks most."""
         limit = min(self._bounded(robot, q[None]), key=lambda one: one.room.min())
         return limit.closest(limit.room)
 
     def _bounded(
-        self, robot: RobotModel, q: Array, v: Array | None = None, a: Array | None = None
-    ) -> Iterator[_Bounded]:
+        self,
+        robot: RobotModel,
+        q: Array,
+        v: Array | None = None,
+        a: Array | None = None,
+        *,
+        scene: CollisionModel | None = None,
+    ) -> Iterator[Bounded]:
         """Every limit with what it bounds in N postures, at rest or along a motion."""
-        joints, names = self.joints, _joint_names(robot)
+        joints, names = self.joints, robot.joint_names
         unit = "rad" if "prismatic" not in robot.joint_types else "rad or m"
-        yield from _given(
-            _Bounded("upper position", names, q, joints.q_max, unit),
-            _Bounded("lower position", names, q, joints.q_min, unit, low=True),
+        yield from given(
+            Bounded("upper position", names, q, joints.q_max, unit),
+            Bounded("lower position", names, q, joints.q_min, unit, low=True),
         )
         if v is not None and a is not None:
-            yield from _given(
-                _Bounded("velocity", names, np.abs(v), joints.v_max, f"{unit}/s"),
-                _Bounded("acceleration", names, np.abs(a), joints.a_max, f"{unit}/s^2"),
+            yield from given(
+                Bounded("velocity", names, np.abs(v), joints.v_max, f"{unit}/s"),
+                Bounded("acceleration", names, np.abs(a), joints.a_max, f"{unit}/s^2"),
             )
         if np.isfinite(joints.tau_max).any():
             still = np.zeros_like(q)
             tau = np.abs(robot.torque(q, still if v is None else v, still if a is None else a))
             scale = np.where(np.isfinite(joints.tau_max), joints.tau_max, 1.0)
-            yield _Bounded("torque", names, tau, joints.tau_max, "Nm", scale=scale)
+            yield Bounded("torque", names, tau, joints.tau_max, "Nm", scale=scale)
         yield from self._of_flange(robot, q, v, a)
-        if self.scene is not None and (model := self.scene.model(robot)).pair_names:
+        if self.scene is not None and (model := scene or self.scene.model(robot)).pair_names:
             distance, least = model.distances(q), np.full(len(model.pair_names), self.scene.clearance)
-            yield _Bounded("clearance", model.pair_names, distance, least, "m", low=True, scale=0.3)
+            yield Bounded("clearance", model.pair_names, distance, least, "m", low=True, scale=0.3)
 
-    def _of_flange(self, robot: RobotModel, q: Array, v: Array | None, a: Array | None) -> Iterator[_Bounded]:
+    def _of_flange(self, robot: RobotModel, q: Array, v: Array | None, a: Array | None) -> Iterator[Bounded]:
         regions = () if self.workspace is None else self.workspace.regions
         if regions or np.isfinite(self.height).any():
             T = robot.forward_kinematics(q)
             low, high = np.array(self.height)[:, None]
-            yield from _given(
-                _Bounded("lowest height", ("flange",), T[:, 2:3, 3], low, "m", low=True, scale=0.5),
-                _Bounded("highest height", ("flange",), T[:, 2:3, 3], high, "m", scale=0.5),
+            yield from given(
+                Bounded("lowest height", ("flange",), T[:, 2:3, 3], low, "m", low=True, scale=0.5),
+                Bounded("highest height", ("flange",), T[:, 2:3, 3], high, "m", scale=0.5),
             )
         if regions and self.workspace is not None:
             names, zero = tuple(f"axis {part.axis}" for part in regions), np.zeros(len(regions))
             angle = self.workspace.margins(T[:, :3, :3])
-            yield _Bounded("orientation", names, angle, zero, "rad", low=True, scale=np.pi / 3)
+            yield Bounded("orientation", names, angle, zero, "rad", low=True, scale=np.pi / 3)
         if v is not None and a is not None and np.isfinite([self.linear_speed, self.angular_speed]).any():
             R, moved = robot.forward_kinematics(q)[:, :3, :3], robot.frame_motion(q, v, a)
             linear, angular = (
                 np.abs(np.einsum("tab,tb->ta", R, x)) for x in (moved.linear_velocity, moved.angular_velocity)
             )
-            yield from _given(
-                _Bounded("linear speed", ("x", "y", "z"), linear, self.linear_speed, "m/s"),
-                _Bounded("angular speed", ("x", "y", "z"), angular, self.angular_speed, "rad/s"),
+            yield from given(
+                Bounded("linear speed", ("x", "y", "z"), linear, self.linear_speed, "m/s"),
+                Bounded("angular speed", ("x", "y", "z"), angular, self.angular_speed, "rad/s"),
             )
 
-    def _amplitudes(self, robot: RobotModel, trajectory: FourierTrajectory) -> Iterator[_Bounded]:
+    def _amplitudes(self, robot: RobotModel, trajectory: FourierTrajectory) -> Iterator[Bounded]:
         """The papers' sums of amplitudes; joints that stand still have none."""
         q, v, a = (x[None] for x in trajectory.amplitudes)
-        joints, names, offset = self.joints, _joint_names(robot), trajectory.offset
-        return _given(
-            _Bounded("upper amplitude of position", names, offset + q, joints.q_max, "rad"),
-            _Bounded("lower amplitude of position", names, q - offset, -joints.q_min, "rad"),
-            _Bounded("amplitude of velocity", names, v, joints.v_max, "rad/s"),
-            _Bounded("amplitude of acceleration", names, a, joints.a_max, "rad/s^2"),
+        joints, names, offset = self.joints, robot.joint_names, trajectory.offset
+        return given(
+            Bounded("upper amplitude of position", names, offset + q, joints.q_max, "rad"),
+            Bounded("lower amplitude of position", names, q - offset, -joints.q_min, "rad"),
+            Bounded("amplitude of velocity", names, v, joints.v_max, "rad/s"),
+            Bounded("amplitude of acceleration", names, a, joints.a_max, "rad/s^2"),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Bounded:
-    """A limit with what it bounds.
-
-    Attributes:
-        names: of the k joints, axes or pairs of bodies
-        values: of N postures, (N, k)
-        bounds: that they must keep, (k,); infinite where there is none
-        low: whether values must lie above the bounds, not below
-        scale: what counts as much as a radian when postures are compared
-    """
-
-    limit: str
-    names: tuple[str, ...]
-    values: Array
-    bounds: Array
-    unit: str
-    low: bool = False
-    scale: float | Array = 1.0
-
-    @property
-    def margins(self) -> Array:
-        """How far the values are inside, (N, k)."""
-        return self.values - self.bounds if self.low else self.bounds - self.values
-
-    @property
-    def shares(self) -> Array:
-        """The margins as shares of the bounds, or themselves where a bound is zero, (N, k)."""
-        finite = np.isfinite(self.bounds)
-        size = np.where(finite & (self.bounds != 0), np.abs(self.bounds), 1.0)
-        return np.where(finite, self.margins / size, np.inf)
-
-    @property
-    def room(self) -> Array:
-        """The margins, comparable among limits, (N, k)."""
-        return np.where(np.isfinite(self.bounds), self.margins / self.scale, np.inf)
-
-    def closest(self, distance: Array, t: Array | None = None) -> _LimitCheck:
-        """The check of the value with the smallest distance, (N, k), at its time."""
-        i, k = np.unravel_index(int(distance.argmin()), distance.shape)
-        value, bound, margin = float(self.values[i, k]), float(self.bounds[k]), float(self.margins[i, k])
-        at_s = None if t is None else float(t[i])
-        return _LimitCheck(self.limit, self.names[k], at_s, value, bound, margin, self.unit)
-
-
-def _given(*limits: _Bounded) -> Iterator[_Bounded]:
-    """Those of the limits that bound anything."""
-    return (limit for limit in limits if np.isfinite(limit.bounds).any())
-
-
-@dataclass(frozen=True)
-class _LimitCheck:
-    """One limit and where it is closest: the joint, axis or pair of bodies, and the time [s].
-
-    The margin says how far the value is inside its bound, negative outside; there is no time where the limit
-    is on a whole period, or at rest.
-    """
-
-    limit: str
-    where: str
-    at_s: float | None
-    value: float
-    bound: float
-    margin: float
-    unit: str
-
-    @property
-    def share(self) -> float:
-        """The margin as a share of the bound, or the margin itself where the bound is zero."""
-        return self.margin / (abs(self.bound) or 1.0)
-
-    @property
-    def sentence(self) -> str:
-        """The check in words."""
-        when = "" if self.at_s is None else f" at {self.at_s:.3f} s"
-        return (
-            f"{self.limit} of {self.where}: {self.value:.6g} against {self.bound:.6g} {self.unit}{when},"
-            f" margin {self.margin:.3g} {self.unit}"
-        )
-
-
-CERTIFICATE = {
-    "holds": fields.FLAG,
-    "rate_hz": fields.number(1e-9),
-    "unchecked": fields.each(fields.TEXT),
-    "checks": fields.each(
-        fields.table(
-            {
-                **dict.fromkeys(("limit", "where", "unit"), fields.TEXT),
-                **{name: fields.number() for name in ("value", "bound", "margin")},
-                "at_s": fields.optional(fields.number(0.0)),
-            }
-        )
-    ),
-}
-"""Fields of a saved certificate."""
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """The checks of all limits on one motion.
-
-    Attributes:
-        checks: one for each limit, at its closest point
-        rate_hz: of the grid, [Hz]
-        unchecked: what was not checked, because no limit was given, in a few words for each
-    """
-
-    checks: tuple[_LimitCheck, ...]
-    rate_hz: float
-    unchecked: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether no limit is broken."""
-        return all(check.margin >= 0 for check in self.checks)
-
-    @property
-    def worst(self) -> _LimitCheck:
-        """The limit with the smallest share of margin."""
-        return min(self.checks, key=lambda check: check.share)
-
-    @property
-    def not_checked(self) -> str:
-        """What was not checked, as a sentence without its end; empty when everything was."""
-        return f"NOT checked, as no limits say it: {', '.join(self.unchecked)}" if self.unchecked else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The certificate as plain values, for JSON."""
-        return {
-            "holds": self.holds,
-            "rate_hz": self.rate_hz,
-            "unchecked": list(self.unchecked),
-            "checks": [asdict(check) for check in self.checks],
-        }
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Certificate:
-        """The certificate that `to_dict` has written."""
-        checks = tuple(_LimitCheck(**check) for check in content["checks"])
-        return cls(checks, content["rate_hz"], tuple(content["unchecked"]))
-
-
-def _unchecked(limits: DesignLimits) -> Iterator[str]:
+def _unchecked(limits: DesignLimits, robot: RobotModel) -> Iterator[str]:
     """What the limits say nothing about and a moving arm may break."""
     joints = limits.joints
+    low, high = np.isfinite(joints.q_min), np.isfinite(joints.q_max)
+    endless = np.array([kind == "continuous" for kind in robot.joint_types])
     families = {
-        "position": np.isfinite(joints.q_min) & np.isfinite(joints.q_max),
+        "position": (low & high) | (endless & ~low & ~high),
         "velocity": np.isfinite(joints.v_max),
         "acceleration": np.isfinite(joints.a_max),
         "torque": np.isfinite(joints.tau_max),
@@ -380,12 +251,10 @@ def _unchecked(limits: DesignLimits) -> Iterator[str]:
         if not known.any():
             yield f"{name} of the joints"
         elif not known.all():
-            yield f"{name} of {', '.join(f'joint {j + 1}' for j in np.flatnonzero(~known))}"
+            yield f"{name} of {', '.join(robot.joint_names[j] for j in np.flatnonzero(~known))}"
     if limits.scene is None or not limits.scene.obstacles:
         yield "floor, walls and other things around the arm"
     if limits.scene is None or not limits.scene.self_collision:
         yield "the arm against itself"
-
-
-def _joint_names(robot: RobotModel) -> tuple[str, ...]:
-    return tuple(f"joint {j + 1}" for j in range(robot.n))
+    if limits.scene is not None:
+        yield from limits.scene.assumed(robot)

@@ -103,8 +103,15 @@ class Search:
             futures = [pool.submit(self._lowered, s, k == 0) for k, s in enumerate(seeds)]
             with interruptible():
                 self._watch(futures)
-            found = [future.result() for future in futures]
+            found = [self._result(future) for future in futures]
             return [(np.inf if u is None else self._value(u), u) for u in found]
+
+    def _result(self, future: Future[Array | None]) -> Array | None:
+        try:
+            return future.result()
+        except InfeasibleDesign as error:
+            closest = self.limits.closest_at_rest(self.robot, self.space.centre)
+            raise InfeasibleDesign(f"{error}; closest is {closest.sentence}") from error
 
     def _value(self, u: Array) -> float:
         return self.criterion.value(self.space.trajectory(u), _VALUE_HZ)
@@ -214,4 +221,4 @@ def _random_start(
         if all((constraint.slack(u) > 0).all() for constraint in constraints):
             return np.asarray(u)
         u = 0.8 * u
-    raise InfeasibleDesign("the centre posture is so close to a limit that no motion around it keeps inside")
+    raise InfeasibleDesign("no motion around the centre posture keeps its limits with a reserve")

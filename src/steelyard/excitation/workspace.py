@@ -17,6 +17,7 @@ loop adds again with every larger n.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -223,14 +224,14 @@ class Scene:
     Attributes:
         obstacles: floor, walls, boxes (`steelyard.robot.geometry`)
         bodies: shapes of the arm; capsules of `radius` along its links when empty
-        radius: of these capsules, one or one per link, [m]
+        radius: of these capsules, one or one per link, [m]; that of `Body.capsules` by default
         clearance: smallest distance, [m]
         self_collision: whether the arm must also keep clear of itself
     """
 
     obstacles: tuple[Body, ...] = ()
     bodies: tuple[Body, ...] = ()
-    radius: float | tuple[float, ...] = 0.06
+    radius: float | tuple[float, ...] | None = None
     clearance: float = 0.02
     self_collision: bool = True
 
@@ -238,9 +239,23 @@ class Scene:
         if not 0 <= self.clearance < np.inf:
             raise InvalidTrajectory(f"clearance must not be negative, got {self.clearance}")
 
+    def bodies_of(self, robot: RobotModel) -> tuple[Body, ...]:
+        """The shapes of an arm that count."""
+        if self.bodies:
+            return self.bodies
+        return Body.capsules(robot) if self.radius is None else Body.capsules(robot, self.radius)
+
+    def assumed(self, robot: RobotModel) -> Iterator[str]:
+        """What stands in for shapes that nobody has given, in words."""
+        if not self.bodies and self.radius is None:
+            yield f"the true shape of {robot.name}: capsules stand in, as no shapes and no radius were given"
+        for body in self.bodies:
+            if body.instead_of:
+                yield f"the true shape of {body.words}"
+
     def model(self, robot: RobotModel) -> CollisionModel:
-        """The distances to keep."""
-        bodies = self.bodies or Body.capsules(robot, np.asarray(self.radius))
+        """The distances to keep, for the calling thread."""
+        bodies = self.bodies_of(robot)
         return CollisionModel(
             robot, bodies, self.obstacles, self_collision=self.self_collision, clearance=self.clearance
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.workspace import Cone, OrientationWorkspace, Scene, Sector
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.robot.geometry import Body
+from steelyard.robot.urdf import read_urdf
 
 _JOINT_KEYS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 
@@ -52,11 +54,25 @@ _FORMAT = {
 }
 
 
-def load_limits(robot: RobotModel, path: str | Path) -> DesignLimits:
-    """The limits in a TOML file, within those of the arm."""
+def load_limits(
+    robot: RobotModel,
+    path: str | Path,
+    *,
+    urdf: str | Path | None = None,
+    package_folders: Sequence[str] = (),
+) -> DesignLimits:
+    """The limits in a TOML file, within those of the arm.
+
+    Args:
+        urdf: of the arm; its <collision> shapes count where the file gives neither shapes nor a radius
+        package_folders: where 'package://' paths of meshes begin
+    """
     content = saved.read_toml(path)
     try:
-        limits = _limits(robot, content, Path(path).parent)
+        scene = content.get("scene")
+        shapes = _shapes(urdf, scene, Path(path).parent) if isinstance(scene, dict) else None
+        bodies = () if shapes is None else Body.from_urdf(robot, shapes, package_folders)
+        limits = _limits(robot, content, bodies)
         fields.table(_FORMAT, partial=True)(content, "", {"n": robot.n})
         return limits
     except SteelyardError:
@@ -65,7 +81,15 @@ def load_limits(robot: RobotModel, path: str | Path) -> DesignLimits:
         raise InvalidTrajectory(f"limits {path}: {error}") from error
 
 
-def _limits(robot: RobotModel, content: dict[str, Any], folder: Path) -> DesignLimits:
+def _shapes(urdf: str | Path | None, scene: dict[str, Any], folder: Path) -> Path | None:
+    """The URDF whose shapes the arm has in a scene; None where it has capsules."""
+    if "urdf" in scene:
+        return folder / str(scene["urdf"])
+    own = urdf is not None and "radius" not in scene and "<collision" in read_urdf(urdf)
+    return Path(str(urdf)) if own else None
+
+
+def _limits(robot: RobotModel, content: dict[str, Any], bodies: tuple[Body, ...]) -> DesignLimits:
     _require_known(content, set(_FORMAT), "the file")
     defaults = {"q_min": -np.inf}
     columns = (_per_joint(content.get(key, defaults.get(key, np.inf)), robot.n, key) for key in _JOINT_KEYS)
@@ -86,11 +110,11 @@ def _limits(robot: RobotModel, content: dict[str, Any], folder: Path) -> DesignL
         linear_speed=content.get("linear_speed", np.inf),
         angular_speed=content.get("angular_speed", np.inf),
         workspace=OrientationWorkspace(regions) if regions else None,
-        scene=_scene(robot, content["scene"], folder) if "scene" in content else None,
+        scene=_scene(content["scene"], bodies) if "scene" in content else None,
     )
 
 
-def _scene(robot: RobotModel, content: dict[str, Any], folder: Path) -> Scene:
+def _scene(content: dict[str, Any], bodies: tuple[Body, ...]) -> Scene:
     _require_known(content, set(_SCENE), "[scene]")
     obstacles: list[Body] = []
     if "floor" in content:
@@ -99,11 +123,11 @@ def _scene(robot: RobotModel, content: dict[str, Any], folder: Path) -> Scene:
         obstacles.append(Body.half_space(f"wall {k}", item["point"], item["normal"]))
     for k, item in enumerate(content.get("box", []), start=1):
         obstacles.append(Body.box(f"box {k}", item["centre"], item["size"]))
-    radius = content.get("radius", 0.06)
+    radius = content.get("radius")
     return Scene(
         tuple(obstacles),
-        bodies=Body.from_urdf(robot, folder / content["urdf"]) if "urdf" in content else (),
-        radius=tuple(radius) if isinstance(radius, list) else float(radius),
+        bodies=bodies,
+        radius=tuple(radius) if isinstance(radius, list) else None if radius is None else float(radius),
         clearance=float(content.get("clearance", 0.02)),
         self_collision=bool(content.get("self_collision", True)),
     )

@@ -91,7 +91,14 @@ def _limits_section(design: Design) -> Section:
     rows = [[c.limit, c.where, c.at_s, c.value, c.bound, c.margin, c.unit] for c in design.certificate.checks]
     rate = design.certificate.rate_hz
     caption = f"Every limit where it is closest, checked at {rate:g} Hz by code that the design does not use."
-    return Section("Limits", (), [Table(caption, head, rows)])
+    bodies = [[words] for words in design.certificate.bodies]
+    pairs = [[words] for words in design.certificate.left_out]
+    listed = (
+        ("Bodies of the arm whose clearance was checked.", "body", bodies),
+        ("Pairs of bodies left out, as no joint can separate them.", "pair", pairs),
+    )
+    more = [Table(words, (what,), found) for words, what, found in listed if found]
+    return Section("Limits", (), [Table(caption, head, rows), *more])
 
 
 def _value_section(design: Design) -> Section:

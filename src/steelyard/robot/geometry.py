@@ -1,7 +1,8 @@
 """How close an arm comes to itself and to what stands around it.
 
-The bodies are those of a URDF's <collision> elements, or capsules along the links of a DH table: the
-path from one joint frame to the next is a (twist axis x) and d (joint axis z), one capsule each.
+The bodies are those of a URDF's <collision> elements, meshes by their convex hulls (Coal's); or capsules
+along the links of a DH table: the path from one joint frame to the next is a (twist axis x) and d (joint axis
+z), one capsule each. Capsules also stand in for meshes that are not found, and say so.
 Pinocchio and Coal give the distance d of two bodies and their nearest points p_1, p_2; with the unit
 vector from p_1 to p_2,
 
@@ -14,9 +15,9 @@ nearest ones does not count to first order).
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array, Indices
 from steelyard.errors import InvalidRobot
 from steelyard.robot.model import RobotModel
-from steelyard.robot.urdf import read_urdf
+from steelyard.robot.urdf import read_urdf, with_found_meshes
 
 _SHORTEST = 1e-6
 _THICKNESS = 0.036, 0.026  # radius of the first and the last link that is drawn, over the arm's length
@@ -37,7 +38,9 @@ _BOX = np.array([(0, -1), (1, -1), (1, -1), (1, 1), (1, 1), (0, 1)], dtype=float
 _ARC = np.array([(np.cos(x), np.sin(x)) for x in np.deg2rad([*range(-90, 1, 10), *range(0, 91, 10)])])
 """Radius and height of bodies of revolution of size 1; where one point comes twice, there is an edge."""
 
+_RADIUS = 0.06  # of capsules where none is given, [m]
 _ALWAYS = 0.95
+_SAME = 1e-7  # [m], by which a distance may vary that no joint changes
 _PROBES = 300
 
 
@@ -50,15 +53,27 @@ class Body:
         joint: number of the joint that moves it, 0 for the base
         placement: the shape in its joint frame, (4, 4)
         shape: a shape of Coal
+        mesh: file of the mesh that it is the convex hull of
+        instead_of: the mesh that it stands in for, because that was not found
     """
 
     name: str
     joint: int
     placement: Array
     shape: coal.CollisionGeometry = field(repr=False)
+    mesh: str = ""
+    instead_of: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it is, in a few words."""
+        kind = f"convex hull of {self.mesh}" if self.mesh else type(self.shape).__name__.lower()
+        round_ = f" of {1e3 * self.shape.radius:.3g} mm radius" if hasattr(self.shape, "radius") else ""
+        stands_in = f", in place of {self.instead_of}, which was not found" if self.instead_of else ""
+        return f"{self.name}: {kind}{round_}{stands_in}"
 
     @classmethod
-    def capsules(cls, robot: RobotModel, radius: ArrayLike) -> tuple[Body, ...]:
+    def capsules(cls, robot: RobotModel, radius: ArrayLike = _RADIUS) -> tuple[Body, ...]:
         """Capsules along the links of an arm, from joint to joint and to the flange.
 
         Args:
@@ -111,27 +126,45 @@ class Body:
     ) -> tuple[Body, ...]:
         """The <collision> shapes of the URDF that an arm was made from, joints locked or not.
 
+        Capsules stand in for meshes of <collision> that are not found.
+
         Args:
-            package_folders: where 'package://' paths of meshes begin
+            package_folders: where 'package://' paths of meshes begin, besides those of ROS_PACKAGE_PATH and
+                AMENT_PREFIX_PATH and the folders above the URDF
             visual: the <visual> shapes instead
         """
         kind, word = (pin.VISUAL, "visual") if visual else (pin.COLLISION, "collision")
-        text = read_urdf(path)
-        model = pin.buildModelFromXML(text)
-        folders = [*package_folders, str(Path(path).parent)]
+        model = pin.buildModelFromXML(read_urdf(path))
         try:
-            found = pin.buildGeomFromUrdfString(model, text, kind, package_dirs=folders)
+            text, missing = with_found_meshes(path, word, package_folders)
+            if visual and missing:
+                raise ValueError(f"mesh {missing[0][1]} was not found")
+            found = pin.buildGeomFromUrdfString(model, text, kind)
         except (ValueError, RuntimeError, ET.ParseError) as error:
             raise InvalidRobot(f"the {word} shapes of {path} cannot be read: {error}") from error
-        if not found.ngeoms:
+        if not found.ngeoms and not missing:
             raise InvalidRobot(f"{path} has no <{word}> shapes; give a radius for capsules instead")
         bodies = []
         for item in found.geometryObjects:
             link = model.frames[item.parentFrame]
             here = robot._pin.frames[robot._frame(link.name)]
             placement = here.placement * link.placement.inverse() * item.placement
-            bodies.append(cls(link.name, int(here.parentJoint), placement.homogeneous, item.geometry))
-        return tuple(bodies)
+            shape, mesh = item.geometry, ""
+            if isinstance(shape, coal.BVHModelBase) and not visual:
+                shape.buildConvexHull(True, "Qt")
+                shape, mesh = shape.convex, Path(item.meshPath).name
+            bodies.append(cls(link.name, int(here.parentJoint), placement.homogeneous, shape, mesh))
+        stand_ins = [body for link, file in missing for body in cls._stand_ins(robot, link, file)]
+        return *bodies, *stand_ins
+
+    @classmethod
+    def _stand_ins(cls, robot: RobotModel, link: str, mesh: str) -> Iterator[Body]:
+        """What takes the place of a link's mesh: its capsules, or a ball where it has no length."""
+        here = robot._pin.frames[robot._frame(link)]
+        joint = int(here.parentJoint)
+        found = [body for body in cls.capsules(robot) if body.joint == joint]
+        ball = cls(link, joint, here.placement.homogeneous, coal.Sphere(_RADIUS))
+        yield from (replace(body, name=link, instead_of=mesh) for body in found or [ball])
 
     @property
     def surface(self) -> tuple[Array, Indices]:
@@ -188,7 +221,13 @@ class CollisionModel:
         self_collision: whether bodies of the arm count among each other; those on neighbouring joints never
             do, nor those that are closer than the clearance in nearly all postures
         clearance: that shall be kept, [m]
+
+    Attributes:
+        pair_names: of the pairs that are looked at
+        left_out: of those that are too close whatever the joints do, or nearly so
     """
+
+    pair_names: tuple[str, ...]
 
     def __init__(
         self,
@@ -217,7 +256,11 @@ class CollisionModel:
                 pairs += [(i, k) for k in range(count, len(every))]
         self._every, self._robot, self._clearance = every, robot, clearance
         self._set(pairs)
-        self._set([pair for pair, always in zip(pairs, self._touching(), strict=True) if not always])
+        touching = self._touching()
+        self.left_out = tuple(
+            dict.fromkeys(name for name, always in zip(self.pair_names, touching, strict=True) if always)
+        )
+        self._set([pair for pair, always in zip(pairs, touching, strict=True) if not always])
 
     def near(self, distance: float) -> CollisionModel:
         """The same with only the pairs that come closer than a distance [m] in some random postures."""
@@ -244,10 +287,11 @@ class CollisionModel:
         return np.random.default_rng(0).uniform(low, high, (_PROBES, self._robot.n))
 
     def _touching(self) -> Array:
-        """For each pair of the arm's own bodies, whether it is too close in nearly all postures."""
+        """For each pair, whether it is too close whatever the joints do; of the arm's own, nearly so."""
         own = (self._joints > 0).all(axis=1) | (self._joints[:, 0] == 0)
-        often = (self.distances(self._random_postures()) <= self._clearance).mean(axis=0) > _ALWAYS
-        return np.asarray(often & own)
+        distance = self.distances(self._random_postures())
+        often = (distance <= self._clearance).mean(axis=0) > np.where(own, _ALWAYS, 1.0 - 1e-9)
+        return np.asarray(often & (own | (np.ptp(distance, axis=0) < _SAME)))
 
     def distances(self, q: ArrayLike) -> Array:
         """The distance of every pair, negative where they overlap, (N, pairs) [m], at q (N, n) [rad or m]."""

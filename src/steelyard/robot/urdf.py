@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +91,49 @@ def read_urdf(path: str | Path) -> str:
     if not text.strip():
         raise UnreadableFile(f"{path} is empty")
     return text
+
+
+def with_found_meshes(
+    path: str | Path, word: str, package_folders: Sequence[str]
+) -> tuple[str, list[tuple[str, str]]]:
+    """The URDF with whole paths of its meshes, less those that are not found: link and file of each.
+
+    Args:
+        word: 'collision' or 'visual', whose meshes count
+        package_folders: where 'package://' paths begin, besides ROS's folders, the URDF's and those above it
+    """
+    folders = [*map(Path, package_folders), *_ros_folders(), *Path(path).absolute().parents]
+    root = _xml(read_urdf(path), str(path))
+    missing = []
+    for link in root.findall("link"):
+        for part in link.findall(word):
+            mesh = part.find("geometry/mesh")
+            if mesh is None:
+                continue
+            name = mesh.get("filename", "")
+            found = next((file for file in _mesh_paths(name, folders) if file.is_file()), None)
+            if found is None:
+                link.remove(part)
+                missing.append((link.get("name", ""), name))
+            else:
+                mesh.set("filename", str(found))
+    return ET.tostring(root, encoding="unicode"), missing
+
+
+def _ros_folders() -> Iterator[Path]:
+    """Where ROS finds packages."""
+    for name, inside in (("ROS_PACKAGE_PATH", ""), ("AMENT_PREFIX_PATH", "share")):
+        yield from (Path(one) / inside for one in os.environ.get(name, "").split(os.pathsep) if one)
+
+
+def _mesh_paths(name: str, folders: Sequence[Path]) -> Iterator[Path]:
+    """Where the mesh of a URDF may be, nearest to what it says first."""
+    scheme, _, rest = name.rpartition("://")
+    for folder in folders:
+        yield folder / rest
+        package, _, inside = rest.partition("/")
+        if scheme in ("package", "model") and folder.name == package:
+            yield folder / inside
 
 
 def _flange(model: pin.Model, requested: str | None, source: str) -> str:
