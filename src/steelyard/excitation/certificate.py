@@ -67,10 +67,11 @@ class Bounded:
 
 
 def closest_checks(bounded: Callable[[Array], list[Bounded]], t: Array) -> list[LimitCheck]:
-    """Each limit of a motion where it is closest, on a grid t, (N,) [s], and between its points.
+    """Each limit of a motion where it is closest, on a grid and between its points.
 
     Args:
         bounded: the limits, of times (M,) [s]
+        t: times of the grid, (N,) [s]
     """
     grid, step_s = bounded(t), float(t[1] - t[0])
     checks = [limit.closest(limit.shares, t) for limit in grid]
