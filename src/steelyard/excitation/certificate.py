@@ -59,7 +59,7 @@ class Bounded:
         return np.where(np.isfinite(self.bounds), self.margins / self.scale, np.inf)
 
     def closest(self, distance: Array, t: Array | None = None) -> LimitCheck:
-        """The check of the value with the smallest distance, (N, k), at its time."""
+        """The check of the value with the smallest distance, (N, k), at its time of t, (N,) [s]."""
         i, k = np.unravel_index(int(distance.argmin()), distance.shape)
         value, bound, margin = float(self.values[i, k]), float(self.bounds[k]), float(self.margins[i, k])
         at_s = None if t is None else float(t[i])
