@@ -70,6 +70,9 @@ class Runs:
     def both(self, change: Callable[[Recording], Recording]) -> Runs:
         return Runs(self.robot, tuple(change(run) for run in self.empty), change(self.loaded))
 
+    def first(self, change: Callable[[Recording], Recording]) -> Runs:
+        return replace(self, empty=(change(self.empty[0]), *self.empty[1:]))
+
     def late(self, change: Callable[[Recording], Recording]) -> Runs:
         return replace(self, loaded=change(self.loaded))
 
@@ -136,6 +139,10 @@ def _plain(recording: Recording) -> Recording:
 
 def scaled(factor: float, run: Recording) -> Recording:
     return replace(run, tau=factor * run.tau)
+
+
+def scaled_one(factor: float, joint: int, run: Recording) -> Recording:
+    return replace(run, tau=np.where(np.arange(run.n) == joint, factor, 1.0) * run.tau)
 
 
 def faster(factor: float, run: Recording) -> Recording:
@@ -232,6 +239,8 @@ def corruptions(name: str) -> dict[str, Callable[[Runs], Runs]]:
         "clean": lambda runs: runs,
         "gains x0.8, loaded": lambda runs: runs.late(partial(scaled, 0.8)),
         "gains x1.05, loaded": lambda runs: runs.late(partial(scaled, 1.05)),
+        "gain 2 x0.9, loaded": lambda runs: runs.late(partial(scaled_one, 0.9, 1)),
+        "gains x0.9, one empty run": lambda runs: runs.first(partial(scaled, 0.9)),
         "time x0.5, both": lambda runs: runs.both(partial(faster, 0.5)),
         "time x0.5, loaded": lambda runs: runs.late(partial(faster, 0.5)),
         "time x0.9, loaded": lambda runs: runs.late(partial(faster, 0.9)),
@@ -250,6 +259,7 @@ def corruptions(name: str) -> dict[str, Callable[[Runs], Runs]]:
         "empty arm 20 % heavier": lambda runs: replace(
             runs, empty=tuple(_heavier(robot, run) for run in runs.empty)
         ),
+        "one empty run 20 % heavier": lambda runs: runs.first(partial(_heavier, robot)),
         "tilted 5 degrees, both": lambda runs: _elsewhere(runs, body, lean),
         "tilted 5 degrees, loaded": lambda runs: runs.late(partial(tilted, robot, lean, body)),
         "g = 9.78": lambda runs: _elsewhere(runs, body, local),

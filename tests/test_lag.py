@@ -63,7 +63,7 @@ def test_a_lag_is_found_and_the_payload_is_right_in_spite_of_it(lag_s):
 
 def test_joints_may_have_lags_of_their_own():
     lags = np.array([0.0, 0.02, 0.02, 0.0, 0.03, 0.0])
-    found, std = time_lags(ROBOT, [prepare(recording(k, lags), TRIMMED) for k in (1, 2)])
+    found, std, _ = time_lags(ROBOT, [prepare(recording(k, lags), TRIMMED) for k in (1, 2)])
     assert (np.abs(found - lags) < np.maximum(3.5 * std, 1e-9)).all()
     assert (found[lags > 0] > 0).all()
 
@@ -71,10 +71,10 @@ def test_joints_may_have_lags_of_their_own():
 def test_a_joint_that_rests_shows_no_lag():
     run = recording(1, 0.02)
     still = replace(run, q=np.where(np.arange(6) == 5, 0.1, run.q))
-    found, _ = time_lags(ROBOT, [prepare(still, TRIMMED)])
+    found, _, _ = time_lags(ROBOT, [prepare(still, TRIMMED)])
     assert found[:5] == pytest.approx(0.02, abs=2e-3)
     short = prepare(run.rows(slice(0, 60)))
-    found, std = time_lags(ROBOT, [short])
+    found, std, _ = time_lags(ROBOT, [short])
     assert not found.any()
     model = replace(sy.identify(ROBOT, [recording(1)], friction="linear"), lag_std=std)
     assert "unknown" in model.lag_words or "in time" in model.lag_words

@@ -31,7 +31,8 @@ class DoubtKind(StrEnum):
     GRAVITY = "gravity"  # weight and inertia contradict each other, or the stated gravity is not Earth's
     STEADY_FORCE = "steady_force"  # a constant force besides the load explains the torques better
     LOAD_CHANGED = "load_changed"  # the load is not the same throughout a run
-    TORQUE_SCALE = "torque_scale"  # torques of the loaded runs have another scale than the empty ones
+    TORQUE_SCALE = "torque_scale"  # torques of some runs have another scale than those of the others
+    OUT_OF_TIME = "out_of_time"  # torques and motion are too far apart in time
     NEGATIVE_FRICTION = "negative_friction"
     FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
     MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself

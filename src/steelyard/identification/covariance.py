@@ -71,6 +71,33 @@ def correlated_covariance(
     return np.asarray(spread), widening.reshape(len(rows), -1).mean(axis=0)
 
 
+def covariance_of_sums(columns: Array, residuals: Array) -> Array:
+    """The covariance of sum_t x_t r_t, (k, k), where r is noise with the spectrum of some residuals.
+
+    What a fit has swallowed of the noise is not added back, so it is a little too small.
+
+    Args:
+        columns: x, in the order of time, 0 where a row does not count, (N, k)
+        residuals: r, the same, (N,)
+    """
+    size, count = _quick_length(len(residuals)), int(np.count_nonzero(residuals))
+    if not count:
+        return np.zeros((columns.shape[1], columns.shape[1]))
+    T, X = np.fft.rfft(residuals, size), np.fft.rfft(columns, size, axis=0)
+    power = _smoothed(np.abs(T) ** 2 / count)
+    weighted = X * np.sqrt(power * _twice(size, len(T)))[:, None]
+    return np.asarray(weighted.real.T @ weighted.real + weighted.imag.T @ weighted.imag)
+
+
+def _twice(size: int, frequencies: int) -> Array:
+    """How often each frequency of a one-sided transform of a signal counts, over its length."""
+    twice = np.full(frequencies, 2.0 / size)
+    twice[0] /= 2
+    if size % 2 == 0:
+        twice[-1] /= 2
+    return twice
+
+
 def _generalised(
     groups: Sequence[_Group], spectra: Sequence[Array], known: Array, mixed: Array
 ) -> tuple[Array, Array]:
@@ -119,18 +146,9 @@ class _Group:
         F, T = np.fft.rfft(Y, size, axis=0), np.fft.rfft(tau, size)
         return cls(F, T, columns, p, size, int(usable.sum()))
 
-    @property
-    def _twice(self) -> Array:
-        """How often each frequency of a one-sided transform counts, over the length."""
-        twice = np.full(len(self.T), 2.0 / self.size)
-        twice[0] /= 2
-        if self.size % 2 == 0:
-            twice[-1] /= 2
-        return twice
-
     def quadratic(self, S: Array) -> Array:
         """The mean of F* S F, (p, p)."""
-        weighted = self.F * np.sqrt(S * self._twice)[:, None]
+        weighted = self.F * np.sqrt(S * _twice(self.size, len(S)))[:, None]
         out = np.zeros((self.p, self.p))
         out[np.ix_(self.columns, self.columns)] = (
             weighted.real.T @ weighted.real + weighted.imag.T @ weighted.imag
@@ -139,7 +157,9 @@ class _Group:
 
     def product(self, S: Array) -> Array:
         """The mean of F* S T, (columns,)."""
-        return np.asarray((self.F.conj() * (S * self._twice * self.T)[:, None]).sum(axis=0).real)
+        return np.asarray(
+            (self.F.conj() * (S * _twice(self.size, len(S)) * self.T)[:, None]).sum(axis=0).real
+        )
 
     def spectrum(self, theta: Array, G: Array) -> Array:
         """The spectrum of the noise, from the residuals and what a fit of covariance G has swallowed."""

@@ -13,7 +13,7 @@ from steelyard.identification.estimate import Estimate
 from steelyard.identification.fit import Estimator, Fit, fit
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.model import DynamicModel
-from steelyard.identification.other_causes import gravity_doubts
+from steelyard.identification.other_causes import causes_of_empty_torques
 from steelyard.identification.problem import RowMaker, require_same_joints, samples_of
 from steelyard.identification.validation import FrictionChoice, choose_friction
 from steelyard.recording import Samples
@@ -126,7 +126,7 @@ def _model(
     shift = solve_weighted(found.factor).motion_shift(noise_grams)
     verdict = _verdict(found, names, parts).doubted(*_stopped(choice))
     if not verdict.has(DoubtKind.UNEXPLAINED_TORQUE):
-        verdict = verdict.doubted(*_gravity(maker, parts, found))
+        verdict = verdict.doubted(*_other_causes(maker, parts, found))
     estimate = Estimate(
         found.theta,
         found.covariance[:p, :p] + np.outer(shift, shift),
@@ -243,10 +243,10 @@ def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     return doubts
 
 
-def _gravity(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
-    """Doubts where the arm feels another gravity than the robot says."""
+def _other_causes(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
+    """Doubts where the arm feels another gravity than the robot says, or runs contradict each other."""
     rows = [maker.rows(part, found.law, found.theta) for part in parts]
-    return gravity_doubts(maker.robot, parts, rows, maker.names(found.law), found.theta)
+    return causes_of_empty_torques(maker.robot, parts, rows, maker.names(found.law), found.theta)
 
 
 def _stopped(choice: FrictionChoice | None) -> list[Doubt]:

@@ -13,7 +13,8 @@ within 0.1 s of that do not count. Friction that grows with the load does too: t
 
 Joints of an arm share their buses. Where the lags agree (chi^2 of their distances from the mean
 1'C^-1 L / 1'C^-1 1 within its 99 % range), the mean is that of all. A lag within 1.96 deviations of zero is
-zero: the data cannot tell, and it moves no parameter by more than so many of its deviations.
+zero: the data cannot tell, and it moves no parameter by more than so many of its deviations. Up to 0.1 s are
+searched; more is no delay of a bus, and is not repaired.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtri
 
-from steelyard.arrays import Array
+from steelyard.arrays import Array, Mask
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.factor import RegressionFactor
 from steelyard.identification.fit import settle
@@ -33,6 +34,9 @@ from steelyard.identification.problem import RowMaker, Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot.friction import FrictionLaw
+
+LONGEST_S = 0.1
+"""The longest lag that is searched, [s]."""
 
 _LAW = "load"
 _MOST_ROWS, _LOWEST_RATE_HZ = 6000, 30.0  # more rows are thinned, but not below this rate
@@ -43,17 +47,19 @@ _REACH_S = 0.04  # to both sides, of the slope: noise of accelerations is large 
 _ROUNDS = 12
 _SETTLED_S = 5e-5
 _LONGEST_STEP_S = 0.02
-_LONGEST_S = 0.1
 _PRIOR_S = 0.1
 _PRIOR_SHAPES = 2.0
 _LONGEST_STEP_SHAPES = 0.7
 _AGREE = 0.01
 _SURE = 1.96
+_SURE_BEYOND = 3.5  # standard deviations of a lag that is longer than what is searched
 _SHORTEST = 0.02  # samples
 
 
-def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:
+def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array, Mask]:
     """How much later torques come than motion, 0 where the data cannot tell, and deviations, (n,) [s] each.
+
+    Last, the joints that show a longer lag than what is searched, (n,).
 
     Args:
         robot: the arm
@@ -61,18 +67,20 @@ def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Arr
     """
     found, covariance = _estimated(robot, samples)
     n = robot.n
-    known = (np.abs(found) < _LONGEST_S) & (np.diag(covariance) < _LONGEST_S**2)
+    variance = np.diag(covariance)
+    known = (np.abs(found) < LONGEST_S) & (variance < LONGEST_S**2)
+    beyond = (np.abs(found) >= LONGEST_S) & (found**2 > _SURE_BEYOND**2 * variance)
     if not known.any():
-        return np.zeros(n), np.full(n, np.inf)
+        return np.zeros(n), np.full(n, np.inf), beyond
     inverse = np.linalg.inv(covariance[np.ix_(known, known)])
     mean = inverse.sum(axis=0) @ found[known] / inverse.sum()
     apart = found[known] - mean
     if apart @ inverse @ apart <= chdtri(max(int(known.sum()) - 1, 1), _AGREE):
         lag, std = np.full(n, mean), np.full(n, 1 / np.sqrt(inverse.sum()))
     else:
-        lag, std = np.where(known, found, 0.0), np.where(known, np.sqrt(np.diag(covariance)), np.inf)
+        lag, std = np.where(known, found, 0.0), np.where(known, np.sqrt(variance), np.inf)
     shortest_s = _SHORTEST / max(each.rate_hz for each in samples)
-    return np.where(np.abs(lag) > np.maximum(_SURE * std, shortest_s), lag, 0.0), std
+    return np.where(np.abs(lag) > np.maximum(_SURE * std, shortest_s), lag, 0.0), std, beyond
 
 
 def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:

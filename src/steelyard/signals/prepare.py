@@ -125,7 +125,7 @@ def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array
         if recording.tau is not None:
             return recording.tau
         if recording.current is None:
-            why = "".join(f"; {note}" for note in recording.notes if note.startswith("not read: "))
+            why = "".join(f"; {note}" for note in recording.notes)
             raise InvalidRecording(f"the recording has neither torques nor motor currents{why}")
         raise InvalidRecording(
             "the recording has motor currents only: give drives with gains in Nm/A (drive=robot.drive)"

@@ -24,7 +24,7 @@ from steelyard.identification.gains import (
     scaled_by_targets,
 )
 from steelyard.identification.gains.scale import SMOOTH_HZ
-from steelyard.identification.lag import time_lags
+from steelyard.identification.lag import LONGEST_S, time_lags
 from steelyard.identification.problem import kinds
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Preparation, Recording
@@ -116,7 +116,7 @@ class Identification:
             drive = found.in_drive(drive)
             words = f"{words} {_in_words(drive)}; {found.verdict.sentence}"
             arm = arm.with_drive(drive)
-        how, fitted, lag_std = _in_time(arm, fitted, how, drive)
+        how, fitted, lag_std, late = _in_time(arm, fitted, how, drive)
         predicted = tuple(run.prepared(how, drive, arm.limits) for run in predicted)
         samples = [run.ready for run in fitted]
         model = identify_from_samples(arm, samples, friction=friction, progress=progress)
@@ -126,7 +126,7 @@ class Identification:
             words = f"{words}, corrected by a known mass: {_in_words(drive)}; {found.verdict.sentence}"
             fitted, predicted = (_with_gains(runs, found) for runs in (fitted, predicted))
             model = _again(model, arm.with_drive(drive), fitted, friction)
-        doubts = [doubt for run in (*fitted, *predicted) for doubt in run.doubts]
+        doubts = [*late, *(doubt for run in (*fitted, *predicted) for doubt in run.doubts)]
         doubts += [*_seen(fitted, predicted), *_other_robot(arm, fitted), *_too_small(arm, fitted)]
         doubts += [] if found is None else found.verdict.doubts
         verdict = model.verdict.doubted(*doubts)
@@ -194,19 +194,31 @@ def identify(
 
 def _in_time(
     robot: RobotModel, runs: Sequence[Run], how: Preparation, drive: DriveModel | None
-) -> tuple[Preparation, tuple[Run, ...], Array | None]:
-    """The preparation with the lags of torques, prepared runs, and the deviations of the lags.
+) -> tuple[Preparation, tuple[Run, ...], Array | None, list[Doubt]]:
+    """The preparation with the lags of torques, prepared runs, deviations of the lags, and doubts about them.
 
     Lags are not estimated where they are given, or where samples were: None.
     """
     ready = tuple(run.prepared(how, drive, robot.limits) for run in runs)
     if how.lag_s is not None or any(run.recording is None for run in runs):
-        return how, ready, None
-    lag, std = time_lags(robot, [run.ready for run in ready])
+        return how, ready, None, []
+    lag, std, beyond = time_lags(robot, [run.ready for run in ready])
+    doubts = _too_late(np.array(robot.joint_names)[beyond].tolist())
     if not lag.any():
-        return how, ready, std
+        return how, ready, std, doubts
     how = replace(how, lag_s=tuple(lag.tolist()))
-    return how, tuple(run.prepared(how, drive, robot.limits) for run in runs), std
+    return how, tuple(run.prepared(how, drive, robot.limits) for run in runs), std, doubts
+
+
+def _too_late(joints: Sequence[str]) -> list[Doubt]:
+    """A doubt about joints whose torques and motion are further apart in time than what is searched."""
+    if not joints:
+        return []
+    words = (
+        f"torques and motion of {', '.join(joints)} are more than {1e3 * LONGEST_S:.0f} ms apart in time,"
+        " which is not repaired: give both one clock"
+    )
+    return [Doubt(DoubtKind.OUT_OF_TIME, words)]
 
 
 def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
