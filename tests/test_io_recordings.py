@@ -341,3 +341,24 @@ def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch,
     with pytest.raises(MissingExtra, match="pyarrow"):
         write_recording(full(rng), tmp_path / "b.parquet")
     write_recording(full(rng), tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
+def test_a_signal_that_the_layout_does_not_name_is_refused(tmp_path, rng, suffix):
+    recording = full(rng)
+    path = tmp_path / f"a{suffix}"
+    write_recording(recording, path)
+    if suffix == ".npz":
+        arrays = dict(np.load(path))
+        beside = json.loads(str(arrays["steelyard"]))
+        del beside["columns"]["tau"]
+        np.savez(path, **{**arrays, "steelyard": np.array(json.dumps(beside)), "mine": np.ones(3)})
+    else:
+        table = pq.read_table(path)
+        beside = json.loads(table.schema.metadata[b"steelyard"])
+        del beside["columns"]["tau"]
+        pq.write_table(table.replace_schema_metadata({"steelyard": json.dumps(beside)}), path)
+    with pytest.raises(
+        UnreadableFile, match=r"it holds 'tau.*', which what steelyard wrote .* does not name"
+    ):
+        read_recording(path)

@@ -16,8 +16,9 @@ from steelyard.quality import (
     check_quality,
     check_signals,
 )
-from steelyard.recording import Recording
+from steelyard.recording import Preparation, Recording
 from steelyard.robot import JointLimits
+from steelyard.signals import prepare
 
 NAMES = ("pan", "lift", "elbow")
 INF = np.full(3, np.inf)
@@ -446,3 +447,19 @@ def test_signals_that_no_arm_has_are_an_error(rng):
     found = check_quality(Recording(t=t, q=q, tau=tau, joint_names=("a", "b")))
     assert not found.ok
     assert "tau reaches 1e+300: no arm does" in found.findings[0].sentence
+
+
+@pytest.mark.parametrize(("channel", "value"), [("tau", 1e300), ("q", -3e5), ("tau", -np.inf)])
+def test_a_few_values_that_no_arm_has_are_left_out_and_counted(rng, channel, value):
+    t = np.arange(400) * 0.01
+    signals = {"q": np.sin(np.outer(t, [1.0, 1.3])), "tau": rng.normal(size=(400, 2))}
+    signals[channel][[50, 51], 1] = value
+    found = check_quality(Recording(t=t, **signals, joint_names=("a", "b")))
+    assert found.ok
+    samples = prepare(Recording(t=t, **signals, joint_names=("a", "b")), Preparation(cutoff_hz=None))
+    assert np.abs(samples.tau).max() < 10
+    assert np.abs(samples.a).max() < 10
+    if np.isfinite(value):
+        words = f"{channel} reaches {abs(value):.3g}: no arm does; 2 rows left out, first at 0.5 s in row"
+        assert any(warning.startswith(words) for warning in found.warnings)
+        assert samples.warnings == found.warnings

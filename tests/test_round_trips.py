@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -101,6 +102,25 @@ def test_payloads(tmp_path, vector, half, unknown, noise, verdict):
     assert unlike(Payload.load(tmp_path / "a.json"), payload) == []
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"noise": [1.0] * 4}, "'noise' must be 3 values, not 4"),
+        ({"channels": 2.0}, "'channels' must be a whole number"),
+        ({"shares": {"noise": 0.5, "gains": 0.4}}, "'shares' must be shares that sum up to one"),
+        ({"shares": {"noise": 1.5, "gains": -0.5}}, "'shares.noise' must be a finite number from 0 to 1"),
+        ({"shares": {"noise": 0.5, "luck": 0.5}}, "'shares.luck' must be no field of this format"),
+    ],
+)
+def test_payloads_with_nonsense_are_refused(change, why):
+    body = InertialParameters.from_vector(np.arange(1.0, 11.0), "flange")
+    shares = {"noise": 0.25, "gains": 0.75}
+    content = Payload(body, body, np.eye(10), np.ones(3), Verdict(), shares=shares).to_dict()
+    assert Payload.from_dict(content).shares == shares
+    with pytest.raises(ValueError, match=re.escape(why)):
+        Payload.from_dict({**content, **change})
+
+
 @quick
 @given(
     cutoff=st.floats(0.1, 100) | st.just("auto") | st.none(), lag=st.none() | st.lists(numbers, max_size=3)
@@ -126,6 +146,8 @@ RULES = {
     "all": fields.each_or_all("n"),
     "some": fields.named(fields.number(0.0)),
     "pair": fields.row(fields.FLAG, fields.TEXT),
+    "shares": fields.shares("a", "b"),
+    "size": fields.size_of("n"),
 }
 
 

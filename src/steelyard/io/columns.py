@@ -40,6 +40,9 @@ _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, t
     "wrench": ("wrench", "ft_raw_wrench"),
 }
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
+_OURS = re.compile(
+    rf"({'|'.join(_WORDS)})(\..+|\[\d+\]|_\d+)?", re.DOTALL
+)  # what steelyard calls columns itself
 _NO_GRAVITY = "it is without gravity; use tau_J"
 _ESTIMATED = "the controller estimates it and takes off the load it believes in; it is not measured"
 _COMMAND = "commands are zero where another kind of command was sent; state.q_d and state.dq_d say more"
@@ -161,6 +164,12 @@ def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, plac
     for name in layout.names:
         if name not in there:
             raise UnreadableFile(f"{place}: steelyard wrote '{name}' into it, but it is gone; write it again")
+    for name in sorted(there - set(layout.names)):
+        if _OURS.fullmatch(name):
+            raise UnreadableFile(
+                f"{place}: it holds '{name}', which what steelyard wrote beside the numbers does not name;"
+                " write it again"
+            )
     return replace(layout, facts={**layout.facts, "joint_names": joints})
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HALF_WIDTH = 1.96
 """Standard deviations in half the width of a 95 % interval."""
 
-_VERSION = 2
+_VERSION = 3
 _HOLDS = (
     "what the arm carries beyond what it carried when its model was identified; a gripper that was mounted"
     " then is not in it"
@@ -80,10 +80,11 @@ FORMAT = {
     "std": fields.numbers(10, finite=False),
     "covariance": fields.numbers(10, 10, finite=False, covariance=True),
     "excited": fields.each(fields.TEXT),
+    "channels": fields.size_of("n"),
     "noise": fields.numbers("n", low=0.0),
     "method": fields.TEXT,
     "gain_error": fields.optional(fields.numbers(10, "causes")),
-    "shares": fields.optional(fields.named(fields.number())),
+    "shares": fields.shares("noise", "friction", "gains", "drift", "motion", "gravity"),
     "verdict": fields.VERDICT,
 }
 """Fields of a saved payload."""
@@ -244,6 +245,7 @@ class Payload:
             "std": self.std,
             "covariance": self.covariance,
             "excited": list(self.excited),
+            "channels": len(self.noise),
             "noise": self.noise,
             "method": self.method,
             "gain_error": self.gain_error,
@@ -276,7 +278,7 @@ class Payload:
             Verdict.from_dict(content["verdict"]),
             content["method"],
             None if content["gain_error"] is None else np.array(content["gain_error"], dtype=float),
-            content.get("shares", {}),
+            content["shares"],
         )
 
     def save(self, path: str | Path) -> None:

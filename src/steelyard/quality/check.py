@@ -12,7 +12,8 @@ and v follows q when the first is near 1 and the second too. A ratio of 180/pi m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,7 +54,9 @@ _SATURATED_ROWS = 5  # a measured torque never repeats to the last digit that of
 _SATURATED_FACTOR = 3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
 _SATURATED_MOTION = 1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
 _BEYOND_LIMIT = 2.0  # times tau_max: no drive gives that
-_ABSURD = 1e6  # of any signal, in any unit
+_MOST = {"q": 1e5, "v": 1e5, "a": 1e6, "tau": 1e6, "current": 1e6, "wrench": 1e6, "temperature": 1e4}
+"""Of signals by the first word of their name, in any unit: what is beyond is no measurement."""
+
 _BEYOND_SHARE = 0.01  # of the rows: a spike may
 _MEASURED = ("tau", "current", "wrench")
 _TARGETS = ("tau_target", "current_target")
@@ -88,12 +91,13 @@ def check_quality(
         gain: of the drives that make torques of motor currents, (n,) [Nm/A]; none to leave currents alone
     """
     joints = recording.n if limits is None else int(np.size(limits.q_min))
-    findings = [*_other_joints(recording, joints), *_damaged_end(recording)]
+    findings = [*_other_joints(recording, joints), *_damaged_end(recording), *_impossible(recording)]
+    recording = without_impossible(recording)
     limits = limits if joints == recording.n else None
     signals = {channel: getattr(recording, channel) for channel in recording.channels}
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
-    findings += [*_absurd(recording), *_degrees(recording, limits), *_velocity(recording)]
+    findings += [*_degrees(recording, limits), *_velocity(recording)]
     findings += [*check_jumps(recording.t, recording.q, "q", recording.joint_names), *_still(recording)]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
     if limits is not None:
@@ -171,17 +175,32 @@ def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
     yield Finding("degrees", "error" if sure else "warning", text, place)
 
 
-def _absurd(recording: Recording) -> Iterator[Finding]:
-    """Which signals no arm has, in any unit."""
-    for name in ("v", "tau", "current"):
+def without_impossible(recording: Recording) -> Recording:
+    """The recording with NaN for values that no arm has, in any unit."""
+    changed: dict[str, Any] = {}
+    for name in recording.channels:
         values = getattr(recording, name)
-        if values is None:
+        if (beyond := np.abs(values) > _MOST[name.split("_")[0]]).any():
+            changed[name] = np.where(beyond, np.nan, values)
+    return replace(recording, **changed) if changed else recording
+
+
+def _impossible(recording: Recording) -> Iterator[Finding]:
+    """Which signals have values that no arm has, in any unit: few are left out, many are an error."""
+    for name in recording.channels:
+        values = np.abs(_finite(getattr(recording, name)))
+        beyond = values > _MOST[name.split("_")[0]]
+        if not beyond.any():
             continue
-        beyond = (np.abs(_finite(values)) > _ABSURD).mean(axis=0) > _BEYOND_SHARE
-        if beyond.any():
-            largest = np.fmax.reduce(np.abs(values), axis=None)
-            text = f"{name} reaches {largest:.3g}: no arm does; the file is broken"
-            yield Finding("absurd", "error", text, _place(recording, name, beyond))
+        rows = beyond.any(axis=1)
+        names = () if name == "wrench" else recording.joint_names
+        place = Place.of(name, names, np.asarray(beyond.any(axis=0)), t=recording.t, row=int(rows.argmax()))
+        text = f"{name} reaches {np.fmax.reduce(values, axis=None):.3g}: no arm does;"
+        if rows.mean() > _BEYOND_SHARE:
+            yield Finding("absurd", "error", f"{text} the file is broken", place)
+        else:
+            words = f"{text} {many(int(rows.sum()), 'row')} left out, first {place}"
+            yield Finding("absurd", "warning", words, place)
 
 
 def _velocity(recording: Recording) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
-from steelyard.quality.check import AT_LIMIT, saturated
+from steelyard.quality.check import AT_LIMIT, saturated, without_impossible
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel, JointLimits
 from steelyard.signals.cutoff import chosen_cutoff_hz
@@ -77,6 +77,7 @@ def prepare(
     how = preparation or Preparation()
     report = check_quality(recording, limits=limits, gain=None if drive is None else drive.gain)
     report.require_ok()
+    recording = without_impossible(recording)
     signals = _uniform(_select(recording, how, joint_torque(recording, drive), _origin(drive)), how)
     rate_hz = signals.rate_hz
     if how.cutoff_hz == "auto":

@@ -36,6 +36,7 @@ _ARRAYS = (
 _FORMAT = {
     **FORMAT,
     "full_covariance": fields.numbers(18, 18, finite=False, covariance=True),
+    "channels": fields.one_of(6),
     **{name: fields.numbers(6) for name in ("noise", "drift")},
     **{name: fields.numbers(6, finite=False) for name in ("trend", "trend_std")},
     "inclination": fields.numbers(2),
