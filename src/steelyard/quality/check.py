@@ -92,11 +92,11 @@ def check_quality(
     """
     joints = recording.n if limits is None else int(np.size(limits.q_min))
     findings = [*_other_joints(recording, joints), *_damaged_end(recording), *_impossible(recording)]
-    recording = without_impossible(recording)
     limits = limits if joints == recording.n else None
     signals = {channel: getattr(recording, channel) for channel in recording.channels}
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
+    recording = without_impossible(recording)
     findings += [*_degrees(recording, limits), *_velocity(recording)]
     findings += [*check_jumps(recording.t, recording.q, "q", recording.joint_names), *_still(recording)]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
