@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TypeAlias
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Progress: TypeAlias = Callable[[float, str], None]
 """Called with the share of the work that is done, 0 to 1, and with what goes on, in words."""
@@ -22,8 +24,14 @@ def one_blas_thread() -> Iterator[None]:
     """
     import scipy.linalg  # noqa: F401  its BLAS must be loaded to be limited
 
-    with threadpool_limits(1, user_api="blas"):
+    with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """The libraries with threads, looked for again (10 ms) when more modules are loaded."""
+    return ThreadpoolController()
 
 
 @contextmanager
