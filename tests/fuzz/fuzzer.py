@@ -30,6 +30,8 @@ from typing import IO, Any, NamedTuple
 
 import typer.main
 
+from steelyard import cli
+
 LIMIT_S, LIMIT_MB = 30, 1500
 IN_A_FORK = 25
 FREE = ("source", "made_from", "made_by", "words", "summary", "folds", "name", "status", "method", "notes")
@@ -79,14 +81,12 @@ class Outcome(NamedTuple):
 
 def run(words: list[str]) -> tuple[int, str, str]:
     """A command in this process."""
-    from steelyard.cli import run as main
-
     said, complained = io.StringIO(), io.StringIO()
     sys.argv = ["steelyard", *words]
     code = 0
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complained):
         try:
-            main()
+            cli.run()
         except SystemExit as stop:
             code = int(stop.code or 0)
     return code, said.getvalue(), complained.getvalue()
@@ -537,7 +537,7 @@ def fuzz(cases: int, seed: int, folder: Path) -> Counter[str]:
     """Counts of what went wrong, and of exit codes; each finding is printed."""
     os.chdir(folder)
     os.environ.pop("STEELYARD_DEBUG", None)
-    typer.main.get_command = cache(typer.main.get_command)  # a command line for every process would be new
+    cli._app, typer.main.get_command = cache(cli._app), cache(typer.main.get_command)  # made for each process
     make_sound_files()
     sound = {name: Path(name).read_bytes() for name in READERS}
     rng, counts = random.Random(seed), Counter[str]()
