@@ -146,7 +146,6 @@ RULES = {
     "all": fields.each_or_all("n"),
     "some": fields.named(fields.number(0.0)),
     "pair": fields.row(fields.FLAG, fields.TEXT),
-    "shares": fields.shares("a", "b"),
     "size": fields.size_of("n"),
 }
 

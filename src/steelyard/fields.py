@@ -98,18 +98,6 @@ def optional(inner: Rule) -> Rule:
     return rule
 
 
-def shares(*names: str) -> Rule:
-    """A table of shares of a whole by some of these names, which sum up to one; or an empty one."""
-    inner = table(dict.fromkeys(names, number(0.0, 1.0)), partial=True)
-
-    def rule(value: Any, place: str, sizes: dict[str, int]) -> None:
-        inner(value, place, sizes)
-        whole = not value or abs(sum(value.values()) - 1.0) < _SLACK
-        _require(whole, place, "shares that sum up to one")
-
-    return rule
-
-
 def one_of(*values: Any) -> Rule:
     """One of these values."""
     return _plain(f"one of {', '.join(map(str, values))}", lambda value: _hashable(value) and value in values)

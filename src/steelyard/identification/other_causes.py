@@ -52,7 +52,7 @@ _MOST_RUNS = 8  # compared with each other; of more, neighbours count as one
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class _Tried:
     """A fit with a cause beside it.
 
     Attributes:
@@ -96,7 +96,13 @@ class Fitted:
 
     @classmethod
     def of(cls, rows: Sequence[Rows], prior: Array | None = None, mixing: Array | None = None) -> Fitted:
-        """The fit of some rows; without a prior, and of its columns themselves, by default."""
+        """The fit of some rows.
+
+        Args:
+            rows: of each run, in the order of time, in p columns
+            prior: rows [Z z] of what was known before with unit noise, (r, m + 1); nothing by default
+            mixing: the p combinations of the m unknowns, (p, m); the identity by default
+        """
         mixed = np.eye(rows[0].Y.shape[2]) if mixing is None else mixing
         known = np.zeros((0, mixed.shape[1] + 1)) if prior is None else prior
         return cls(rows, known, mixed, _solved(rows, known, mixed))
@@ -111,15 +117,24 @@ class Fitted:
         """The torque that they say, of each run, (N, n)."""
         return [part.Y @ (self.mixing @ self.value) for part in self.rows]
 
+    def moves(self, which: int, least: float) -> Callable[[_Tried], float]:
+        """By how much a cause moves one of the unknowns, over what counts.
+
+        Args:
+            which: of the unknowns
+            least: what counts
+        """
+        return lambda found: abs(float(found.value[which] - self.value[which])) / least
+
     def tried(
         self,
         cause: Sequence[Array],
-        effect: Callable[[Tried], float],
+        effect: Callable[[_Tried], float],
         *,
         besides: float = 0.0,
         tests: int = 1,
         beside: Sequence[Array] = (),
-    ) -> Tried | None:
+    ) -> _Tried | None:
         """The fit with a cause, where the cause is sure and counts; else None.
 
         Args:
@@ -150,7 +165,7 @@ class Fitted:
         tau = np.concatenate([(part.tau * w).ravel() for part, w in each])
         return weights, Y, tau - Y @ (self.mixing @ self.value)
 
-    def _step(self, columns: Sequence[Array], k: int) -> Tried:
+    def _step(self, columns: Sequence[Array], k: int) -> _Tried:
         """The cause in the first k columns by a step from the fit without it; those that show are kept."""
         weights, Y, residuals = self._weighted
         each = zip(columns, weights, strict=True)
@@ -169,7 +184,7 @@ class Fitted:
         left, taken, unit = left[:, kept], taken[:, kept], length[:k][kept]
         known = self.prior[:, :-1] @ taken
         spread = inverse @ (self._noise_of(left, residuals - left @ e) + known.T @ known) @ inverse
-        return Tried(e / unit, spread / np.outer(unit, unit), self.value - taken @ e)
+        return _Tried(e / unit, spread / np.outer(unit, unit), self.value - taken @ e)
 
     def _noise_of(self, columns: Array, residuals: Array) -> Array:
         """The covariance of the sums of columns times noise as the residuals are, (k, k)."""
@@ -181,7 +196,7 @@ class Fitted:
             first = last
         return total
 
-    def _again(self, columns: Sequence[Array], k: int) -> Tried:
+    def _again(self, columns: Sequence[Array], k: int) -> _Tried:
         """The fit with columns beside it, of which the first k are the cause."""
         p, more = len(self.mixing), columns[0].shape[2]
         m = self.mixing.shape[1]
@@ -195,7 +210,7 @@ class Fitted:
         solution = _solved(both, known, wide)
         covariance, _ = correlated_covariance(both, solution, prior=known, mixing=wide)
         shown = m + np.flatnonzero(np.diag(solution.inverse)[m : m + k] > 0)
-        return Tried(solution.value[shown], covariance[np.ix_(shown, shown)], solution.value[:m])
+        return _Tried(solution.value[shown], covariance[np.ix_(shown, shown)], solution.value[:m])
 
 
 def _solved(rows: Sequence[Rows], prior: Array, mixing: Array) -> Solution:

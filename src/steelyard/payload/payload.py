@@ -67,6 +67,20 @@ class Quantity(NamedTuple):
         return self.name, f"{self.value:.4f}", f"{self.half_width:.4f}", self.unit
 
 
+_SHARES = fields.table(
+    dict.fromkeys(("noise", "friction", "gains", "drift", "motion", "gravity"), fields.number(0.0, 1.0)),
+    partial=True,
+)
+_ROUNDING = 1e-6
+
+
+def _shares(value: Any, place: str, sizes: dict[str, int]) -> None:
+    """A rule: shares of a whole, or none."""
+    _SHARES(value, place, sizes)
+    if value and abs(sum(value.values()) - 1.0) > _ROUNDING:
+        raise ValueError(f"'{place}' must be shares that sum up to one")
+
+
 _UNKNOWN_TOGETHER = "the tool or the part is not known: its mass or centre of mass has no interval"
 FORMAT = {
     "mass": fields.number(),
@@ -84,7 +98,7 @@ FORMAT = {
     "noise": fields.numbers("n", low=0.0),
     "method": fields.TEXT,
     "gain_error": fields.optional(fields.numbers(10, "causes")),
-    "shares": fields.shares("noise", "friction", "gains", "drift", "motion", "gravity"),
+    "shares": _shares,
     "verdict": fields.VERDICT,
 }
 """Fields of a saved payload."""

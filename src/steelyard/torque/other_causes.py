@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.identification.other_causes import Fitted, Tried
+from steelyard.identification.other_causes import Fitted
 from steelyard.robot import RobotModel
 from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.verdict import Doubt, DoubtKind
@@ -57,10 +57,7 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> tup
 def _of_scale(fit: Fitted, mass: int, least: float, robot: RobotModel) -> Doubt | None:
     """A doubt where all torques have another scale, or else those of one joint."""
     n, drift, torque = robot.n, robot.drive.gain_drift or 0.0, fit.torque
-
-    def effect(found: Tried) -> float:
-        return abs(float(found.value[mass] - fit.value[mass])) / least
-
+    effect = fit.moves(mass, least)
     found = fit.tried([each[:, :, None] for each in torque], effect, besides=drift)
     which = "the loaded torques"
     for j in range(n if found is None else 0):
@@ -79,7 +76,7 @@ def _of_scale(fit: Fitted, mass: int, least: float, robot: RobotModel) -> Doubt 
 
 
 def _of_force(fit: Fitted, pull: Sequence[Array], mass: int, least: float) -> Doubt | None:
-    found = fit.tried(pull, lambda x: abs(float(x.value[mass] - fit.value[mass])) / least)
+    found = fit.tried(pull, fit.moves(mass, least))
     if found is None:
         return None
     words = (
@@ -93,7 +90,7 @@ def _of_force(fit: Fitted, pull: Sequence[Array], mass: int, least: float) -> Do
 
 def _of_drift(fit: Fitted, mass: int, least: float) -> Doubt | None:
     drifts = [_drifts(part.tau.shape) for part in fit.rows]
-    found = fit.tried(drifts, lambda x: abs(float(x.value[mass] - fit.value[mass])) / least)
+    found = fit.tried(drifts, fit.moves(mass, least))
     if found is None:
         return None
     words = (
