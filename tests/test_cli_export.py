@@ -194,3 +194,24 @@ def test_help_names_every_target():
     from steelyard.export import TARGETS
 
     assert export._TARGETS.split(", ") == list(TARGETS)
+
+
+def test_a_motion_for_several_controllers_in_one_call(tmp_path):
+    path = tmp_path / "motion.json"
+    load_trajectory("xu2024").save(path)
+    done = run(path, "--to", "ur,ros2,csv", "--robot", "ur10", "--from", "home", "-o", tmp_path / "weigh")
+    assert done.exit_code == 0, done.output
+    assert f"Written: {tmp_path / 'weigh.yaml'}, trajectory_msgs/JointTrajectory, for ROS 2" in done.output
+    assert "# with the way from [" in (tmp_path / "weigh.script").read_text()
+    assert {p.suffix for p in tmp_path.iterdir()} == {".json", ".script", ".yaml", ".csv"}
+    data = json.loads(run(path, "--to", "csv", "--robot", "ur10", "--json").output)
+    assert data["text"].startswith("t,q_shoulder_pan_joint,")
+    for words, more in (
+        ("is exported to csv, ur, ros2, franka, not to 'abb'", ("--to", "abb")),
+        ("several targets need -o", ("--to", "ur,csv")),
+        ("--force has no effect on a motion", ("--to", "ur", "--force")),
+        ("say which arm it is for: give --robot", ("--to", "ur")),
+    ):
+        refused = run(path, *more)
+        assert isinstance(refused.exception, SteelyardError)
+        assert words in str(refused.exception)

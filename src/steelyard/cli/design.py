@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
 
 
-_ENDINGS = (".json", ".csv", ".script", ".yaml", ".yml")
+_ENDINGS = (".json", ".csv", ".script", ".yaml", ".yml", ".py")
 _LISTED = "takes numbers as 1,2,3"
 
 
@@ -62,7 +62,7 @@ def command(
     output: Annotated[
         Path | None,
         options.file_to_write(
-            ".json, .csv, .script (URScript) or .yaml (ROS 2).", "--output", "-o", endings=_ENDINGS
+            ".json, .csv, .script (URScript), .yaml (ROS 2) or .py (Franka).", "--output", "-o", endings=_ENDINGS
         ),
     ] = None,
     picture: Annotated[

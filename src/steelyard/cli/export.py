@@ -1,4 +1,4 @@
-"""`steelyard export FILE --to TARGET`: a payload, or an identified arm, for a controller or a simulator."""
+"""`steelyard export FILE --to TARGET`: a payload, an arm or a motion, for controllers and simulators."""
 
 from __future__ import annotations
 
@@ -22,14 +22,35 @@ if TYPE_CHECKING:
     from steelyard.verdict import Verdict
 
 _TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, ft-yaml, urdf, mjcf"
-_MADE_BY = {"payload": "weigh", "wrist payload": "weigh-ft", "model": "identify"}
+_MADE_BY = {
+    "payload": "weigh",
+    "wrist payload": "weigh-ft",
+    "model": "identify",
+    "design": "design",
+    "trajectory": "design",
+}
+_MOTIONS = ("design", "trajectory")
+_FOR_LOADS = (
+    *("tool_frame", "as_mounted", "payload", "name", "number", "largest_mass_error", "largest_com_error"),
+    *("inertia", "into", "lock", "force"),
+)
 
 
 def command(
+    ctx: typer.Context,
     file: Annotated[
-        Path, typer.Argument(help="A payload (.json, from weigh or weigh-ft), or a model (from identify).")
+        Path,
+        typer.Argument(
+            help="A payload (.json, from weigh or weigh-ft), a model (identify) or a motion (design)."
+        ),
     ],
-    to: Annotated[str, typer.Option(help=f"For a payload {_TARGETS}; for a model urdf or mjcf.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            help=f"For a payload {_TARGETS}; for a model urdf or mjcf; for a motion ur, ros2, csv or franka,"
+            " or several as ur,csv."
+        ),
+    ],
     tool_frame: Annotated[
         str | None,
         typer.Option(
@@ -72,25 +93,53 @@ def command(
             " added, and everything else stays as it is. -o may name the same file."
         ),
     ] = None,
+    posture: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="q1,...,qn",
+            help="Where the arm stands before a motion and after it [rad], or 'home': the way there and"
+            " back is added; in the first posture by default.",
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            max=1e5,
+            help="Of a motion's rows [Hz]; ur 500, ros2 100, csv 125, franka 1000 by default.",
+        ),
+    ] = None,
+    robot: Annotated[
+        str | None, typer.Option(help="The arm that a motion is for; as the design says by default.")
+    ] = None,
+    within: Annotated[
+        Path | None, typer.Option("--limits", help="Limits of a motion (TOML); those of the arm by default.")
+    ] = None,
     lock: options.LockOption = None,
     force: Annotated[
         bool, typer.Option("--force", help="Export what is doubtful; the file then says so.")
     ] = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Writes a payload for a controller, or an arm for a simulator, frame and units in its comments.
+    """Writes a payload or a motion for a controller, or an arm for a simulator, frame and units in comments.
 
     Exit code 1, and no file, when the numbers are doubtful and --force was not given.
     """
     from steelyard.export import ErrorLimits
 
+    kind = _kind(file)
+    if kind in _MOTIONS:
+        options.refuse_without_effect(ctx, "on a motion", *_FOR_LOADS)
+        return _motion(file, to.split(","), output, posture, rate, robot, within, as_json=as_json)
+    options.refuse_without_effect(ctx, f"on a {kind}", "posture", "rate", "robot", "within")
     limits = ErrorLimits(largest_mass_error / 100, largest_com_error / 1e3)
     place = _Place(tool_frame, as_mounted)
     judged = partial(_judged, to=to, place=place, limits=limits, inertia=inertia, name=name, number=number)
     if lock and into is None:
         raise UnknownName("--lock is for the joints of the file of --into")
     locked = options.named_numbers(lock, "--lock is JOINT=NUMBER, say finger=0.02")
-    if _kind(file) == "model":
+    if kind == "model":
         if payload is None and place.is_given:
             raise UnknownName("a model has its own frames: --tool-frame and --as-mounted place its --payload")
         carried = None if payload is None else judged(payload)
@@ -100,6 +149,55 @@ def command(
             raise UnknownName("--payload belongs to the export of a model; this file is a payload itself")
         result = _payload(judged(file), to, into=into, locked=locked, force=force)
     result.emit(output, force=force, as_json=as_json)
+
+
+def _motion(
+    file: Path,
+    targets: list[str],
+    output: Path | None,
+    posture: str | None,
+    rate: float | None,
+    robot: str | None,
+    within: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Writes a motion for one target, or for several, whose files then differ in their endings."""
+    from steelyard.cli.live import arm_and_motion
+    from steelyard.io.motions import MOTION_TARGETS, approached, motion_text
+
+    for target in targets:
+        if target not in MOTION_TARGETS:
+            raise UnknownName(
+                f"{file} is a motion, which is exported to {', '.join(MOTION_TARGETS)}, not to '{target}'"
+            )
+    if output is None and len(targets) > 1:
+        raise UnknownName("several targets need -o, a name to which each adds its ending")
+    arm, core = arm_and_motion(file, robot)
+    bounds = options.load_limits(arm, robot or "", within, None)
+    stands = arm.home if posture == "home" else None
+    if posture not in (None, "home"):
+        stands = np.array(options.numbers(posture, "--from is q1,...,qn [rad], or 'home'", count=arm.n))
+    whole = approached(arm, core, stands, bounds)
+    remarks = [] if stands is None else [f"with the way from {stands.round(4).tolist()} rad, and back"]
+    texts = {
+        target: motion_text(
+            target, whole, arm.joint_names, rate or MOTION_TARGETS[target].rate_hz, remarks=remarks
+        )
+        for target in targets
+    }
+    files = {}
+    with saved.together():
+        for target, text in texts.items():
+            if output is not None:
+                files[target] = (
+                    output if len(texts) == 1 else output.with_suffix(MOTION_TARGETS[target].ending)
+                )
+                saved.write_text(files[target], text)
+    facts = {"robot": arm.name, "seconds": whole.duration_s, "files": {k: str(v) for k, v in files.items()}}
+    facts |= {"text": None if files else texts[targets[0]]}
+    written = "\n".join(f"Written: {path}, {MOTION_TARGETS[name].words}" for name, path in files.items())
+    Output(as_json).emit(facts, lambda: print(written or texts[targets[0]]))
 
 
 class _Place:

@@ -31,6 +31,8 @@ RESERVE = 0.01
 """Share of a limit kept for what happens between the points of a design's grid."""
 
 _DENSE_HZ = 1000.0
+_BETWEEN = 801  # points around a peak
+_UP = 1 + 1e-10  # above what rounding may do to a peak
 _HEIGHT_SCALE = 0.2  # [m]
 _ANGLE_RESERVE = 0.005  # [rad]
 
@@ -81,15 +83,20 @@ class DesignLimits:
     def envelope(cls, trajectory: FourierTrajectory) -> DesignLimits:
         """The limits within which another trajectory stays: its peaks of position, velocity, acceleration."""
         count = round(trajectory.duration_s * _DENSE_HZ) + 1
-        q, v, a = trajectory.at(np.linspace(0, trajectory.duration_s, count))
+        t = np.linspace(0, trajectory.duration_s, count)
+        extremes = [k for x in trajectory.at(t) for k in (x.argmin(axis=0), x.argmax(axis=0))]
+        near = np.linspace(-1, 1, _BETWEEN) / _DENSE_HZ
+        between = (t[np.unique(extremes)][:, None] + near).ravel()
+        q, v, a = trajectory.at(np.clip(between, 0, trajectory.duration_s))
         still = np.flatnonzero(q.max(axis=0) - q.min(axis=0) <= 0)
         if still.size:
             raise InvalidTrajectory(
                 f"an envelope needs a motion of every joint; joint {still[0] + 1} stands still"
             )
-        v_max, a_max = np.abs(v).max(axis=0), np.abs(a).max(axis=0)
-        free = np.full(trajectory.n, np.inf)
-        return cls(JointLimits(q.min(axis=0), q.max(axis=0), v_max, a_max, free))
+        v_max, a_max = (_UP * np.abs(x).max(axis=0) for x in (v, a))
+        low, high, free = q.min(axis=0), q.max(axis=0), np.full(trajectory.n, np.inf)
+        room = (_UP - 1) * (high - low)
+        return cls(JointLimits(low - room, high + room, v_max, a_max, free))
 
     def narrowed(self, joints: JointLimits) -> DesignLimits:
         """These limits, and others of as many joints besides."""

@@ -12,8 +12,9 @@ phases (`amplitudes`). The same series, fitted to measured positions, gives velo
 of periodic motion without differentiating noise (ding2019 section III.C).
 
 An arm enters such a motion from rest in a posture, and leaves it, by polynomials of degree seven that meet
-position, velocity, acceleration and jerk at both ends. On s = t / T in [0, 1] their eight coefficients follow
-from eight linear conditions. The slowest joint rules the time T, which grows by tenths until the limits of
+position, velocity, acceleration and jerk at both ends (a motion from rest is met without jerk: a long way
+would swing far out for it). On s = t / T in [0, 1] their eight coefficients follow from eight linear
+conditions. The slowest joint rules the time T, which grows by tenths until the limits of
 velocity and acceleration hold.
 """
 
@@ -36,6 +37,7 @@ from steelyard.errors import InvalidTrajectory, UnknownName
 _DEGREE = 7
 _LONGEST_S = 120.0
 _POINTS = 201
+_AT_REST = 1e-3  # [rad/s or m/s, rad/s^2 or m/s^2]
 _PUBLISHED = resources.files("steelyard.trajectory") / "published"
 
 TRAJECTORIES = tuple(sorted(p.name.removesuffix(".toml") for p in _PUBLISHED.iterdir()))
@@ -311,7 +313,9 @@ def _ends(core: FourierTrajectory, posture: ArrayLike) -> tuple[Array, Array]:
     """Position, velocity, acceleration and jerk at rest in a posture and at the start of the core, (4, n)."""
     rest, at = np.zeros((4, core.n)), np.zeros(1)
     rest[0] = posture
-    return rest, np.vstack([*core.at(at), core.jerk(at)])
+    q, v, a = core.at(at)
+    still = np.abs(v).max() < _AT_REST and np.abs(a).max() < _AT_REST
+    return rest, np.vstack([q, v, a, 0 * q if still else core.jerk(at)])
 
 
 def _polynomial(start: Array, end: Array, duration_s: float) -> Array:
