@@ -62,7 +62,10 @@ def command(
     output: Annotated[
         Path | None,
         options.file_to_write(
-            ".json, .csv, .script (URScript), .yaml (ROS 2) or .py (Franka).", "--output", "-o", endings=_ENDINGS
+            ".json, .csv, .script (URScript), .yaml (ROS 2) or .py (Franka).",
+            "--output",
+            "-o",
+            endings=_ENDINGS,
         ),
     ] = None,
     picture: Annotated[

@@ -27,7 +27,8 @@ def command(
         Path | None, options.file_to_write("Where the recording goes (.parquet).", "--output", "-o")
     ] = None,
     trajectory: Annotated[
-        str | None, typer.Option(help="A published one (xu2024), or a .json of design; random within limits by default.")
+        str | None,
+        typer.Option(help="A published one (xu2024), or a design (.json); random by default."),
     ] = None,
     mass: Annotated[float, typer.Option(help="Of a payload [kg].")] = 0.0,
     com: Annotated[str, typer.Option(help="Its centre of mass in the flange frame, x,y,z [m].")] = "0,0,0.05",
