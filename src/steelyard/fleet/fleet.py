@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -31,7 +31,7 @@ from steelyard.fleet.arms import (
 from steelyard.fleet.catalogue import Entry, filesystem, read_catalogue
 from steelyard.fleet.engine import Engine, engine
 from steelyard.fleet.estimate import arm_model
-from steelyard.fleet.reduce import Reduction, failed_row, reduce_log
+from steelyard.fleet.reduce import Reduction, failed_row, reduce_logs
 from steelyard.fleet.store import Store, writing
 from steelyard.fleet.trend import Trends
 from steelyard.identification import DynamicModel, RegressionFactor
@@ -47,6 +47,7 @@ _LIGHT = (
 )
 _ROUNDS = 8
 _FEW = 8  # logs for each core: they are done before a cluster has started
+_TOGETHER, _TASKS = 8, 64  # logs of a task at most, and tasks at least before one has several logs
 _LOOKERS = 16  # threads that ask a file system about files
 _TELL_S = 1.0
 
@@ -264,12 +265,14 @@ class _Build:
     """Logs on their way into a store.
 
     A log whose file is as the file system last described it is not read. Any other is read by a worker, which
-    compares its content with the digest in the store before it reduces it. Rows are written here, one by one,
-    as they come: a run that is stopped loses what its workers had in hand, and the next one goes on.
+    compares its content with the digest in the store before it reduces it. A task is a few logs of one arm;
+    their rows are written here as they come: a run that is stopped loses what its workers had in hand, and
+    the next one goes on. Where no worker survives a task, its logs are tried one by one: a bad one fails alone.
     """
 
     def __init__(self, store: Store, ways: Mapping[str, Reduction], entries: Sequence[Entry]) -> None:
         self._store, self._ways, self._entries = store, ways, entries
+        self._contents = {name: way.to_dict() for name, way in ways.items()}
         robots = sorted({entry.robot for entry in entries} & set(store.robots))
         rows = store.rows(("content", "reduction", "load", "tool"), robots).to_pylist()
         self._known = {row["key"]: row for row in rows}
@@ -304,24 +307,41 @@ class _Build:
         """Each log as its row has come into the store, and what became of it."""
         if not todo:
             return
-        contents = {name: way.to_dict() for name, way in self._ways.items()}
-        tasks = ((e, self._ways[e.model].key, contents[e.model], self._content(e)) for e in todo)
         began = said = time.monotonic()
+        done, alone = 0, list[tuple[Entry, ...]]()
         with engine(scheduler, workers) as here:
-            for done, (entry, row) in enumerate(here.each(reduce_log, tasks), start=1):
-                yield entry, self._added(entry, row)
-                now = time.monotonic()
-                if progress is not None and (now - said > _TELL_S or done == len(todo)):
-                    said, rate = now, done / max(now - began, 1e-9)
-                    progress(done / len(todo), f"{done} of {len(todo)} logs, {rate:.3g} files per second")
+            for batches in (_batches(todo), alone):
+                for entries, rows in here.each(reduce_logs, map(self._task, batches)):
+                    if isinstance(rows, Exception) and len(entries) > 1:
+                        alone += [(entry,) for entry in entries]
+                        continue
+                    yield from self._added(entries, rows)
+                    done, now = done + len(entries), time.monotonic()
+                    if progress is not None and (now - said > _TELL_S or done == len(todo)):
+                        said, rate = now, done / max(now - began, 1e-9)
+                        progress(done / len(todo), f"{done} of {len(todo)} logs, {rate:.3g} files per second")
 
-    def _added(self, entry: Entry, row: dict[str, Any] | Exception | None) -> str:
-        """Writes the row of a log, and says what became of it."""
+    def _task(self, entries: tuple[Entry, ...]) -> tuple[Any, ...]:
+        """What `reduce_logs` needs for some logs of one arm."""
+        model = entries[0].model
+        known = [self._content(entry) for entry in entries]
+        return entries, self._ways[model].key, self._contents[model], known
+
+    def _added(
+        self, entries: Sequence[Entry], rows: list[dict[str, Any] | None] | Exception
+    ) -> list[tuple[Entry, str]]:
+        """Writes the rows of logs, and says what became of each."""
+        if isinstance(rows, Exception):
+            way = self._ways[entries[0].model]
+            rows = [failed_row(entry, way.key, f"no worker survived it: {rows}") for entry in entries]
+        if new := [row for row in rows if row is not None]:
+            self._store.add(new)
+        return [(entry, self._fate(entry, row)) for entry, row in zip(entries, rows, strict=True)]
+
+    def _fate(self, entry: Entry, row: dict[str, Any] | None) -> str:
+        """What became of a log."""
         if row is None:
             return "unchanged"
-        if isinstance(row, Exception):
-            row = failed_row(entry, self._ways[entry.model].key, f"no worker survived it: {row}")
-        self._store.add(row)
         return "failed" if not row["ok"] else "changed" if entry.key in self._known else "new"
 
     def _is_done(self, entry: Entry, stamp: str) -> bool:
@@ -339,6 +359,15 @@ class _Build:
             return False
         same = row["load"] == entry.load and row["tool"] == entry.tool
         return same and (entry.time is None or row["time"] == entry.time)
+
+
+def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
+    """Logs of one arm and one model, a few at a time, so that there is a task for everyone."""
+    size = min(max(len(entries) // _TASKS, 1), _TOGETHER)
+    arms = defaultdict[tuple[str, str], list[Entry]](list)
+    for entry in entries:
+        arms[entry.robot, entry.model].append(entry)
+    return [tuple(of[i : i + size]) for of in arms.values() for i in range(0, len(of), size)]
 
 
 def _stamp(entry: Entry) -> str:

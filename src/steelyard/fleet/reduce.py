@@ -175,6 +175,20 @@ def reduce_log(entry: Entry, key: str, content: Mapping[str, Any], known: str = 
     return row
 
 
+def reduce_logs(
+    entries: Sequence[Entry], key: str, content: Mapping[str, Any], known: Sequence[str]
+) -> list[dict[str, Any] | None]:
+    """The row of each of some logs, see `reduce_log`.
+
+    Args:
+        entries: the logs
+        key: of their reduction
+        content: of the reduction, as `Reduction.to_dict` gives it
+        known: for each log, the digest of the content that the store has a row of
+    """
+    return [reduce_log(entry, key, content, digest) for entry, digest in zip(entries, known, strict=True)]
+
+
 def failed_row(entry: Entry, key: str, reason: str) -> dict[str, Any]:
     """The row of a log that no worker could reduce.
 

@@ -2,13 +2,13 @@
 
     store/fleet.json                     kind and version of the store
     store/reductions/KEY.json            how logs became factors: arm, friction law, preparation, unknowns
-    store/logs/robot=NAME/KEY.parquet    one row for each log, as soon as it is complete
-    store/logs/robot=NAME/all-....parquet    many rows in one file, once there are many
+    store/logs/robot=NAME/KEY....parquet     the rows of one to eight logs, as soon as they are complete
+    store/logs/robot=NAME/all-....parquet    many rows in one file, once there are many such files
     store/models/NAME.json               the model of each arm (`steelyard fleet identify`)
     store/stamps.json                    when files were last looked at; only saves time
 
-A row is written beside its place and moved there when it is whole. Where rows are gathered in one file, the
-single files go after that file has come; whoever reads in between sees a row twice: the latest `written` of a
+Rows are written beside their place and moved there when they are whole. Where rows are gathered in one file,
+the small files go after that file has come; whoever reads in between sees a row twice: the latest `written` of a
 `key` counts.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = 1
-_MANY = 32  # single files of an arm, beyond which they are gathered
+_MANY = 32  # small files of an arm, beyond which they are gathered
 _MOST_ROWS = 256  # of a gathered file: some megabytes
 _SAFE = " +@.,-_"
 
@@ -113,19 +113,20 @@ class Store:
             folder.mkdir(exist_ok=True)
         return folder
 
-    def add(self, row: dict[str, Any]) -> None:
-        """Writes the row of a log; what the store had of it is replaced.
+    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Writes the rows of logs of one arm, all or none; what the store had of these logs is replaced.
 
         Args:
-            row: as `reduce_log` gives it
+            rows: one or more, as `reduce_log` gives them
         """
         import pyarrow as pa
 
-        folder = self._folder(row["robot"])
-        whole = {**row, "written": datetime.now(UTC)}
+        folder, now = self._folder(rows[0]["robot"]), datetime.now(UTC)
+        name = "-".join(dict.fromkeys((rows[0]["key"], rows[-1]["key"])))
+        table = pa.Table.from_pylist([{**row, "written": now} for row in rows], schema=_schema())
         with writing(self.folder):
             folder.mkdir(parents=True, exist_ok=True)
-            _write(pa.Table.from_pylist([whole], schema=_schema()), folder / f"{row['key']}.parquet")
+            _write(table, folder / f"{name}.parquet")
 
     def rows(self, columns: Sequence[str], robots: Iterable[str] | None = None) -> pa.Table:
         """The rows of some arms, the latest of each log, arms and times in order; with the arm as `robot`.
@@ -146,14 +147,14 @@ class Store:
         return pa.concat_tables(tables)
 
     def tidy(self, robot: str) -> None:
-        """Gathers the single rows of an arm in files of many, where there are many.
+        """Gathers the small files of an arm in large ones, where there are many.
 
         Args:
             robot: its name
         """
         folder = self._folder(robot)
-        single = [path for path in folder.glob("*.parquet") if not path.name.startswith("all-")]
-        if len(single) < _MANY:
+        small = [path for path in folder.glob("*.parquet") if not path.name.startswith("all-")]
+        if len(small) < _MANY:
             return
         table = self._of(robot, _schema().names)
         if table is None:
