@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +24,10 @@ import numpy as np
 from figure import Figure
 
 import steelyard as sy
-from steelyard.computing import one_blas_thread
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.live import (
+    Event,
     FrankaSource,
     LiveWeigher,
     Recorder,
@@ -35,13 +35,12 @@ from steelyard.live import (
     Row,
     Source,
     Stream,
-    Update,
     UrSource,
     watch,
 )
+from steelyard.live.apart import PageApart, PageOptions
 from steelyard.live.controller import Controller
 from steelyard.live.motion import payload_motion
-from steelyard.live.page import Page
 from steelyard.live.serve import CLOCK_OUTPUT
 from steelyard.live.world import NOMINAL_GAINS, PlayedRecording, SimulatedArm
 from steelyard.robot import RobotModel, load_robot
@@ -98,16 +97,16 @@ with connect(sys.argv[1], origin="http" + sys.argv[1][2:], subprotocols=[version
 
 
 @contextmanager
-def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[Callable[[Update], None]]:
-    """What shows updates on a page; somebody in a process of its own looks at it, but draws nothing."""
-    with Page(weigher, source, port=0) as page:
+def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[PageApart]:
+    """A page; somebody in a process of its own looks at it, but draws nothing."""
+    with PageApart(weigher, source, PageOptions(port=0)) as page:
         place = page.url.replace("http", "ws")
         words = [sys.executable, "-c", VIEWER, place]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as viewer:
             viewer.stdout.readline()
             draining = threading.Thread(target=viewer.stdout.read, daemon=True)
             draining.start()
-            yield page.show
+            yield page
             viewer.terminate()
 
 
@@ -120,24 +119,26 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         folder = open_now.enter_context(tempfile.TemporaryDirectory())
         recorder = open_now.enter_context(Recorder(Path(folder) / "log.parquet", stream.columns))
         weigher, sent = LiveWeigher(model, stream.columns), stream.columns.index(CLOCK_OUTPUT)
-        show = open_now.enter_context(opened_page(weigher, source)) if page else lambda update: None
-        open_now.enter_context(one_blas_thread())
-        for update in watch(stream.items(5.0), weigher):
-            show(update)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        began, worked, due_s = time.monotonic(), time.process_time(), 0.0
-        for item in stream.items(SECONDS):
-            weigher.take(item)
-            if isinstance(item, Row):
-                delays.append(time.monotonic() - item.values[sent])
-                recorder.add(item)
-            else:
-                missing += item.rows
-            if time.monotonic() >= due_s:
-                due_s = time.monotonic() + 1 / UPDATES_HZ
-                show(weigher.update())
+        shown = open_now.enter_context(opened_page(weigher, source)) if page else None
+        look = None if shown is None else shown.look
+        for _ in watch(stream.items(5.0), weigher, look=look):
+            pass
+        memory, worked = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _busy_s(shown)
+        began = time.monotonic()
+
+        def measured() -> Iterator[Row | Event]:
+            nonlocal missing
+            for item in stream.items(SECONDS):
+                yield item
+                if isinstance(item, Row):  # it has been weighed
+                    delays.append(time.monotonic() - item.values[sent])
+                else:
+                    missing += item.rows
+
+        for _ in watch(measured(), weigher, every_s=1 / UPDATES_HZ, recorder=recorder, look=look):
+            pass
         elapsed = time.monotonic() - began
-        share = 100 * (time.process_time() - worked) / elapsed
+        share = 100 * (_busy_s(shown) - worked) / elapsed
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
     late = 1e3 * np.percentile(delays, [50, 99, 99.9])
     name, words = ("page_", ", with the page open") if page else ("", "")
@@ -151,6 +152,14 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         f"{name}core", f"reading, weighing, recording, updates at 30 Hz{words}: of one core", share, "%", 50.0
     )
     yield Figure(f"{name}memory", "growth of the largest memory meanwhile", grown / 1024, "MB", 30.0)
+
+
+def _busy_s(page: PageApart | None) -> float:
+    """Processor time of this process and of a page's, [s]."""
+    if page is None:
+        return time.process_time()
+    words = Path(f"/proc/{page.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return time.process_time() + (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def rows_of(world: SimulatedArm | PlayedRecording, control: Controller, seconds: float) -> Iterator[Row]:

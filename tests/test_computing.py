@@ -1,5 +1,8 @@
 """One BLAS thread while we work, and what the program had afterwards."""
 
+import gc
+import sys
+
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401  loads its BLAS
@@ -8,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import steelyard
 from conftest import steelyard as run_command
 from steelyard.cli import _VERBS
-from steelyard.computing import one_blas_thread
+from steelyard.computing import one_blas_thread, short_pauses
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
@@ -54,3 +57,12 @@ def test_every_verb_works_with_one_thread(two_threads, monkeypatch, tmp_path):
     monkeypatch.setattr(f"steelyard.cli.{module}.{function}", lambda: seen.append(threads()))
     assert run_command("robots", cwd=tmp_path).returncode == 0
     assert seen == [{1}]
+
+
+def test_pauses_are_short_inside_and_restored_after():
+    before = sys.getswitchinterval()
+    with short_pauses():
+        assert sys.getswitchinterval() < before
+        assert gc.get_freeze_count() > 0
+    assert sys.getswitchinterval() == before
+    assert gc.get_freeze_count() == 0

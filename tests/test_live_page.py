@@ -22,6 +22,7 @@ from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
 from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, UrSource
+from steelyard.live.apart import PageApart, PageOptions
 from steelyard.live.page import Page
 from steelyard.live.script import Believed
 from steelyard.live.world import NOMINAL_GAINS
@@ -77,7 +78,7 @@ def browser(tmp_path_factory):
 
 @contextmanager
 def shown(weigher, source=None, **options):
-    with Page(weigher, source or ReplaySource("log.parquet"), port=0, **options) as page:
+    with Page(weigher.view, source or ReplaySource("log.parquet"), port=0, **options) as page:
         for update in weigher.updates:
             page.show(update)
         yield page
@@ -112,7 +113,7 @@ def test_predicted_torques_are_the_measured_ones_and_empty_ones_are_not(weigher)
 
 
 def test_the_answer_of_another_thread_is_the_weighers_own(weigher):
-    assert weigher.answer(weigher.updates[-1]).body == weigher.payload().body
+    assert weigher.view.answer(weigher.updates[-1]).body == weigher.payload().body
 
 
 def test_an_update_says_what_to_do_next(weigher):
@@ -244,14 +245,30 @@ def test_beyond_this_machine_the_page_only_shows(weigher):
 
 def test_what_a_page_needs_is_named(weigher, monkeypatch):
     with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
-        Page(weigher, ReplaySource("log.parquet"), host="192.0.2.1")
+        Page(weigher.view, ReplaySource("log.parquet"), host="192.0.2.1")
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(MissingExtra, match=r"this needs viser: pip install 'steelyard\[live\]'"):
-        Page(weigher, ReplaySource("log.parquet"))
+        Page(weigher.view, ReplaySource("log.parquet"))
+
+
+def test_a_page_apart_says_what_the_weigher_would_and_ends_with_it(weigher):
+    with PageApart(weigher, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
+        updates = [*page.look(False), *page.look(True)]
+        process = page._process
+    ours = weigher.update()
+    assert not process.is_alive()
+    assert updates[-1].payload.mass == ours.payload.mass
+    assert np.array_equal(updates[-1].payload.covariance, ours.payload.covariance)
+    assert updates[-1].next_step == ours.next_step
+
+
+def test_a_page_that_cannot_be_served_apart_is_one_clear_line(weigher):
+    with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
+        PageApart(weigher, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
 
 
 def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
-    weigher.model.save(tmp_path / "model.json")
+    weigher.view.model.save(tmp_path / "model.json")
     write_recording(replace(run_of(arm, 1), tau=None).between(0.0, 1.5), tmp_path / "log.npz")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -16,8 +16,8 @@ from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
     from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate
+    from steelyard.live.apart import PageApart
     from steelyard.live.motion import Motion
-    from steelyard.live.page import Page
     from steelyard.live.setting import Proposal
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
@@ -91,40 +91,33 @@ def opened_page(
     urdf: Path | None,
     dark: bool,
     kept: Path | None,
-) -> Iterator[Page | None]:
+) -> Iterator[PageApart | None]:
     """A page that shows a weigher's updates, its address printed beside the output; None where not asked."""
     if not asked:
         yield None
         return
-    from steelyard.live.page import Page
-    from steelyard.robot.geometry import Body
+    from steelyard.live.apart import PageApart, PageOptions
 
-    bodies = Body.to_draw(weigher.model.robot, urdf)
-    with Page(weigher, source, bodies=bodies, host=host, port=port, dark=dark, kept=kept) as page:
+    options = PageOptions(urdf=urdf, host=host, port=port, dark=dark, kept=kept)
+    with PageApart(weigher, source, options) as page:
         typer.echo(f"The page: {page.url}", err=True)
         yield page
 
 
-def stay(page: Page | None) -> None:
+def stay(page: PageApart | None) -> None:
     """Leaves a page open until somebody at the terminal has seen it."""
     if page is not None and sys.stdin.isatty():
         with suppress(KeyboardInterrupt, EOFError):
             input("The page stays open; Enter closes it. ")
 
 
-def show_updates(
-    updates: Iterable[Update | WristUpdate], accuracy: float, *, quiet: bool, page: Page | None
-) -> None:
-    """Shows updates in the terminal, and on a page, while they come."""
-    from steelyard.live import WristUpdate
-
+def show_updates(updates: Iterable[Update | WristUpdate], accuracy: float, *, quiet: bool) -> None:
+    """Shows updates in the terminal while they come."""
     with updating_line(quiet=quiet) as (show, tell):
         for update in updates:
             for event in update.events:
                 tell(event)
             show(_line_of(update, accuracy))
-            if page is not None and not isinstance(update, WristUpdate):
-                page.show(update)
 
 
 def _line_of(update: Update | WristUpdate, accuracy: float) -> str:

@@ -90,9 +90,11 @@ def command(
                 torques, stream.source, asked=page, host=host, port=port, urdf=urdf, dark=dark, kept=kept
             )
             served, over = pages.enter_context(place), False
-            updates = watch(stream.items(seconds), torques, every_s=UPDATES_S[page], recorder=recorder)
+            look = None if served is None else served.look
+            items = stream.items(seconds)
+            updates = watch(items, torques, every_s=UPDATES_S[page], recorder=recorder, look=look)
             with suppress(KeyboardInterrupt):
-                show_updates(updates, accuracy / 100, quiet=as_json, page=served)
+                show_updates(updates, accuracy / 100, quiet=as_json)
                 over = True
         if over:
             stay(served)
@@ -152,5 +154,5 @@ def _watched(
         weigher = WristWeigher(stream, about, arm, cutoff_hz=cutoff_hz, options=options)
         updates = watch(stream.items(seconds), weigher, recorder=recorder)
         with suppress(KeyboardInterrupt):
-            show_updates(updates, accuracy, quiet=quiet, page=None)
+            show_updates(updates, accuracy, quiet=quiet)
     return weigher

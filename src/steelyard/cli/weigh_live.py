@@ -99,8 +99,9 @@ def command(
                 weigher, controller, asked=page, host=host, port=port, urdf=urdf, dark=dark, kept=kept
             )
             served = pages.enter_context(place)
-            updates = watch(plan.play(stream), weigher, every_s=UPDATES_S[page], recorder=recorder)
-            show_updates(updates, accuracy / 100, quiet=as_json, page=served)
+            look, every_s = None if served is None else served.look, UPDATES_S[page]
+            updates = watch(plan.play(stream), weigher, every_s=every_s, recorder=recorder, look=look)
+            show_updates(updates, accuracy / 100, quiet=as_json)
         payload, update = weigher.payload(), weigher.update()
         if payload is None or update is None:
             why = "" if update is None else f" ({update.waiting})"

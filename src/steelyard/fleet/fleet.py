@@ -267,7 +267,7 @@ class _Build:
     A log whose file is as the file system last described it is not read. Any other is read by a worker, which
     compares its content with the digest in the store before it reduces it. A task is a few logs of one arm;
     their rows are written here as they come: a run that is stopped loses what its workers had in hand, and
-    the next one goes on. Where no worker survives a task, its logs are tried one by one: a bad one fails alone.
+    the next one goes on. Where no worker survives a task, its logs are tried one by one: bad ones fail alone.
     """
 
     def __init__(self, store: Store, ways: Mapping[str, Reduction], entries: Sequence[Entry]) -> None:

@@ -8,8 +8,8 @@
     store/stamps.json                    when files were last looked at; only saves time
 
 Rows are written beside their place and moved there when they are whole. Where rows are gathered in one file,
-the small files go after that file has come; whoever reads in between sees a row twice: the latest `written` of a
-`key` counts.
+the small files go after that file has come; whoever reads in between sees a row twice: the latest `written`
+of a `key` counts.
 """
 
 from __future__ import annotations

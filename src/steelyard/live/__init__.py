@@ -13,7 +13,8 @@ from steelyard.live.ros2 import PORT as ROS2_PORT
 from steelyard.live.ros2 import Ros2Source
 from steelyard.live.source import Event, EventKind, Row, Source, Stream
 from steelyard.live.ur import UrSource
-from steelyard.live.weigher import LiveWeigher, Update, watch
+from steelyard.live.view import Update
+from steelyard.live.weigher import LiveWeigher, watch
 from steelyard.live.wrist import WristUpdate, WristWeigher
 
 __all__ = [

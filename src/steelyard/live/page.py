@@ -2,10 +2,10 @@
 
 viser serves the page, to this machine alone unless another host is given, and asks nothing of the network.
 The weighing thread only leaves its newest `Update`; another thread draws it, at most 30 times per second in
-3D, ten times as text, four times as plots, and not at all while nobody looks; Python's threads take turns
-after 1 ms instead of 5 meanwhile, so that rows do not wait for plots. Whoever has the page can set the
-payload: so the button is there on this machine's own address only, answers to the page itself only (other
-websites in the same browser can talk to the port, too), and asks before anything is sent.
+3D, ten times as text, four times as plots, and not at all while nobody looks (`live.apart` has the page in a
+process of its own, so that rows do not wait for plots). Whoever has the page can set the payload: so the
+button is there on this machine's own address only, answers to the page itself only (other websites in the
+same browser can talk to the port, too), and asks before anything is sent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import io
 import socket
-import sys
 import threading
 import time
 from collections import deque
@@ -32,7 +31,7 @@ from steelyard.live.scene import Scene
 from steelyard.live.script import Believed
 from steelyard.live.setting import Proposal
 from steelyard.live.source import Source
-from steelyard.live.weigher import LiveWeigher, Update
+from steelyard.live.view import Update, View
 from steelyard.live.words import answer_html, events_html, numbers_html, question_html
 from steelyard.payload.online import CurvePoint
 from steelyard.report.online import online_plot
@@ -47,7 +46,6 @@ _TORQUE_S = 10.0  # that the plot of torques shows, [s]
 _POINTS, _STEP_S = 200, 0.1  # of the curve of the mass, at most; and time between two of them at first, [s]
 _EVENTS = 60
 _WIDTH = 400  # of a column, [px]
-_TURN_S = 0.001  # of a thread, while others wait
 _CLOSING_S = 15.0  # for browsers that do not answer, at most
 _BRAND = (34, 102, 170)
 
@@ -56,7 +54,7 @@ class Page:
     """A page that shows updates; close it, or use it in a `with`.
 
     Args:
-        weigher: whose updates are shown
+        view: whose updates are shown
         source: of its rows; the button is there where its controller takes a payload
         bodies: what the arm looks like; capsules by default
         host: address to listen at; this machine alone by default
@@ -67,7 +65,7 @@ class Page:
 
     def __init__(
         self,
-        weigher: LiveWeigher,
+        view: View,
         source: Source,
         *,
         bodies: Sequence[Body] = (),
@@ -76,9 +74,9 @@ class Page:
         dark: bool = False,
         kept: Path | None = None,
     ) -> None:
-        robot = weigher.model.robot
-        self._weigher, self._kept, self._dark = weigher, kept, dark
-        self._q = weigher.layout.columns["q"]
+        robot = view.model.robot
+        self.view, self._kept, self._dark = view, kept, dark
+        self._q = view.layout.columns["q"]
         self._controller = source if Proposal.takes_payloads(source) and host in _HERE else None
         self._newest: Update | None = None
         self._events: deque[tuple[float, str, str]] = deque(maxlen=_EVENTS)
@@ -92,8 +90,6 @@ class Page:
         self._scene.look(self._server.initial_camera)
         self._build(robot.joint_names)
         self._dress()
-        self._turn_s = sys.getswitchinterval()
-        sys.setswitchinterval(min(_TURN_S, self._turn_s))
         self._thread = threading.Thread(target=self._draw, name="steelyard page", daemon=True)
         self._thread.start()
 
@@ -108,7 +104,6 @@ class Page:
         self._closed = True
         self._fresh.set()
         self._thread.join(timeout=5.0)
-        sys.setswitchinterval(self._turn_s)
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints when it has stopped
             self._server.stop()
             if (thread := self._server._websock_server._server_thread) is not None:
@@ -129,12 +124,12 @@ class Page:
 
     def _build(self, joints: Sequence[str]) -> None:
         gui = self._server.gui
-        gui.set_panel_label(f"steelyard · {self._weigher.model.robot.name}")
+        gui.set_panel_label(f"steelyard · {self.view.model.robot.name}")
         gui.main_panel.dock_right()
         gui.main_panel.set_width(_WIDTH)
         style = (resources.files("steelyard.live") / "assets" / "page.css").read_text(encoding="utf-8")
         gui.add_html(f"<style>{style}</style>")
-        self._answer = gui.add_html(answer_html(None, self._weigher.accuracy))
+        self._answer = gui.add_html(answer_html(None, self.view.accuracy))
         if self._controller is not None:
             gui.add_button("Set payload …").on_click(self._ask)
         self._numbers, self._log = gui.add_html(""), gui.add_html("")
@@ -212,17 +207,17 @@ class Page:
             self._scene.carry(update.payload)
 
     def _write(self, update: Update, events: Sequence[tuple[float, str, str]]) -> None:
-        _put(self._answer, answer_html(update, self._weigher.accuracy))
+        _put(self._answer, answer_html(update, self.view.accuracy))
         _put(self._numbers, numbers_html(update.payload, Believed.of(self._said(update))))
         _put(self._log, events_html(update, events))
 
     def _plot(self) -> None:
         if self._points:
-            *masses, centre = online_plot(self._points, accuracy=self._weigher.accuracy).panels
+            *masses, centre = online_plot(self._points, accuracy=self.view.accuracy).panels
             _put(self._masses, _drawn(masses))
             _put(self._centre, _drawn([centre]))
         if self._torques:
-            j = self._weigher.model.robot.joint_names.index(self._joint.value)
+            j = self.view.model.robot.joint_names.index(self._joint.value)
             t = np.array([t for t, _ in self._torques])
             rows = np.array([row[:, j] for _, row in self._torques]).T
             names = ("measured", "with payload", "empty arm")
@@ -230,7 +225,7 @@ class Page:
             _put(self._torque, _drawn([Panel("torque", "time [s]", "torque [Nm]", curves)]))
 
     def _said(self, update: Update) -> dict[str, float]:
-        return dict(zip(self._weigher.columns, update.values, strict=True))
+        return dict(zip(self.view.columns, update.values, strict=True))
 
     # --- the button, on threads of viser ------------------------------------------------------------------
 
@@ -240,7 +235,7 @@ class Page:
         if client is None or update is None or self._controller is None or not self._ours(client):
             return
         try:
-            payload = self._weigher.answer(update)
+            payload = self.view.answer(update)
             if payload is None:
                 raise SourceFailed("nothing was weighed yet")
             proposal = Proposal.of(self._controller, payload)

@@ -55,6 +55,7 @@ class EventKind(StrEnum):
     TEXT = "text"  # a message of the sender
     PICK = "pick"  # the arm carries more than before
     DROP = "drop"
+    CONTACT = "contact"  # something pushes the arm
 
 
 class Event(NamedTuple):

@@ -3,85 +3,38 @@
 Rows become samples and samples an estimate as in `weigh_online`, with the same preparation and the same
 estimator, so that a recording of the stream, weighed with `--online`, gives the same numbers. Rows that are
 not fit for weighing are left out; after them, and on another clock of the sender, the filters start anew.
-
-How long until the mass is as sure as asked for? Of the half-width w of its interval drive gains, their
-drift and local gravity are a part g that stays; the information 1 / (w^2 - g^2) of the rest is taken to grow
-on as in the last second.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
-from steelyard.computing import one_blas_thread
+from steelyard.computing import one_blas_thread, short_pauses
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification import DynamicModel
-from steelyard.io.columns import Requested, find_layout
 from steelyard.io.layout import Layout
 from steelyard.live.recorder import Recorder
 from steelyard.live.source import Event, EventKind, Row
-from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.live.touch import TouchWatch
+from steelyard.live.view import Seen, Update, View
+from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.signals import CausalPath, OnlineSample, RawRow, joint_torque
-from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
-from steelyard.verdict import Doubt
 from steelyard.workflow.data import Run, as_warm, preparation_for
 
 U = TypeVar("U", covariant=True)
 
 _FIRST_ROWS = 50  # they tell the rate and what the columns mean
 _NEW_CLOCK_S = 1.0  # another clock goes on so much after the one before
-_LOOK_BACK_S = 1.0
-_ADVISED_S = 0.5  # between two pieces of advice, which cost as much as a third of an estimate
-_NO_WRENCH = Requested({"wrench": []})  # joint torques are weighed here
-_CLEARLY = 20.0  # changed is a mass whose change is so many times its half-width
+_TOUCHED_S = 0.02  # between two samples that are searched for a push
 _FLANGE_APART = 0.02  # [m], between two arms of one kind
-
-
-@dataclass(frozen=True, eq=False)
-class Update:
-    """What is known at one moment, for a line, a page or a program.
-
-    Attributes:
-        t: the sender's time of the last row, [s]
-        values: of the last row, as the stream's columns name them
-        waiting: why nothing is weighed now, in words; empty where it is
-        payload: the plain estimate, with its verdict; None before the first sample
-        state: of the estimator
-        sample: the last one that was weighed, filtered; None before the first
-        converged: whether the mass is as sure as asked for
-        remaining_s: until it is, if the arm goes on as before, [s]; infinite where no motion can show it
-        predicted: torque of that sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN where
-            friction at rest is not determined
-        next_step: what to do to know more, a sentence without a full stop
-        events: since the update before
-        rows: that have come in all
-        missing: that the sender never sent
-        dropped: that came, but were not taken in time
-    """
-
-    t: float
-    values: tuple[float, ...]
-    waiting: str
-    payload: Payload | None
-    state: OnlineState
-    sample: OnlineSample | None
-    converged: bool
-    remaining_s: float
-    predicted: Array | None
-    next_step: str
-    events: tuple[Event, ...]
-    rows: int
-    missing: int
-    dropped: int
 
 
 class LiveWeigher:
@@ -102,24 +55,16 @@ class LiveWeigher:
         name: str = "the stream",
         accuracy: float = 0.01,
     ) -> None:
-        self.model, self.columns, self.name, self.accuracy = model, columns, name, accuracy
+        self.view = View(model, columns, name=name, accuracy=accuracy)
+        self.state = self.view.estimator.init()
         self._first: list[Row] = []
         self._path: _Path | None = None
-        self._estimator = OnlineEstimator(model, model.kinematics, options=OnlineOptions(accuracy=accuracy))
-        self.state = self._estimator.init()
-        self.doubts: tuple[Doubt, ...] = ()
         self._sample: OnlineSample | None = None
         self._last: Row | None = None
         self._events: list[Event] = []
         self._rows = self._missing = self._dropped = 0
-        self._advice, self._advised_s = "", float("inf")
-        self._noted_s = -np.inf  # start of the payload that a pick or a drop was said of, [s]
-        self._grown: list[tuple[float, float]] = []  # time [s] and information of the last updates
-
-    @cached_property
-    def layout(self) -> Layout:
-        """What the columns mean."""
-        return find_layout(self.columns, _NO_WRENCH, self.name)
+        self._touch = TouchWatch(model.robot.joint_names)
+        self._touched_s = -np.inf
 
     def take(self, item: Row | Event) -> None:
         """Takes what came next.
@@ -141,108 +86,58 @@ class LiveWeigher:
         if len(self._first) == _FIRST_ROWS:
             self._begin()
 
-    def update(self) -> Update | None:
-        """What is known now; None before the first row."""
+    def seen(self) -> Seen | None:
+        """What has been seen, with the events since the last call; None before the first row."""
         if self._last is None:
             return None
-        known = self._sample is not None
-        payload = self._estimator.estimate(self.state, physical=False) if known else None
-        if payload is not None:
-            self._note_change(payload, self._last.t)
         events, self._events = tuple(self._events), []
-        waiting = self._last.waiting
-        return Update(
-            t=self._last.t,
-            values=self._last.values,
-            waiting=waiting or ("" if known else "the filters fill"),
-            payload=payload,
-            state=self.state,
-            sample=self._sample,
-            converged=payload is not None and _half_width(payload) <= self.accuracy,
-            remaining_s=float("inf") if payload is None else self._remaining_s(payload),
-            predicted=None if self._sample is None else self._estimator.torque(self.state, self._sample),
-            next_step=f"wait: {waiting}" if waiting else self._next_step(self._last.t),
-            events=events,
-            rows=self._rows,
-            missing=self._missing,
-            dropped=self._dropped,
-        )
+        counts = self._rows, self._missing, self._dropped
+        return Seen(self._last, self.state, self._sample, events, *counts)
+
+    def update(self) -> Update | None:
+        """What is known now; None before the first row."""
+        return None if (seen := self.seen()) is None else self.view.update(seen)
 
     def payload(self) -> Payload | None:
         """The answer: the nearest real body, with all doubts; None where there was no sample."""
-        if self._sample is None:
+        if self._last is None:
             return None
-        found = self._estimator.estimate(self.state)
-        return replace(found, verdict=found.verdict.doubted(*self.doubts))
+        return self.view.answer(Seen(self._last, self.state, self._sample, (), 0, 0, 0))
 
-    def answer(self, update: Update) -> Payload | None:
-        """What `payload` would have said at an update; another thread may ask while this one weighs.
-
-        Args:
-            update: of this weigher
-        """
-        if update.sample is None:
-            return None
-        model = self._estimator.model
-        own = replace(model, robot=replace(model.robot))  # Pinocchio's workspace is not shared
-        found = replace(self._estimator, model=own).estimate(update.state)
-        return replace(found, verdict=found.verdict.doubted(*self.doubts))
-
-    def _note_change(self, payload: Payload, t: float) -> None:
-        """An event once another payload is known well enough to say whether it is heavier or lighter."""
-        history, start_s = self.state.history, self.state.start_s
-        if not history or start_s == self._noted_s:
-            return
-        more = payload.mass - float(history[-1].vector[0])
-        if abs(more) < _CLEARLY * HALF_WIDTH * payload.std[0]:
-            return
-        self._noted_s, ago_s = start_s, self.state.last_s - start_s
-        kind, words = (EventKind.PICK, "picked up") if more > 0 else (EventKind.DROP, "put down")
-        self._events.append(Event(kind, f"{words} {abs(more):.3g} kg {ago_s:.1f} s ago", t))
-
-    def _next_step(self, t: float) -> str:
-        if not 0 <= t - self._advised_s < _ADVISED_S:
-            self._advised_s, self._advice = t, self._estimator.next_step(self.state)
-        return self._advice
+    def _note_touch(self, sample: OnlineSample, t: float) -> None:
+        """An event where something pushes the arm."""
+        residual, std = self.view.estimator.residual(self.state, sample)
+        if words := self._touch.look(sample.t, residual, std):
+            self._events.append(Event(EventKind.CONTACT, words, t))
 
     def _begin(self) -> None:
         """Finds out from the first rows what the columns mean, and weighs these rows."""
         rows = np.array([row.values for row in self._first], dtype=float)
-        values = dict(zip(self.columns, rows.T, strict=True))
-        layout, robot = self.layout, self.model.robot
-        recording = layout.recording(layout.gather(values), self.name)
+        values = dict(zip(self.view.columns, rows.T, strict=True))
+        view = self.view
+        layout, robot = view.layout, view.model.robot
+        recording = layout.recording(layout.gather(values), view.name)
         if recording.n != robot.n:
             raise InvalidRobot(
-                f"{self.name} sends {recording.n} joints, the model is of {robot.name} with {robot.n}"
+                f"{view.name} sends {recording.n} joints, the model is of {robot.name} with {robot.n}"
             )
-        require_same_arm(robot, values, self.name)
-        run = Run(self.name, recording)
-        warm, self.doubts = as_warm(self.model, [run])
-        if warm is not self.model:
-            options = self._estimator.options
-            self._estimator = OnlineEstimator(warm, warm.kinematics, options=options)
-            self.state = self._estimator.init()
-        self._path = _Path(warm, run, self.columns, layout)
+        require_same_arm(robot, values, view.name)
+        run = Run(view.name, recording)
+        warm, doubts = as_warm(view.model, [run])
+        if warm is not view.model or doubts:
+            self.view = View(warm, view.columns, name=view.name, accuracy=view.accuracy, doubts=doubts)
+            self.state = self.view.estimator.init()
+        self._path = _Path(warm, run, view.columns, layout)
         for row in self._first:
             self._weigh(self._path, row)
         self._first = []
 
     def _weigh(self, path: _Path, row: Row) -> None:
         for sample in path.samples(row, self.state.last_s):
-            self.state, self._sample = self._estimator.step(self.state, sample), sample
-
-    def _remaining_s(self, payload: Payload) -> float:
-        width, t = _half_width(payload), self.state.last_s
-        stays = sum(payload.shares.get(name, 0.0) for name in ("gains", "drift", "gravity")) * width**2
-        if width <= self.accuracy:
-            return 0.0
-        if not np.isfinite(width) or stays >= self.accuracy**2:
-            return float("inf")
-        now, asked = 1 / (width**2 - stays), 1 / (self.accuracy**2 - stays)
-        self._grown = [x for x in self._grown if t - _LOOK_BACK_S <= x[0] < t and x[1] < now]
-        self._grown.append((t, now))
-        start_s, before = self._grown[0]
-        return float((asked - now) * (t - start_s) / (now - before)) if now > before else float("inf")
+            self.state, self._sample = self.view.estimator.step(self.state, sample), sample
+            if not 0 <= sample.t - self._touched_s < _TOUCHED_S:
+                self._touched_s = sample.t
+                self._note_touch(sample, row.t)
 
 
 class _Weigher(Protocol[U]):
@@ -259,6 +154,7 @@ def watch(
     *,
     every_s: float = 0.1,
     recorder: Recorder | None = None,
+    look: Callable[[bool], Iterable[U]] | None = None,
 ) -> Iterator[U]:
     """What is known, again and again while rows come, and at the end.
 
@@ -267,18 +163,23 @@ def watch(
         weigher: for its columns
         every_s: time between two updates, [s]
         recorder: that gets every row besides
+        look: updates of somebody who looks at the weigher elsewhere, told whether it is the last time
     """
-    due_s = time.monotonic() + every_s
-    with one_blas_thread():
+
+    def own(last: bool) -> Iterable[U]:
+        update = weigher.update()
+        return () if update is None else (update,)
+
+    updates, due_s = look or own, time.monotonic() + every_s
+    with one_blas_thread(), short_pauses():
         for item in items:
             if recorder is not None and isinstance(item, Row):
                 recorder.add(item)
             weigher.take(item)
-            if time.monotonic() >= due_s and (update := weigher.update()) is not None:
+            if time.monotonic() >= due_s:
                 due_s = time.monotonic() + every_s
-                yield update
-        if (update := weigher.update()) is not None:
-            yield update
+                yield from updates(False)
+        yield from updates(True)
 
 
 def require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> None:
@@ -357,11 +258,6 @@ class _Path:
         t = row.t - self._start_s + self._later_s
         self._state, ready = self._path.step(self._state, RawRow(t, values[self._motion], tau))
         return ready
-
-
-def _half_width(payload: Payload) -> float:
-    """Of the mass's 95 % interval over the mass."""
-    return float(HALF_WIDTH * payload.std[0] / max(abs(payload.body.mass), 1e-12))
 
 
 def _transform(pose: Array) -> Array:

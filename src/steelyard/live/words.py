@@ -11,12 +11,13 @@ from steelyard.inertia import InertialParameters
 from steelyard.live.script import Believed
 from steelyard.live.setting import Proposal
 from steelyard.live.source import EventKind
-from steelyard.live.weigher import Update
+from steelyard.live.view import Update
 from steelyard.live.wrist import WristUpdate
 from steelyard.payload import HALF_WIDTH, Payload
 
 _LOOKS: dict[str, str] = {EventKind.PICK: "good", EventKind.DROP: "good"}
-_LOOKS |= dict.fromkeys((EventKind.LOST, EventKind.ENDED, EventKind.MODE, EventKind.GAP), "bad")
+_BAD = (EventKind.LOST, EventKind.ENDED, EventKind.MODE, EventKind.GAP, EventKind.CONTACT)
+_LOOKS |= dict.fromkeys(_BAD, "bad")
 _DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers that a controller believes in
 
 

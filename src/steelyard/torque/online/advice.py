@@ -112,14 +112,15 @@ class OnlineAnswer(NamedTuple):
         best = int(std.argmin())
         return best, float(std[best])
 
-    def words(self, state: OnlineState, rows: OnlineRows, *, accuracy: float) -> str:
+    def words(self, state: OnlineState, rows: OnlineRows, *, accuracy: float, advice: bool) -> str:
         """How far an online estimate has come, which motion would help, and what was skipped.
 
         Args:
             accuracy: that was asked for the mass
+            advice: whether to look for a motion that would help
         """
         parts = [_how_well(self, accuracy)]
-        if np.isfinite(state.reach).all():
+        if advice and np.isfinite(state.reach).all():
             parts.append(_advice(self, state, rows, 0 if self.half_width > accuracy else self.least_known))
         if state.history:
             parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")

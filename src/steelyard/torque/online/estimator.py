@@ -20,6 +20,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
@@ -132,7 +133,8 @@ class OnlineEstimator:
         """What the arm carries now, with all samples of the state.
 
         Args:
-            physical: look for the nearest real body, which takes much longer than a step; else the plain one
+            physical: look for the nearest real body, and for a motion that would help, which takes much
+                longer than a step; else the plain one
         """
         state = self._drained(state)
         answer = self._answer(state)
@@ -149,7 +151,7 @@ class OnlineEstimator:
                 look_for_body=physical,
             )
         )
-        words = answer.words(state, self._rows, accuracy=self.options.accuracy)
+        words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=physical)
         verdict = replace(verdict, summary="; ".join(part for part in (words, verdict.summary) if part))
         noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
         errors, shares = answer.gain_error, answer.shares
@@ -166,6 +168,19 @@ class OnlineEstimator:
         """The torque of a sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
         x, slow = state.known.solution, self.options.lowest_speed
         return self._rows.torque(sample, state.memory, x, self._empty, lowest_speed=slow)
+
+    def residual(self, state: OnlineState, sample: OnlineSample) -> tuple[Array, Array]:
+        """Torque of a sample less that of the estimate, and its standard deviation, each (n,) [Nm or N].
+
+        Zero where a joint rests: friction can be anything there.
+        """
+        row, x, n = self._rows.checked(sample), state.known.solution, len(self._weights)
+        motion, tau = row[1 : 1 + 3 * n].reshape(1, 3, n), row[None, 1 + 3 * n :]
+        H = self._rows.rows(motion, tau, state.memory, self._empty)[0][0] * self._weights[:, None]
+        e = (H[:, -1] - H[:, :-1] @ x) / self._weights
+        unknown = lapack.dtrtrs(state.known.R[:-1, :-1], H[:, :-1].T, trans=1)[0]
+        std = np.sqrt(state.spread.inflation + (unknown**2).sum(axis=0)) / self._weights
+        return np.where(np.abs(motion[0, 1]) < self.options.lowest_speed, 0.0, e), std
 
     def converged(self, state: OnlineState) -> bool:
         """Whether the mass is as sure as was asked for."""

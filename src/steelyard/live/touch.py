@@ -1,0 +1,71 @@
+"""Pushes on the arm while it is weighed: torque that neither the arm nor its payload explains.
+
+The residual of each joint, torque less what the estimate predicts, goes through a filter of 5 Hz, and is
+compared with its own largest value of the last minute, in standard deviations (noise with its correlation in
+time, and what is not known of the payload). A push is what exceeds that by half, and two deviations, too. It
+is an event for people and programs that look on, not a safety function: it comes as late as the filters of
+the weighing, nobody has counted its false alarms, and a part that is picked up begins as one. `steelyard
+collisions` has learned thresholds (docs/collisions.md).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from steelyard.arrays import Array
+
+_FILTER_HZ = 5.0
+_LONGEST_STEP_S = 0.1  # after a longer pause the filter starts anew
+_BLOCK_S, _BLOCKS = 1.0, 60  # whose largest residuals are remembered
+_FEWEST_BLOCKS = 10
+_LEVEL, _MARGIN, _RELEASE = 2.0, 1.5, 0.7
+
+
+class TouchWatch:
+    """Finds pushes, one sample at a time.
+
+    Args:
+        joints: their names, n
+    """
+
+    def __init__(self, joints: tuple[str, ...]) -> None:
+        self._joints = joints
+        self._filtered = np.zeros(len(joints))
+        self._last_s = -np.inf
+        self._peaks: deque[Array] = deque(maxlen=_BLOCKS)
+        self._block, self._block_s = np.zeros(len(joints)), -np.inf
+        self._pushed = False
+
+    def look(self, t: float, residual: Array, std: Array) -> str:
+        """What pushes, in words, at the sample where it is first seen; empty at all others.
+
+        Args:
+            t: time, [s]
+            residual: torque less the predicted one, (n,) [Nm or N]
+            std: its standard deviation, with what is not known of the payload, (n,) [Nm or N]
+        """
+        step_s, self._last_s = t - self._last_s, t
+        kept = np.exp(-2 * np.pi * _FILTER_HZ * step_s) if 0 < step_s < _LONGEST_STEP_S else 0.0
+        self._filtered = kept * self._filtered + (1 - kept) * residual
+        size = np.abs(self._filtered) / std
+        usual = np.maximum(_LEVEL, _MARGIN * np.max(self._peaks, axis=0, initial=0.0))
+        if len(self._peaks) < _FEWEST_BLOCKS or (size < _RELEASE * usual).all():
+            self._pushed = False
+            self._learn(t, size)
+            return ""
+        if self._pushed or (size <= usual).all():
+            return ""
+        self._pushed = True
+        j = int((size / usual).argmax())
+        way = "along" if self._filtered[j] < 0 else "against"
+        return f"{self._joints[j]}: {abs(self._filtered[j]):.2g} Nm {way} its axis, or another load"
+
+    def _learn(self, t: float, size: Array) -> None:
+        """Remembers the largest residuals of a second."""
+        if not 0 <= t - self._block_s < _BLOCK_S:
+            if np.isfinite(self._block_s):
+                self._peaks.append(self._block)
+            self._block, self._block_s = size, t
+        self._block = np.maximum(self._block, size)
