@@ -133,7 +133,7 @@ class View:
         row, sample, payload = seen.row, seen.sample, None
         noted: tuple[Event, ...] = ()
         if sample is not None:
-            payload = self.estimator.estimate(seen.state, physical=False)
+            payload = self.estimator.estimate(seen.state, physical=False, advice=False)
             noted = self._changes(seen, payload)
         return Update(
             t=row.t,

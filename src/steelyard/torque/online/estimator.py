@@ -129,12 +129,12 @@ class OnlineEstimator:
         state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
         return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
 
-    def estimate(self, state: OnlineState, *, physical: bool = True) -> Payload:
+    def estimate(self, state: OnlineState, *, physical: bool = True, advice: bool = True) -> Payload:
         """What the arm carries now, with all samples of the state.
 
         Args:
-            physical: look for the nearest real body, and for a motion that would help, which takes much
-                longer than a step; else the plain one
+            physical: look for the nearest real body, which takes much longer than a step; else the plain one
+            advice: look for a motion that would help, which takes longer, too, and say it in the verdict
         """
         state = self._drained(state)
         answer = self._answer(state)
@@ -151,7 +151,7 @@ class OnlineEstimator:
                 look_for_body=physical,
             )
         )
-        words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=physical)
+        words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=advice)
         verdict = replace(verdict, summary="; ".join(part for part in (words, verdict.summary) if part))
         noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
         errors, shares = answer.gain_error, answer.shares
