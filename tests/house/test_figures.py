@@ -9,7 +9,7 @@ spec = importlib.util.spec_from_file_location("house", Path(__file__).parents[2]
 house = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(house)
 EVERY = house.modules()
-APART = {"live": (5_830, 79), "fleet": (2_600, 36)}
+APART = {"live": (6_180, 85), "fleet": (2_660, 37)}
 """Rooms with ceilings of their own: lines, and public names."""
 
 VERBS_OF = {"live": ("record", "watch", "serve", "set_payload", "play", "weigh_live", "live")}
@@ -32,7 +32,7 @@ def test_files_and_lines():
 
 
 def test_public_names():
-    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 429
+    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 430
 
 
 @pytest.mark.parametrize("room", APART)

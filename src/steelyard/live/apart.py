@@ -153,12 +153,12 @@ def _serve(pipe: Connection, content: dict[str, Any], source: Source, options: P
         pipe.send(page.url)
         try:
             while True:
-                told = pipe.recv()
-                if isinstance(told, Seen):
-                    update = page.view.update(told)
+                came = pipe.recv()
+                if isinstance(came, Seen):
+                    update = page.view.update(came)
                     page.show(update)
                     pipe.send(update)
                 else:
-                    page.view = _view(told)
+                    page.view = _view(came)
         except (EOFError, OSError):
             return

@@ -163,7 +163,7 @@ def watch(
         weigher: for its columns
         every_s: time between two updates, [s]
         recorder: that gets every row besides
-        look: updates of somebody who looks at the weigher elsewhere, told whether it is the last time
+        look: updates of somebody who looks at the weigher elsewhere; called with whether it is the last time
     """
 
     def own(last: bool) -> Iterable[U]:
