@@ -96,7 +96,7 @@ def test_a_run_that_is_stopped_is_completed_by_the_next(catalogue, tmp_path, mon
 
     store = tmp_path / "store"
     monkeypatch.setattr("steelyard.cli.output.Output.progress", stopping)
-    monkeypatch.setattr("steelyard.fleet.fleet._TELL_S", -1.0)
+    monkeypatch.setattr("steelyard.fleet.build._TELL_S", -1.0)
     run = steelyard("fleet", "build", catalogue, "-o", store, "--workers", "1")
     complaint = run.stderr
     assert run.returncode == 130

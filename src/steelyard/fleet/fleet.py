@@ -5,11 +5,8 @@ catalogue -> factors, once for each log -> models of empty arms -> payload and s
 
 from __future__ import annotations
 
-import os
-import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +25,11 @@ from steelyard.fleet.arms import (
     payloads,
     trend,
 )
-from steelyard.fleet.catalogue import Entry, filesystem, read_catalogue
+from steelyard.fleet.build import Build
+from steelyard.fleet.catalogue import read_catalogue
 from steelyard.fleet.engine import Engine, engine
 from steelyard.fleet.estimate import arm_model
-from steelyard.fleet.reduce import Reduction, failed_row, reduce_logs
+from steelyard.fleet.reduce import Reduction
 from steelyard.fleet.store import Store, writing
 from steelyard.fleet.trend import Trends
 from steelyard.identification import DynamicModel, RegressionFactor
@@ -46,10 +44,6 @@ _LIGHT = (
     *("content", "reduction", "from_currents", "rows", "noise", "widening", "torque"),
 )
 _ROUNDS = 8
-_FEW = 8  # logs for each core: they are done before a cluster has started
-_TOGETHER, _TASKS = 8, 64  # logs of a task at most, and tasks at least before one has several logs
-_LOOKERS = 16  # threads that ask a file system about files
-_TELL_S = 1.0
 
 
 class Fleet:
@@ -105,7 +99,7 @@ class Fleet:
         for way in ways.values():
             place.keep(way)
         fleet = cls(store, scheduler=scheduler, workers=workers)
-        fleet.built = _Build(place, ways, entries).run(scheduler, workers, progress)
+        fleet.built = Build(place, ways, entries).run(scheduler, workers, progress)
         return fleet
 
     @property
@@ -259,124 +253,6 @@ class Fleet:
         wanted = set(factors if keys is None else keys)
         rows = [row for row in _usable(table.drop_columns("factor").to_pylist()) if row["key"] in wanted]
         return [{**row, "factor": factors[row["key"]].values.to_numpy()} for row in rows]
-
-
-class _Build:
-    """Logs on their way into a store.
-
-    A log whose file is as the file system last described it is not read. Any other is read by a worker, which
-    compares its content with the digest in the store before it reduces it. A task is a few logs of one arm;
-    their rows are written here as they come: a run that is stopped loses what its workers had in hand, and
-    the next one goes on. Where no worker survives a task, its logs are tried one by one: bad ones fail alone.
-    """
-
-    def __init__(self, store: Store, ways: Mapping[str, Reduction], entries: Sequence[Entry]) -> None:
-        self._store, self._ways, self._entries = store, ways, entries
-        self._contents = {name: way.to_dict() for name, way in ways.items()}
-        robots = sorted({entry.robot for entry in entries} & set(store.robots))
-        rows = store.rows(("content", "reduction", "load", "tool"), robots).to_pylist()
-        self._known = {row["key"]: row for row in rows}
-        self._before = store.stamps
-
-    def run(self, scheduler: str | None, workers: int | None, progress: Progress | None) -> Counter[str]:
-        """Reduces what is new; how many logs are new, changed, unchanged and failed."""
-        with ThreadPoolExecutor(_LOOKERS) as pool:
-            stamps = dict(zip((e.path for e in self._entries), pool.map(_stamp, self._entries), strict=True))
-        todo = [entry for entry in self._entries if not self._is_done(entry, stamps[entry.path])]
-        if scheduler is None and workers is None and len(todo) < _FEW * (os.cpu_count() or 1):
-            workers = 1
-        seen = {path: stamp for path, stamp in self._before.items() if stamps.get(path) == stamp}
-        counts = Counter({"new": 0, "changed": 0, "failed": 0, "unchanged": len(self._entries) - len(todo)})
-        touched = set()
-        try:
-            for entry, what in self._reduced(todo, scheduler, workers, progress):
-                counts[what] += 1
-                if what != "failed":
-                    seen[entry.path] = stamps[entry.path]
-                if what != "unchanged":
-                    touched.add(entry.robot)
-        finally:
-            self._store.stamp(seen)
-        for robot in sorted(touched):
-            self._store.tidy(robot)
-        return counts
-
-    def _reduced(
-        self, todo: Sequence[Entry], scheduler: str | None, workers: int | None, progress: Progress | None
-    ) -> Iterator[tuple[Entry, str]]:
-        """Each log as its row has come into the store, and what became of it."""
-        if not todo:
-            return
-        began = said = time.monotonic()
-        done, alone = 0, list[tuple[Entry, ...]]()
-        with engine(scheduler, workers) as here:
-            for batches in (_batches(todo), alone):
-                for entries, rows in here.each(reduce_logs, map(self._task, batches)):
-                    if isinstance(rows, Exception) and len(entries) > 1:
-                        alone += [(entry,) for entry in entries]
-                        continue
-                    yield from self._added(entries, rows)
-                    done, now = done + len(entries), time.monotonic()
-                    if progress is not None and (now - said > _TELL_S or done == len(todo)):
-                        said, rate = now, done / max(now - began, 1e-9)
-                        progress(done / len(todo), f"{done} of {len(todo)} logs, {rate:.3g} files per second")
-
-    def _task(self, entries: tuple[Entry, ...]) -> tuple[Any, ...]:
-        """What `reduce_logs` needs for some logs of one arm."""
-        model = entries[0].model
-        known = [self._content(entry) for entry in entries]
-        return entries, self._ways[model].key, self._contents[model], known
-
-    def _added(
-        self, entries: Sequence[Entry], rows: list[dict[str, Any] | None] | Exception
-    ) -> list[tuple[Entry, str]]:
-        """Writes the rows of logs, and says what became of each."""
-        if isinstance(rows, Exception):
-            way = self._ways[entries[0].model]
-            rows = [failed_row(entry, way.key, f"no worker survived it: {rows}") for entry in entries]
-        if new := [row for row in rows if row is not None]:
-            self._store.add(new)
-        return [(entry, self._fate(entry, row)) for entry, row in zip(entries, rows, strict=True)]
-
-    def _fate(self, entry: Entry, row: dict[str, Any] | None) -> str:
-        """What became of a log."""
-        if row is None:
-            return "unchanged"
-        return "failed" if not row["ok"] else "changed" if entry.key in self._known else "new"
-
-    def _is_done(self, entry: Entry, stamp: str) -> bool:
-        """Whether the store has the row of a log, and the file is as it was then."""
-        return bool(stamp) and self._before.get(entry.path) == stamp and self._alike(entry)
-
-    def _content(self, entry: Entry) -> str:
-        """The digest of the content that the store has a row of, made in the same way."""
-        return str(self._known[entry.key]["content"]) if self._alike(entry) else ""
-
-    def _alike(self, entry: Entry) -> bool:
-        """Whether the store has a row of a log that says the same of it."""
-        row = self._known.get(entry.key)
-        if row is None or row["reduction"] != self._ways[entry.model].key:
-            return False
-        same = row["load"] == entry.load and row["tool"] == entry.tool
-        return same and (entry.time is None or row["time"] == entry.time)
-
-
-def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
-    """Logs of one arm and one model, a few at a time, so that there is a task for everyone."""
-    size = min(max(len(entries) // _TASKS, 1), _TOGETHER)
-    arms = defaultdict[tuple[str, str], list[Entry]](list)
-    for entry in entries:
-        arms[entry.robot, entry.model].append(entry)
-    return [tuple(of[i : i + size]) for of in arms.values() for i in range(0, len(of), size)]
-
-
-def _stamp(entry: Entry) -> str:
-    """What the file system says of a file, as a digest; empty where it says nothing."""
-    fs, path = filesystem(entry.path)
-    try:
-        return str(fs.ukey(path))
-    except (OSError, NotImplementedError):
-        return ""
 
 
 def _usable(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,10 +13,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steelyard.arrays import Array, Mask
+from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload import HALF_WIDTH
+from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.online.state import OnlineState
 from steelyard.verdict import Doubt, DoubtKind
@@ -68,6 +71,24 @@ class OnlineAnswer(NamedTuple):
         """The half-width that would be left after endless motion: drive gains, and their drift."""
         share = self.shares.get("gains", 0.0) + self.shares.get("drift", 0.0)
         return float(np.sqrt(share) * self.half_width) if share else 0.0
+
+    def doubts(
+        self, state: OnlineState, model: DynamicModel, noise: ArrayLike, *, accuracy: float
+    ) -> tuple[Doubt, ...]:
+        """What counts against the answer beside its own numbers.
+
+        Args:
+            model: of the empty arm
+            noise: standard deviation of the torques that is assumed, (n,) [Nm or N]
+            accuracy: that was asked for the mass
+        """
+        seen, strange = state.spread.rows > 0, None
+        if seen.all():
+            today = np.asarray(noise) * np.sqrt(state.spread.squares / state.spread.rows)
+            torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
+            strange = strange_residuals(model.robot.joint_names, today, model.estimate.noise, torque_rms)
+        doubts = (doubted_model(model.verdict), strange, self.late(accuracy))
+        return tuple(doubt for doubt in doubts if doubt is not None)
 
     def late(self, accuracy: float) -> Doubt | None:
         """A doubt where the mass is not as sure as requested.

@@ -20,14 +20,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from steelyard.arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
-from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.payload.online import Episode
 from steelyard.signals import OnlineSample
 from steelyard.torque.methods.problem import WeighingProblem
@@ -44,7 +42,6 @@ from steelyard.torque.online.state import (
     no_reach,
 )
 from steelyard.torque.prior import by_gravity, contradiction, shifted, slow_noise
-from steelyard.verdict import Doubt
 
 _MOST_EPISODES = 1000
 _SETTLED = 10  # windows: before, residuals show the unknowns, not the noise
@@ -146,16 +143,19 @@ class OnlineEstimator:
                 answer.unknown,
                 unfelt=answer.unfelt,
                 contradiction=answer.contradiction,
-                doubts=self._doubts(state, answer),
+                doubts=answer.doubts(
+                    state, self.model, np.asarray(self.noise), accuracy=self.options.accuracy
+                ),
                 shares=answer.shares,
                 look_for_body=physical,
             )
         )
         words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=advice)
         verdict = replace(verdict, summary="; ".join(part for part in (words, verdict.summary) if part))
-        noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
-        errors, shares = answer.gain_error, answer.shares
-        return Payload(body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=shares)
+        noise, errors = np.asarray(self.noise) * np.sqrt(state.spread.inflation), answer.gain_error
+        return Payload(
+            body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=answer.shares
+        )
 
     # --- cheap views -------------------------------------------------------------------------------------
 
@@ -166,8 +166,8 @@ class OnlineEstimator:
 
     def torque(self, state: OnlineState, sample: OnlineSample) -> Array:
         """The torque of a sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
-        x, slow = state.known.solution, self.options.lowest_speed
-        return self._rows.torque(sample, state.memory, x, self._empty, lowest_speed=slow)
+        unknowns, slow = (state.known.solution, self._empty), self.options.lowest_speed
+        return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
 
     def residual(self, state: OnlineState, sample: OnlineSample) -> tuple[Array, Array]:
         """Torque of a sample less that of the estimate, and its standard deviation, each (n,) [Nm or N].
@@ -178,24 +178,12 @@ class OnlineEstimator:
         motion, tau = row[1 : 1 + 3 * n].reshape(1, 3, n), row[None, 1 + 3 * n :]
         H = self._rows.rows(motion, tau, state.memory, self._empty)[0][0] * self._weights[:, None]
         e = (H[:, -1] - H[:, :-1] @ x) / self._weights
-        unknown = lapack.dtrtrs(state.known.R[:-1, :-1], H[:, :-1].T, trans=1)[0]
-        std = np.sqrt(state.spread.inflation + (unknown**2).sum(axis=0)) / self._weights
+        std = np.sqrt(state.spread.inflation + state.known.variance(H[:, :-1])) / self._weights
         return np.where(np.abs(motion[0, 1]) < self.options.lowest_speed, 0.0, e), std
 
     def converged(self, state: OnlineState) -> bool:
         """Whether the mass is as sure as was asked for."""
         return self._answer(self._drained(state)).half_width <= self.options.accuracy
-
-    def _doubts(self, state: OnlineState, answer: OnlineAnswer) -> tuple[Doubt, ...]:
-        """What counts against an answer beside its own numbers."""
-        seen, strange = state.spread.rows > 0, None
-        if seen.all():
-            noise = np.asarray(self.noise) * np.sqrt(state.spread.squares / state.spread.rows)
-            torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
-            arm = self.model
-            strange = strange_residuals(arm.robot.joint_names, noise, arm.estimate.noise, torque_rms)
-        doubts = (doubted_model(self.model.verdict), strange, answer.late(self.options.accuracy))
-        return tuple(doubt for doubt in doubts if doubt is not None)
 
     # --- inside ------------------------------------------------------------------------------------------
 
@@ -268,8 +256,7 @@ class OnlineEstimator:
         e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
         spikes = self._rows.spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
         usable[spikes] = False
-        reach = state.reach
-        counts = state.counts
+        reach, counts = state.reach, state.counts
         if spikes.any():
             counts = counts.plus("spikes", int(spikes.sum()))
         state = state._replace(

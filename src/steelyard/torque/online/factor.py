@@ -66,6 +66,15 @@ class Knowledge(NamedTuple):
         """S with the covariance S S' of the unknowns, (m, m)."""
         return np.asarray(lapack.dtrtri(self.R[:-1, :-1])[0])
 
+    def variance(self, H: Array) -> Array:
+        """Of H x, (k,).
+
+        Args:
+            H: rows, (k, m)
+        """
+        half = lapack.dtrtrs(self.R[:-1, :-1], H.T, trans=1)[0]
+        return np.asarray((half**2).sum(axis=0))
+
     def plus(self, rows: Array) -> Knowledge:
         """What is known with more rows.
 
