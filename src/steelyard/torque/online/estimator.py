@@ -152,10 +152,9 @@ class OnlineEstimator:
         )
         words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=advice)
         verdict = replace(verdict, summary="; ".join(part for part in (words, verdict.summary) if part))
-        noise, errors = np.asarray(self.noise) * np.sqrt(state.spread.inflation), answer.gain_error
-        return Payload(
-            body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=answer.shares
-        )
+        noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
+        errors, shares = answer.gain_error, answer.shares
+        return Payload(body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=shares)
 
     # --- cheap views -------------------------------------------------------------------------------------
 
@@ -206,8 +205,7 @@ class OnlineEstimator:
         state = self._drained(state)
         window = Window.nothing(len(self._weights), self._rows.m, state.last_s)
         state = self._changed(state._replace(safe=state.base, window=window), 0.0)
-        counts = state.counts.plus("clocks")
-        state = self._begun(state._replace(counts=counts, rest=None), row)
+        state = self._begun(state._replace(counts=state.counts.plus("clocks"), rest=None), row)
         return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
 
     def _paused(self, state: OnlineState, t: float) -> OnlineState:
@@ -332,8 +330,7 @@ class OnlineEstimator:
             statistic = change_statistic(window, state.base.R, state.x)
             if statistic > alarm * state.heard.inflation.max():
                 return self._changed(state, statistic)._replace(window=empty)
-        x = state.known.solution
-        spread = state.spread
+        x, spread = state.known.solution, state.spread
         if state.windows >= _SETTLED:
             total = window.joints[:, -1] - window.joints[:, :-1] @ x
             spread = spread.with_window(total, window.squares, window.rows)
