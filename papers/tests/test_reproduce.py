@@ -20,9 +20,10 @@ from steelyard_papers import PAPERS, ding2019, liu2025, reproduce
 from steelyard_papers import command as verb
 from steelyard_papers.ding2019 import fits, printed, sections, world
 from steelyard_papers.index import index_html
-from steelyard_papers.liu2025 import answers, motions
+from steelyard_papers.liu2025 import answers, cell_sections, literal, motions
 from steelyard_papers.liu2025 import sections as liu_sections
 from steelyard_papers.liu2025 import world as liu_world
+from steelyard_papers.liu2025.cell import PERFECT, REAL, _played
 from steelyard_papers.sharing import every, part_of
 
 
@@ -309,6 +310,40 @@ def test_both_stages_weigh_the_plate_and_method_2_leaves_the_tilt(cell):
     assert fast.forces["ours"].force.mean() < 1.0
 
 
+def test_the_papers_two_stages_are_those_of_the_recursion_in_one_piece(cell):
+    """Eq. (34) and (35) row by row with P instead of its inverse give the same numbers."""
+    _, _, answer, _ = cell
+    Z, P_r = literal._rows(answer.causal, answer.static_tls), literal.constant_noise(answer.causal)
+    v = np.concatenate([answer.static_tls.value[:4], np.zeros(6), [-1.0]])
+    M = 1e-3 * np.eye(11)
+    P = np.linalg.inv(M)
+    w = v.copy()
+    for rows in Z[:200]:
+        M, v = literal.step(M, v, rows, P_r)
+        for row in rows[:, None, :]:
+            P = P - P @ row.T @ np.linalg.inv(1 + row @ P @ row.T) @ row @ P
+        w = P @ P_r @ w
+        w = -w / w[-1]
+    np.testing.assert_allclose(v, w, rtol=1e-5, atol=1e-7)
+    kept = answer.payloads["proposed"]
+    np.testing.assert_array_equal(kept.drift, answer.static_tls.drift)
+    np.testing.assert_array_equal(kept.inclination, answer.static_tls.value[10:])
+
+
+def test_a_cell_with_faults_shows_them(cell, kr60):
+    _, runs, _, _ = cell
+    rng = np.random.default_rng(5)
+    perfect, faulty = PERFECT.cell(rng), REAL.cell(rng)
+    np.testing.assert_array_equal(perfect.wrench(kr60, runs.slow), runs.slow.wrench)
+    off = np.abs(faulty.wrench(kr60, runs.slow) - runs.slow.wrench).mean(axis=0)
+    assert (off > 1e-3).all()
+    assert off[:3].max() < 0.05 * 400
+    leaning = replace(perfect, compliance=REAL.compliance).wrench(kr60, runs.slow) - runs.slow.wrench
+    assert 0.01 < np.abs(leaning).max() < 5.0
+    stuck = _played(np.sin(np.linspace(0, 20, 500))[:, None] * np.ones(6), np.full(6, 0.1))
+    assert np.abs(stuck).max() == pytest.approx(0.95, abs=1e-3)
+
+
 def test_truth_of_table_2_is_the_reference_of_the_paper():
     from steelyard_papers.liu2025.printed import TABLE_2
 
@@ -329,15 +364,19 @@ def test_the_second_compensation_finds_a_zero_that_moved(cell):
 def test_sections_of_liu2025_are_whole(cell, kr60):
     planned, _, answer, (fast, slow) = cell
     noisy = {"ls": (0.5, 4e-3), "tls": (0.6, 4e-3), "rrtls": (0.3, 1e-3), "ml": (0.1, 1e-4)}
+    cells = {name: [(answer, slow)] for name in (PERFECT.name, REAL.name)}
+    costs = cell_sections.cost_table({"TLS": 1e-2, "RTLS": 4e-5, "RRTLS": 1e-5})
     made = [
         liu2025.workspace_section(kr60, planned),
         liu_sections.payload_section([answer]),
         liu_sections.drift_section([answer]),
-        liu_sections.estimator_section(noisy, 1),
+        liu_sections.estimator_section(noisy, 1, costs),
         liu_sections.contact_section([fast], [slow]),
         liu_sections.what_is_missing(),
+        cell_sections.cell_section(cells),
+        liu2025._headline(cells, [slow]),
     ]
     for section in made:
         require_whole(section)
     assert tables(made[4])[0].rows[1][2] == 67.34
-    assert len(liu2025._answer(planned, [answer], noisy, [slow])) == 4
+    assert len(liu2025._answer(planned, cells, noisy)) == 4

@@ -9,7 +9,19 @@ from steelyard.report import Section, Table
 from steelyard.robot import load_robot
 from steelyard.trajectory import load_trajectory
 from steelyard_papers import PAPERS
-from steelyard_papers.xu2024 import motion_sections, payload_sections, published, simulated
+from steelyard_papers.xu2024 import (
+    claim_sections,
+    claims,
+    excitation,
+    guiding,
+    motion_sections,
+    payload_sections,
+    published,
+    simulated,
+    warmth,
+)
+from steelyard_papers.xu2024.guiding_sections import guiding_section, reductions
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import (
     ALPHA,
     EPSILON,
@@ -21,6 +33,7 @@ from steelyard_papers.xu2024.printed import (
     TABLE_8,
     TRUTH,
 )
+from steelyard_papers.xu2024.recursion import recursion_of
 
 
 def require_whole(section: Section) -> None:
@@ -50,9 +63,18 @@ def test_all_printed_base_parameters_but_one_agree():
 # --- the paper's numbers ---
 
 
+def nothing(share):
+    pass
+
+
 @pytest.fixture(scope="module")
 def case():
     return published.published_case()
+
+
+@pytest.fixture(scope="module")
+def runs(case):
+    return published.runs_of(case, [0, 3], progress=nothing)
 
 
 def test_every_method_recovers_the_payload_without_noise(case):
@@ -67,11 +89,12 @@ def test_every_method_recovers_the_payload_without_noise(case):
     loaded = Y @ (TABLE_6 + quiet.J @ TRUTH.vector)
     found = published.static_payload(robot, basis, q, Y @ TABLE_6, loaded)
     np.testing.assert_allclose(found, TRUTH.vector[:4], atol=1e-9)
-    np.testing.assert_allclose(published.answers_of(quiet, 0)["ours"], TRUTH.vector, atol=1e-4)
+    runs = published.runs_of(quiet, [0], progress=nothing)
+    np.testing.assert_allclose(runs.answers[0]["ours"], TRUTH.vector, atol=1e-4)
 
 
-def test_methods_on_one_noisy_run(case):
-    found = published.answers_of(case, 3)
+def test_methods_on_one_noisy_run(runs):
+    found = runs.answers[1]
     assert set(found) == set(published.METHODS)
     off = {name: abs(x[0] / TRUTH.mass - 1) for name, x in found.items()}
     assert off["ours"] < 0.005
@@ -88,9 +111,19 @@ def test_the_bound_falls_with_time_and_grows_with_noise(case):
 
 
 @pytest.fixture(scope="module")
-def online(case):
-    errors = published.errors_over_time(case, 2, progress=lambda share: None)
-    return payload_sections.Online(published.convergence(case, 0), *errors)
+def online(case, runs):
+    return payload_sections.Online(published.convergence(case, 0), runs.ours_at - TRUTH.mass, runs.recursion)
+
+
+def test_many_runs_at_once_are_the_estimator_run_by_run(case, runs):
+    estimator = Xu2024Estimator(case.model, rows=UR10_ROWS)
+    state = estimator.init()
+    for sample in case.stream(0):
+        state = estimator.step(state, sample)
+    np.testing.assert_allclose(runs.recursion.stopped[0], state.parameters, atol=1e-9)
+    assert runs.recursion.converged_s[0] == pytest.approx(state.converged_s)
+    vector = estimator.estimate(state).unconstrained.vector
+    np.testing.assert_allclose(runs.answers[0]["proposed"], vector, atol=1e-9)
 
 
 def test_convergence_is_shown_for_both(online, case):
@@ -100,15 +133,16 @@ def test_convergence_is_shown_for_both(online, case):
     local_gravity = 0.0015 * TRUTH.mass  # a nominal one is in our interval, and not in the bound
     np.testing.assert_allclose(np.hypot(curves.bound[-1], local_gravity), curves.std[-1, 0], rtol=0.1)
     assert online.ours.shape == (2, 4)
-    require_whole(payload_sections.online_section(online, case))
+    rule = Table("", ("a",), [(1.0,)])
+    require_whole(payload_sections.online_section(online, case, rule))
 
 
 def test_luck_is_how_often_an_error_is_as_small():
     rng = np.random.default_rng(1)
     errors = TRUTH.mass * (0.003 + 0.005 * rng.normal(size=200_000))
-    online = payload_sections.Online(None, np.zeros((1, 4)), errors, np.zeros(1))
+    online = SimpleNamespace(published=errors)
     counted = 100 * np.mean(np.abs(errors / TRUTH.mass) <= 4e-4)
-    assert online.luck == pytest.approx(counted, rel=0.05)
+    assert payload_sections.Online.luck.fget(online) == pytest.approx(counted, rel=0.05)
 
 
 def test_the_truth_of_table_7_in_the_papers_words():
@@ -162,7 +196,7 @@ def test_exponents_come_out_and_linear_errors_are_near_the_papers(world):
 
 
 def test_every_method_weighs_the_simulated_arm(world):
-    found = simulated.simulated_answers(world, 0)
+    (found,) = simulated.simulated_answers(world, [0], progress=nothing)
     off = {name: abs(x[0] / TRUTH.mass - 1) for name, x in found.items()}
     assert off["ours"] < 0.01
     assert max(off["Algorithm 1"], off["proposed"]) < 0.05
@@ -187,19 +221,89 @@ def test_excitation_and_guiding_tables_are_whole(case):
     motion = load_trajectory("xu2024")
     names = dict.fromkeys(("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"), 0.1)
     found = SimpleNamespace(condition_number=90.0, trajectory=motion, std=names, value=0.1)
-    plain = motion_sections._weighted(load_robot("ur10"), motion, np.ones(6))
+    plain = excitation._weighted(load_robot("ur10"), motion, np.eye(6))
     assert plain == pytest.approx(179.2, abs=0.1)
-    weighted = motion_sections._weighted(load_robot("ur10"), motion, TABLE_2)
+    weighted = excitation._weighted(load_robot("ur10"), motion, np.diag(TABLE_2**2))
     assert weighted != pytest.approx(plain, rel=0.1)
-    excitation = motion_sections.Excitation(motion, {"plainly": plain}, found, found, 0.2)
-    require_whole(motion_sections.excitation_section(excitation, case))
-    t, force = np.linspace(0, 1, 30), np.ones((30, 3))
-    comparison = SimpleNamespace(
-        rows=[(axis, 4.0, 2.0, 0.5, 9.0, 3.0, 0.67) for axis in "xyz"],
-        without=SimpleNamespace(t=t),
-        forces=(force, 0.5 * force),
-    )
-    weighed = SimpleNamespace(body=SimpleNamespace(mass=3.2))
-    guided = SimpleNamespace(comparison=comparison, payload=weighed)
-    require_whole(payload_sections.guiding_section(guided))
+    rounds = [excitation.Round("Table IV", motion, np.eye(6), 1900.0, plain)] * 2
+    motions = excitation.Excitation(motion, {"plainly": plain}, rounds, found, found, 0.2)
+    require_whole(excitation.excitation_section(motions, case))
     require_whole(payload_sections.what_is_missing())
+
+
+def guided(seed):
+    t = np.linspace(0, 1, 30)
+    force = np.random.default_rng(seed).normal(size=(30, 3))
+    run = SimpleNamespace(
+        t=t, force_flange=force, torque_world=force, tau=np.ones((30, 6)), wanted=force, position=force
+    )
+    less = replace_force(run, 0.5)
+    pair = guiding.GuidingComparison(run, less)
+    return SimpleNamespace(
+        robot=load_robot("ur10"),
+        truth=TRUTH,
+        published=TRUTH,
+        ours=TRUTH,
+        comparisons=dict.fromkeys(guiding.ASSUMPTIONS, pair),
+        with_ours=pair,
+    )
+
+
+def replace_force(run, share):
+    return SimpleNamespace(**{**vars(run), "force_flange": share * run.force_flange})
+
+
+def test_guiding_tables_are_whole_and_hold_the_reductions():
+    found = [guided(0), guided(1)]
+    section = guiding_section(found)
+    require_whole(section)
+    np.testing.assert_allclose(reductions(found, "half", "mean"), 50.0)
+    np.testing.assert_allclose(reductions(found, "half", "variance"), 75.0)
+
+
+# --- the central claims, and friction that changes ---
+
+
+def test_a_joint_that_turns_round_breaks_the_rule_and_a_threshold_mends_it(world):
+    how = claims.KINEMATICS["commanded"][0]
+    model = claims.model_of(world, world.empty, 0, how, "power", runs=1)
+    run = claims.loaded_run(world.loaded, 0, how)
+    plain, mended = (recursion_of([model], [run], lowest_speed=low) for low in (0.0, 0.01))
+    last = np.flatnonzero(plain.largest[0] >= 0.005)[-1]
+    assert np.abs(run.v[last]).min() < 0.01
+    assert mended.converged_s[0] < 10.0 <= plain.converged_s[0]
+    variant = claims.Variant("mended", mended, 0)
+    require_whole(Section("", [], [claim_sections.rule_table([variant])]))
+
+
+def test_claims_are_told_by_their_numbers():
+    keys = [
+        (step, name, law)
+        for step in (claims.FINE, claims.COARSE)
+        for name in claims.KINEMATICS
+        for law in claims.LAWS
+        if (step, name) != (claims.COARSE, "commanded")
+    ]
+    cells = {key: claims.Cell(np.array([0.3, -0.4]), np.array([0.1, 0.1]), 1) for key in keys}
+    section = claim_sections.claim_section(cells)
+    require_whole(section)
+    assert len(section.parts[0].rows) == 5
+    assert section.parts[0].rows[0][2] == pytest.approx(np.sqrt(0.125))
+
+
+def test_drives_warm_up_from_the_room_to_the_warmest():
+    warm = warmth.warming()
+    assert warm.temperature[0] == pytest.approx(warmth.ROOM)
+    assert warm.temperature.max() == pytest.approx(warmth.WARMEST, abs=0.01)
+    assert np.argsort(warm.temperature[-1])[-1] == np.argmax(warm.power)
+    answers = {name: [dict.fromkeys(published.METHODS, TRUTH.vector)] for name in "ab"}
+    require_whole(claim_sections.harsh_section(answers, warm))
+
+
+def test_warmer_drives_have_less_viscous_friction():
+    robot = load_robot("ur10")
+    warm = warmth._changed(robot, warmth.CHANGES[-1], warm=True).drive
+    assert (warm.viscous < 0.7 * robot.drive.viscous).all()
+    np.testing.assert_allclose(np.abs(warm.offset - robot.drive.offset), 0.1 * np.abs(robot.drive.coulomb))
+    cold = warmth._changed(robot, warmth.CHANGES[-1], warm=False).drive
+    np.testing.assert_array_equal(cold.viscous, robot.drive.viscous)

@@ -123,7 +123,7 @@ def test_all_rows_by_the_payload_jacobian_give_an_exact_difference_back(model):
 
 
 def test_the_watched_parameters_are_those_of_the_paper(model):
-    assert (Xu2024Estimator(model)._watched + 1).tolist() == [31, 32, 33, 34, 35, 36]
+    assert (Xu2024Estimator(model).watched + 1).tolist() == [31, 32, 33, 34, 35, 36]
 
 
 def test_other_kinematics_are_refused(model):

@@ -41,13 +41,15 @@ class Table:
     """Rows of cells under a caption that says what stands in them, and maybe a note below.
 
     Numbers are shown with four significant digits, None as an empty cell; a number before a column whose name
-    begins with ± is shown with as many as its interval, of which two count.
+    begins with ± is shown with as many as its interval, of which two count. `met` says of each row whether it
+    is as it should be: such rows are green, those where it is False are not, None is for rows without a goal.
     """
 
     caption: str
     head: Sequence[str]
     rows: Sequence[Sequence[str | float | None]]
     note: str = ""
+    met: Sequence[bool | None] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,8 @@ class Page:
 
 def _table_facts(table: Table) -> dict[str, Any]:
     rows = [plain(row) for row in table.rows]
-    return {"table": table.caption, "head": list(table.head), "rows": rows, "note": table.note}
+    goals = {"met": list(table.met)} if table.met else {}
+    return {"table": table.caption, "head": list(table.head), "rows": rows, "note": table.note, **goals}
 
 
 def _plot_facts(plot: Plot, most: int) -> dict[str, Any]:
@@ -232,7 +235,9 @@ def _table(table: Table) -> str:
     ]
     kind = ["" if flag else ' class="n"' for flag in words]
     head = "".join(f"<th{kind[i]}>{_breakable(name)}</th>" for i, name in enumerate(table.head))
-    rows = "\n".join(f"<tr>{''.join(map(_td, _by_interval(table.head, row)))}</tr>" for row in table.rows)
+    cells = ["".join(map(_td, _by_interval(table.head, row))) for row in table.rows]
+    marks = [' class="met"' if met else "" for met in table.met] or [""] * len(cells)
+    rows = "\n".join(f"<tr{mark}>{row}</tr>" for mark, row in zip(marks, cells, strict=True))
     caption = f"<figcaption>{_text(table.caption)}</figcaption>" if table.caption else ""
     note = f'\n<p class="note">{_text(table.note)}</p>' if table.note else ""
     wide = ' class="wide"' if len(table.head) > _MANY_COLUMNS else ""

@@ -44,7 +44,7 @@ _REST = 1e-12
 _SPEEDS = np.concatenate([[_REST], np.geomspace(1e-6, 1e4, 401)])
 
 
-class _Instant(NamedTuple):
+class Instant(NamedTuple):
     """One instant, (n,) each, or N of them, (N, n) each; see `Truth`."""
 
     q: Array
@@ -81,8 +81,8 @@ class Plant:
         self.arm = Arm(robot, payload)
         self.loaded = robot.with_payload(self.arm.payload)
         U = robot.drive.transmission.matrix
-        self._rotors = U.T @ np.diag(robot.drive.rotor_inertia) @ U
-        self.inertia = np.array([self.loaded.mass_matrix(q) + self._rotors for q in postures])
+        self.rotors = U.T @ np.diag(robot.drive.rotor_inertia) @ U
+        self.inertia = np.array([self.loaded.mass_matrix(q) + self.rotors for q in postures])
         mobility = np.einsum("ij,gjk,ik->gi", U, np.linalg.inv(self.inertia), U).max(axis=0)
         self._friction = _Friction(robot.drive, step_s=self._h, mobility=mobility)
         self.q, v, self._a = start
@@ -103,7 +103,7 @@ class Plant:
         j = int(np.argmax(np.nan_to_num(np.abs(self.w), nan=np.inf)))
         return f"joint '{self.robot.joint_names[j]}' has the speed {self.w[j]:.3g}"
 
-    def step(self, tau: Array, pushes: Sequence[BodyPush]) -> _Instant:
+    def step(self, tau: Array, pushes: Sequence[BodyPush]) -> Instant:
         """Goes one step on with torques tau of the drives, (n,) [Nm or N]; the instant at its beginning."""
         q, v, drives = self.q, self.v, self.robot.drive.transmission
         external = self.arm.move_to(q, v, pushes)
@@ -118,12 +118,12 @@ class Plant:
             )
             a = self.arm.acceleration(tau - drives.to_joints(f))
         taken = drives.to_joints(f)
-        tau_link = tau - self._rotors @ a - taken
+        tau_link = tau - self.rotors @ a - taken
         self._a, self._f = a, f
         self._load, self._load_before = drives.load(tau_link), self._load
         self.w = self.w + self._h * a
         self.q = q + self._h * self.w
-        return _Instant(q, v, a, tau, tau_link, taken, external, self.arm.wrench)
+        return Instant(q, v, a, tau, tau_link, taken, external, self.arm.wrench)
 
 
 class _Friction:

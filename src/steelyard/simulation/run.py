@@ -9,13 +9,17 @@ with all three poles at -w. Payload, friction, offset and a tilted base are unkn
 feedback has to bear them, so the arm follows with small errors, as real ones do. Only M is that of the loaded
 arm: gains are tuned to the inertia that a drive really moves. The integral starts where it holds the arm on
 the trajectory, as if it had been there before.
+
+A guard sees what the sensors say, row by row, and sets how far the command is on its path (path time s, its
+rate r and the slope of that rate), so that an arm can stop where it is touched and go on later: q_c = q(s),
+v_c = r q'(s), a_c = r^2 q''(s) + r' q'(s).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,14 +29,25 @@ from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation.arm import Push
-from steelyard.simulation.plant import Plant
+from steelyard.simulation.plant import Instant, Plant
 from steelyard.simulation.sensors import SensorModel
 from steelyard.trajectory import Trajectory
 
 _ABSURD_SPEED = 1e3
 _PROGRESS_CALLS = 50
 _INERTIA_EVERY_S = 0.01
+_LONGEST = 2.0  # over the motion, of a run with a guard
 _ROUNDING = 1e-5  # of a step written with six digits; the rows are then exact and the step is adjusted
+
+
+class _Guard(Protocol):
+    """What sets the pace of a commanded motion, as `steelyard.control.collision.Guard` does."""
+
+    def look(self, t: float, q: Array, v: Array, tau: Array) -> None:
+        """Takes what sensors say at a time."""
+
+    def go(self, t: float) -> tuple[float, float, float]:
+        """Path time, its rate, and the slope of the rate, at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +60,14 @@ class SimulationOptions:
         gravity_base: where things fall in the simulated world, (3,) [m/s^2], in the base frame; as the robot
             model says when None. Give another one for an arm that is tilted and does not know it
         progress: called about 50 times with the fraction that is done
+        guard: that sets the pace of the motion, which then lasts up to twice as long; none by default
     """
 
     step_s: float = 0.001
     bandwidth_hz: float = 10.0
     gravity_base: Array | None = None
     progress: Callable[[float], None] | None = None
+    guard: _Guard | None = None
 
     def __post_init__(self) -> None:
         for name in ("step_s", "bandwidth_hz"):
@@ -150,11 +167,14 @@ def simulate(
         start=np.array([command.q[0], command.v[0], command.a[0]]),
     )
     servo = _Servo(robot, command, plant, options.bandwidth_hz)
+    if options.guard is not None:
+        every, t = _steps(_LONGEST * trajectory.duration_s, rate_hz, options.step_s)
+        servo = _GuardedServo(servo, trajectory, options.guard, _Said(sensors, t, every, seed, command.v[0]))
     q, rows = _run(plant, servo, t=t, every=every, pushes=pushes, options=options)
-    truth = Truth(t=t[::every], **rows, payload=plant.arm.payload, gravity_base=gravity)
+    truth = Truth(t=t[: len(q) : every], **rows, payload=plant.arm.payload, gravity_base=gravity)
     velocity = sensors.velocity(q, command.v[0], step_s=command.step_s)
     measured = truth.v if velocity is None else velocity[::every]
-    return Simulation(_recording(robot, command.every(every), truth, measured, sensors, seed), truth)
+    return Simulation(_recording(robot, servo.followed.every(every), truth, measured, sensors, seed), truth)
 
 
 def _steps(duration_s: float, rate_hz: float, step_s: float) -> tuple[int, Array]:
@@ -217,19 +237,83 @@ class _Servo:
     def __init__(self, robot: RobotModel, command: _Command, plant: Plant, bandwidth_hz: float) -> None:
         drive = DriveModel(robot.drive.rotor_inertia, coupling=robot.drive.coupling)
         w = 2 * np.pi * bandwidth_hz
-        self._command, self._inertia = command, plant.inertia
-        self._feedforward = robot.with_drive(drive).torque(command.q, command.v, command.a)
+        self._command, self._inertia, self._plant = command, plant.inertia, plant
+        self._known = robot.with_drive(drive)
+        self._feedforward = self._known.torque(command.q, command.v, command.a)
         self._damping, self._stiffness, self._integration = 3 * w, 3 * w**2, w**3 * command.step_s
         start = plant.loaded.torque(command.q[0], command.v[0], command.a[0])
         self._integral = np.linalg.solve(plant.inertia[0], start - self._feedforward[0])
 
+    @property
+    def followed(self) -> _Command:
+        """What was commanded at every step of the run."""
+        return self._command
+
     def torque(self, k: int, q: Array, v: Array) -> Array:
         """The torque for step k, (n,) [Nm or N]; to be asked once for each step."""
         command = self._command
-        error = command.q[k] - q
-        asked = self._stiffness * error + self._damping * (command.v[k] - v) + self._integral
+        inertia = self._inertia[k // command.stride]
+        return self._pulled(command.q[k] - q, command.v[k] - v, self._feedforward[k], inertia)
+
+    def _pulled(self, error: Array, slowness: Array, feedforward: Array, inertia: Array) -> Array:
+        asked = self._stiffness * error + self._damping * slowness + self._integral
         self._integral = self._integral + self._integration * error
-        return np.asarray(self._feedforward[k] + self._inertia[k // command.stride] @ asked)
+        return np.asarray(feedforward + inertia @ asked)
+
+    def goes_on(self, k: int, positions: Array, instant: Instant) -> bool:
+        """Takes what happened at the step of a row, and positions so far; whether the run goes on."""
+        return True
+
+
+class _Said:
+    """What the sensors say to a guard while the arm moves: the same as the recording holds afterwards."""
+
+    def __init__(self, sensors: SensorModel, t: Array, every: int, seed: int, v_start: Array) -> None:
+        self._sensors, self._t, self._every, self._v_start = sensors, t, every, v_start
+        rows = np.zeros((len(t[::every]), len(v_start)))
+        generator = np.random.default_rng(seed).spawn(2)[0]
+        self._noise = sensors.noisy_torque(rows, float(t[every]), generator)
+        self._h = float(t[1])
+
+    def row(self, k: int, positions: Array, instant: Instant) -> tuple[float, Array, Array, Array]:
+        """Time, position, velocity and torque at step k, which is that of a row."""
+        back = max(1, round(self._sensors.velocity_window_s / self._h))
+        first = max(0, k - back)
+        velocity = self._sensors.velocity(positions[first : k + 1], self._v_start, step_s=self._h)
+        v = instant.v if velocity is None else velocity[-1]
+        tau = instant.tau if self._sensors.torque_side == "motor" else instant.tau_link
+        return float(self._t[k]), self._sensors.encoder(instant.q), v, tau + self._noise[k // self._every]
+
+
+class _GuardedServo(_Servo):
+    """The same controller on a motion whose pace a guard sets; it ends where the motion ends."""
+
+    def __init__(self, plain: _Servo, trajectory: Trajectory, guard: _Guard, said: _Said) -> None:
+        self.__dict__.update(plain.__dict__)
+        self._trajectory, self._guard, self._said = trajectory, guard, said
+        self._rows: list[tuple[float, Array, Array, Array]] = []
+        self._s = 0.0
+
+    @property
+    def followed(self) -> _Command:
+        """What was commanded at every step of the run."""
+        return _Command(*(np.array(column) for column in zip(*self._rows, strict=True)))
+
+    def torque(self, k: int, q: Array, v: Array) -> Array:
+        """The torque for step k at the pace of the guard, (n,) [Nm or N]."""
+        t = k * self._command.step_s
+        self._s, rate, slope = self._guard.go(t)
+        q_c, dq, ddq = (x[0] for x in self._trajectory.at(np.array([self._s])))
+        v_c, a_c = rate * dq, rate**2 * ddq + slope * dq
+        self._rows.append((t, q_c, v_c, a_c))
+        if k % self._command.stride == 0:
+            self._moved = self._plant.loaded.mass_matrix(q_c) + self._plant.rotors
+        return self._pulled(q_c - q, v_c - v, self._known.torque(q_c, v_c, a_c), self._moved)
+
+    def goes_on(self, k: int, positions: Array, instant: Instant) -> bool:
+        """Shows a row to the guard; the run goes on until the motion is at its end."""
+        self._guard.look(*self._said.row(k, positions, instant))
+        return self._s < self._trajectory.duration_s
 
 
 def _run(
@@ -245,6 +329,8 @@ def _run(
         row = plant.step(servo.torque(k, plant.q, plant.v), acting)
         if k % every == 0:
             rows.append(row)
+            if not servo.goes_on(k, positions, row):
+                return positions[: k + 1], _by_name(rows)
         if words := plant.runaway(_ABSURD_SPEED):
             raise SimulationFailed(
                 f"{plant.robot.name} ran away at t = {t[k]:.3f} s: {words}; take a shorter step_s, a lower"
@@ -252,7 +338,11 @@ def _run(
             )
         if options.progress is not None and (k % report_every == report_every - 1 or k == len(t) - 1):
             options.progress((k + 1) / len(t))
-    return positions, {name: np.array([getattr(row, name) for row in rows]) for name in rows[0]._fields}
+    return positions, _by_name(rows)
+
+
+def _by_name(rows: Sequence[Instant]) -> dict[str, Array]:
+    return {name: np.array([getattr(row, name) for row in rows]) for name in rows[0]._fields}
 
 
 def _recording(

@@ -18,7 +18,9 @@ from steelyard.wrist import (
     weigh_static,
 )
 from steelyard.wrist.estimators import ESTIMATORS
+from steelyard_papers.liu2025.cell import PERFECT, Cell, Faults
 from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures, regression_of_ten
+from steelyard_papers.liu2025.literal import proposed
 from steelyard_papers.liu2025.static import weigh_linear
 from steelyard_papers.liu2025.world import LOAD, SENSOR, UPRIGHT, World, measured, zero_drift
 from steelyard_papers.sharing import Progress
@@ -47,39 +49,44 @@ class Answers:
         static: the static stage, ours
         static_tls: the static stage by total least squares, as the paper's
         payloads: by the keys of `METHODS`
+        cell: sensor, arm and base of this seed
+        causal: wrench and motion of the excitation, by the paper's filter
     """
 
     drift: Array
     static: StaticWeight
     static_tls: StaticWeight
     payloads: dict[str, WrenchPayload]
+    cell: Cell
+    causal: WrenchSamples
 
 
-def answers_of(world: World, seed: int) -> Answers:
+def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
     """Every method on the postures and the excitation of one seed.
 
-    The proposed method is the paper's two stages: static by TLS, dynamic by the recursion on motion from the
-    causal Kalman filter. Ours is offline: restricted static stage, zero-phase motion, maximum likelihood.
+    The proposed method is the paper's two stages as printed (`literal`), on motion from a causal Kalman
+    filter. Ours is offline: restricted static stage, zero-phase motion, maximum likelihood.
 
     Args:
         world: what really happened
-        seed: of noise and drift
+        seed: of noise, drift and cell
+        faults: of the cell
     """
     robot, rng = world.robot, np.random.default_rng(1000 + seed)
-    drift = zero_drift(rng)
-    at_rest = WrenchRecording.of_joints(measured(robot, world.rest, drift, rng), robot, SENSOR)
-    postures = Postures.of(at_rest)
+    drift, cell = zero_drift(rng), faults.cell(np.random.default_rng([1000 + seed, 1]))
+    at_rest = measured(robot, world.rest, drift, rng, cell=cell)
+    postures = Postures.of(WrenchRecording.of_joints(at_rest, robot, SENSOR))
     static, static_tls = weigh_static(postures), weigh_linear(postures)
-    moving = measured(robot, world.excitation, drift, rng)
+    moving = measured(robot, world.excitation, drift, rng, cell=cell)
     causal = WrenchSamples.from_pose(WrenchRecording.of_joints(moving, robot, SENSOR))
     payloads = {
         "method_1": method_1(postures, gravity_base=UPRIGHT),
         "method_1_moving": method_1(moving_postures(causal, every=10), gravity_base=UPRIGHT),
         "method_2": method_2(causal, static_tls),
-        "proposed": weigh_dynamic(causal, static_tls, estimator=ESTIMATORS["rrtls"]),
+        "proposed": proposed(causal, static_tls),
         "ours": weigh_dynamic(WrenchSamples.from_joints(robot, moving, SENSOR), static),
     }
-    return Answers(drift, static, static_tls, payloads)
+    return Answers(drift, static, static_tls, payloads, cell, causal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +118,8 @@ def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contac
     robot, truth = world.robot, getattr(world, speed)
     rng = np.random.default_rng(2000 + seed)
     moved = answers.drift + rng.normal(size=6) * [3, 3, 5, 0.2, 0.2, 0.2]
-    same = measured(robot, truth, answers.drift, rng)
-    other = measured(robot, truth, moved, rng)
+    same = measured(robot, truth, answers.drift, rng, cell=answers.cell)
+    other = measured(robot, truth, moved, rng, cell=answers.cell)
     samples = WrenchSamples.from_pose(WrenchRecording.of_joints(same, robot, SENSOR), settle_s=0.3)
     later = WrenchSamples.from_pose(WrenchRecording.of_joints(other, robot, SENSOR), settle_s=0.3)
     offline = WrenchSamples.from_joints(robot, other, SENSOR, decimate=False)

@@ -20,6 +20,7 @@ from steelyard.simulation import SensorModel, SimulationOptions, Truth, simulate
 from steelyard.trajectory import Trajectory
 from steelyard.wrist import WristSensor
 from steelyard.wrist.regressor import BaseGravity
+from steelyard_papers.liu2025.cell import Cell
 from steelyard_papers.liu2025.motions import FromRest, Motions, Visits
 from steelyard_papers.sharing import Progress
 
@@ -71,7 +72,8 @@ def run_world(robot: RobotModel, motions: Motions, *, duration_s: float = 11.5, 
     ]
     truths = []
     for k, path in enumerate(paths):
-        options = SimulationOptions(gravity_base=BaseGravity(UPRIGHT).tilted(TILT), step_s=0.002)
+        step_s = 0.004 if k == 0 else 0.002  # of the visit, which is slow
+        options = SimulationOptions(gravity_base=BaseGravity(UPRIGHT).tilted(TILT), step_s=step_s)
         run = simulate(robot, path, payload=LOAD, sensors=SensorModel.ideal(), rate_hz=250.0, options=options)
         truths.append(run.truth)
         progress((k + 1) / len(paths))
@@ -88,7 +90,13 @@ def zero_drift(rng: np.random.Generator) -> Array:
 
 
 def measured(
-    robot: RobotModel, truth: Truth, drift: Array, rng: np.random.Generator, *, step: float = STEP
+    robot: RobotModel,
+    truth: Truth,
+    drift: Array,
+    rng: np.random.Generator,
+    *,
+    step: float = STEP,
+    cell: Cell | None = None,
 ) -> Recording:
     """What sensors make of the truth: encoders with a phase of their own, a noisy wrench with drift.
 
@@ -98,13 +106,16 @@ def measured(
         drift: zero of the sensor, (6,) [N, Nm]
         rng: random numbers
         step: of the encoders, [rad]
+        cell: what else is wrong; nothing by default
     """
     phase = rng.uniform(-0.5, 0.5, truth.q.shape[1]) * step
+    wrench = truth.wrench if cell is None else cell.wrench(robot, truth)
+    q = truth.q if cell is None else truth.q + cell.joint_error
     return Recording(
         truth.t,
-        np.round((truth.q + phase) / step) * step,
+        np.round((q + phase) / step) * step,
         robot.joint_names,
-        wrench=truth.wrench + drift + NOISE * rng.standard_normal(truth.wrench.shape),
+        wrench=wrench + drift + NOISE * rng.standard_normal(truth.wrench.shape),
         wrench_frame="flange",
         wrench_convention="load_on_sensor",
     )

@@ -1,33 +1,21 @@
-"""The sections of the page of xu2024 on structure, motion and friction."""
+"""The sections of the page of xu2024 on structure, signals and friction."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
-from steelyard.excitation import (
-    ConditionNumber,
-    Design,
-    DesignLimits,
-    DesignSettings,
-    PayloadOptimal,
-    design,
-)
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
 from steelyard.report import Section, Table
-from steelyard.robot import ParameterBasis, RobotModel, load_robot
+from steelyard.robot import load_robot
 from steelyard.robot.symbolic import SymbolicBasis
 from steelyard.signals import Preparation, prepare
-from steelyard.trajectory import FourierTrajectory, load_trajectory
-from steelyard_papers.sharing import Progress, every
+from steelyard_papers.sharing import every
 from steelyard_papers.xu2024.printed import (
     ALPHA,
-    CONDITION_NUMBER,
     EPSILON,
     JOINT_2,
     PI,
@@ -35,13 +23,11 @@ from steelyard_papers.xu2024.printed import (
     TABLE_6,
     TABLE_8,
 )
-from steelyard_papers.xu2024.published import Case
 from steelyard_papers.xu2024.simulated import FrictionFit, World, noisy
 
 Row = tuple[str | float | None, ...]
 
 HEAD = ("what", "unit", "paper", "paper's method here", "ours", "truth")
-_UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
 _TRUE = {"linear": "linear fit", "power": "power law"}
 
 
@@ -84,118 +70,6 @@ def structure_section() -> Section:
                 " negative rotor inertias (rows 38 to 40) and moments that no body has: it predicts"
                 " torques, but no arm can be built from it.",
             )
-        ],
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Excitation:
-    """The published motion and ours in its envelope.
-
-    Attributes:
-        published: Table IV
-        conditions: condition numbers of it, by how they are computed
-        found: of least condition number
-        payload: of least payload uncertainty
-        payload_published: geometric mean of the ten standard deviations with Table IV
-    """
-
-    published: FourierTrajectory
-    conditions: dict[str, float]
-    found: Design
-    payload: Design
-    payload_published: float
-
-
-def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
-    """The published motion judged, and two designs within its peaks of position, velocity and acceleration.
-
-    Args:
-        starts: of each search
-        effort: of each search
-        progress: called with the share that is done
-    """
-    robot, published = load_robot("ur10"), load_trajectory("xu2024")
-    limits = DesignLimits.envelope(published)
-    noise = TABLE_8["without", "power"]
-    linear = robot.with_drive(replace(robot.drive, exponent=np.ones(6)))
-    conditions = {
-        "power law with the exponents of Table VI": _condition(robot, published, limits),
-        "linear friction": _condition(linear, published, limits),
-        "power law, rows divided by the noise of Table VIII": _weighted(robot, published, noise),
-        "power law, rows divided by the residuals of Table II": _weighted(robot, published, TABLE_2),
-    }
-    settings = DesignSettings(starts=starts, effort=effort, workers=1)
-    found = design(robot, limits=limits, start=robot.home, settings=settings)
-    progress(0.6)
-    objective = PayloadOptimal(noise.tolist())
-    payload = design(robot, objective=objective, limits=limits, start=robot.home, settings=settings)
-    progress(1.0)
-    return Excitation(
-        published, conditions, found, payload, objective.evaluate(robot, published, limits=limits)
-    )
-
-
-def _condition(robot: RobotModel, motion: FourierTrajectory, limits: DesignLimits) -> float:
-    return ConditionNumber().evaluate(robot, motion, limits=limits)
-
-
-def _weighted(robot: RobotModel, motion: FourierTrajectory, noise: Array) -> float:
-    Y = ParameterBasis.of(robot).reduce(robot.regressor(*motion.at(np.arange(1250) / 125.0)))
-    return float(np.linalg.cond((Y / noise[:, None]).reshape(-1, Y.shape[2])))
-
-
-def excitation_section(found: Excitation, case: Case) -> Section:
-    """Table IV and Fig. 4: the motion, its condition number, and better ones.
-
-    Args:
-        found: the motions
-        case: of the paper, for the bound of the payload
-    """
-    rows: list[tuple[str, float]] = [("Table IV, as the paper states", CONDITION_NUMBER)]
-    rows += [(f"Table IV, {how}", value) for how, value in found.conditions.items()]
-    rows.append(("ours in the same envelope, power law", found.found.condition_number))
-    bound = case.bound(10.0)
-    std: list[Row] = [
-        (name, _UNITS[i], bound[i], found.payload.std[name], bound[i] / found.payload.std[name])
-        for i, name in enumerate(PARAMETER_NAMES)
-    ]
-    t = np.linspace(0.0, 10.0, 401)
-    motions = {
-        "Table IV": found.published,
-        "least condition number": found.found.trajectory,
-        "least payload uncertainty": found.payload.trajectory,
-    }
-    panels = [
-        Panel(
-            f"joint {j + 1}",
-            "time [s]",
-            "position [rad]",
-            [Curve(name, t, motion.at(t)[0][:, j]) for name, motion in motions.items()],
-        )
-        for j in range(6)
-    ]
-    return Section(
-        "Excitation (eq. (17), (18), Table IV, Fig. 4)",
-        [
-            "The paper's condition number is that of a regressor weighted by a covariance that is not"
-            f" published, and cannot be recomputed; the plain one is {rows[1][1] / CONDITION_NUMBER:.1f}"
-            " times as large. Ours are designed with exact gradients within the same peaks of position,"
-            " velocity and acceleration, with the same start and length.",
-        ],
-        [
-            Table(
-                "Condition number of the stacked regressor, 58 columns, 125 Hz.", ("motion", "value"), rows
-            ),
-            Table(
-                "Standard deviation of each payload number after 10 s: the bound of any unbiased estimate"
-                " with the noise of Table VIII, the arm known, friction not.",
-                ("what", "unit", "Table IV", "our payload motion", "ratio"),
-                std,
-                "Geometric mean of the ten: "
-                f"{found.payload_published:.3g} with Table IV, {found.payload.value:.3g} with ours.",
-            ),
-            Plot("Fig. 4: the published motion and two of ours within its envelope.", panels, columns=3),
         ],
     )
 

@@ -34,8 +34,9 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))
 """The base parameters of the UR10, counted from 0, that eq. (12)-(16) use."""
 
-_SMALL_CHANGE = 0.005
-_TIMES = 300
+SMALL_CHANGE = 0.005
+TIMES = 300
+"""The rule of convergence: the watched parameters change by less, more than so many times in a row."""
 
 
 class Xu2024State(NamedTuple):
@@ -72,6 +73,10 @@ class Xu2024Estimator:
         P0: initial P is this times the identity
         xi: noise scale
         rows: base parameters whose difference gives the payload, counted from 0; all that change when None
+        lowest_speed: torques of joints that are slower do not count, [rad/s]; the paper counts all. A joint
+            that turns round is held by any friction, and one sample of that is enough to delay convergence by
+            2.4 s
+        watched: the parameters that the rule of convergence watches
     """
 
     model: DynamicModel
@@ -79,8 +84,9 @@ class Xu2024Estimator:
     P0: float = 10.0
     xi: float = 100.0
     rows: Sequence[int] | None = None
+    lowest_speed: float = 0.0
     _maker: OnlineRows = field(init=False, repr=False)
-    _watched: Indices = field(init=False, repr=False)
+    watched: Indices = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kinematics != self.model.kinematics:
@@ -90,7 +96,7 @@ class Xu2024Estimator:
             )
         maker = OnlineRows.of(self.model)
         object.__setattr__(self, "_maker", maker)
-        object.__setattr__(self, "_watched", self._of_the_last_link_alone())
+        object.__setattr__(self, "watched", self._of_the_last_link_alone())
         chosen = maker.payload_rows if self.rows is None else np.array(self.rows, dtype=np.intp)
         object.__setattr__(self, "rows", tuple(chosen.tolist()))
 
@@ -121,11 +127,12 @@ class Xu2024Estimator:
             memory = np.array([np.zeros(n), motion[0, 0]])
         x = np.concatenate([np.zeros(10), state.parameters[self._maker.theta_order]])
         Y, memory = self._maker.regressor(motion, memory, x)
-        Y = Y[0]
+        counts_here = (np.abs(motion[0, 1]) >= self.lowest_speed)[:, None]
+        Y, e = Y[0] * counts_here, (row[-n:] - Y[0] @ state.parameters) * counts_here[:, 0]
         PY = state.P @ Y.T
         K = np.linalg.solve(self.xi * np.eye(n) + Y @ PY, PY.T).T
-        change = K @ (row[-n:] - Y @ state.parameters)
-        quiet = state.quiet + 1 if np.abs(change[self._watched]).max() < _SMALL_CHANGE else 0
+        change = K @ e
+        quiet = state.quiet + 1 if np.abs(change[self.watched]).max() < SMALL_CHANGE else 0
         return Xu2024State(
             state.parameters + change,
             state.P - K @ (Y @ state.P),
@@ -133,7 +140,7 @@ class Xu2024Estimator:
             quiet,
             t if state.first_s == -np.inf else state.first_s,
             t,
-            t if quiet > _TIMES else np.inf,
+            t if quiet > TIMES else np.inf,
             counts,
         )
 
@@ -170,7 +177,7 @@ class Xu2024Estimator:
             summary = f"converged by the rule of xu2024 after {state.converged_s - state.first_s:.2f} s"
             counted = f"; {state.counts.words}" if state.counts.words else ""
             return Verdict(summary + counted, (unknown,))
-        words = f"not converged: {state.quiet} of {_TIMES + 1} small changes in a row"
+        words = f"not converged: {state.quiet} of {TIMES + 1} small changes in a row"
         return Verdict(state.counts.words, (Doubt(DoubtKind.NOT_CONVERGED, words), unknown))
 
     def _of_the_last_link_alone(self) -> Indices:

@@ -8,7 +8,7 @@ needs to move with 0.05 rad/s.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,7 @@ from steelyard.verdict import Verdict
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
+from steelyard_papers.xu2024.recursion import Recursion, run_recursion
 
 RATE_HZ = 125.0
 TIMES_S = (2.0, 4.0, 6.6, 10.0)
@@ -60,14 +61,21 @@ class Case:
         """The payload Jacobian, (58, 10)."""
         return self.model.basis.payload_jacobian
 
+    def torque(self, seed: int) -> Array:
+        """The torque of the loaded run with noise, (N, 6) [Nm].
+
+        Args:
+            seed: of the noise
+        """
+        return np.asarray(self.tau + np.random.default_rng(seed).normal(size=self.tau.shape) * self.noise)
+
     def stream(self, seed: int) -> Iterator[OnlineSample]:
         """The loaded run, one sample at a time.
 
         Args:
             seed: of the noise
         """
-        noise = np.random.default_rng(seed).normal(size=self.tau.shape) * self.noise
-        for t, (q, v, a), tau in zip(self.t, self.motion, self.tau + noise, strict=True):
+        for t, (q, v, a), tau in zip(self.t, self.motion, self.torque(seed), strict=True):
             yield OnlineSample(t, q, v, a, tau)
 
     def bound(self, until_s: float) -> Array:
@@ -160,27 +168,55 @@ def algorithm_2(case: Case, seed: int) -> Array:
     return static_payload(robot, basis, q, *(torque + friction * shares + noise))
 
 
-def answers_of(case: Case, seed: int) -> dict[str, Array]:
-    """The ten numbers by every method, NaN where a method gives none, (10,) each.
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Many runs of one case by every method.
+
+    Attributes:
+        answers: for each seed the ten numbers by method, NaN where a method gives none, (10,) each
+        ours_at: mass by ours at `TIMES_S`, (S, 4) [kg]
+        recursion: of the paper
+    """
+
+    answers: list[dict[str, Array]]
+    ours_at: Array
+    recursion: Recursion
+
+
+def runs_of(case: Case, seeds: Sequence[int], *, progress: Progress) -> Runs:
+    """Every method on every seed.
 
     Args:
         case: of the paper
-        seed: of noise
+        seeds: of noise
+        progress: called with the share that is done
     """
-    rng = np.random.default_rng([seed, 1])
-    loaded = np.array([sample.tau for sample in case.stream(seed)])
-    empty = case.Y @ TABLE_6 + case.noise * rng.normal(size=case.tau.shape)
-    published = Xu2024Estimator(case.model, rows=UR10_ROWS)
-    ours = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
-    state, own = published.init(), ours.init()
-    for sample in case.stream(seed):
-        state, own = published.step(state, sample), ours.step(own, sample)
-    return {
-        "Algorithm 1": algorithm_1(case.Y @ case.J, loaded - empty),
-        "Algorithm 2": np.append(algorithm_2(case, seed), np.full(6, np.nan)),
-        "proposed": published.estimate(state).unconstrained.vector,
-        "ours": plain_estimate(ours, own)[0],
-    }
+    loaded = np.stack([case.torque(seed) for seed in seeds])
+    start = np.tile(case.model.estimate.value, (len(seeds), 1))
+    published = run_recursion(
+        case.model, np.broadcast_to(case.Y, (len(seeds), *case.Y.shape)), loaded, start=start
+    )
+    stops = {round(until_s * RATE_HZ) for until_s in TIMES_S}
+    direct = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
+    answers, ours_at = [], []
+    for k, seed in enumerate(seeds):
+        empty = case.Y @ TABLE_6 + case.noise * np.random.default_rng([seed, 1]).normal(size=case.tau.shape)
+        own, masses = direct.init(), []
+        for i, sample in enumerate(case.stream(seed), start=1):
+            own = direct.step(own, sample)
+            if i in stops:
+                masses.append(plain_estimate(direct, own)[0][0])
+        ours_at.append(masses)
+        answers.append(
+            {
+                "Algorithm 1": algorithm_1(case.Y @ case.J, loaded[k] - empty),
+                "Algorithm 2": np.append(algorithm_2(case, seed), np.full(6, np.nan)),
+                "proposed": published.payloads()[k],
+                "ours": plain_estimate(direct, own)[0],
+            }
+        )
+        progress((k + 1) / len(seeds))
+    return Runs(answers, np.array(ours_at), published)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,31 +267,3 @@ def convergence(case: Case, seed: int) -> Curves:
             mine.append(np.hstack([sample.t, case.bound(sample.t)[0], *plain_estimate(ours, own)]))
     a, b = np.array(theirs), np.array(mine)
     return Curves(a[:, 0], a[:, 1:7], a[:, 7:], b[:, 0], b[:, 2:12], b[:, 12:], b[:, 1], converged_s)
-
-
-def errors_over_time(case: Case, seeds: int, *, progress: Progress) -> tuple[Array, Array, Array]:
-    """Errors of the mass: ours at TIMES_S, the recursion when it converges; and when that is [s].
-
-    Args:
-        case: of the paper
-        seeds: how many runs
-        progress: called with the share that is done
-
-    Returns:
-        ours (seeds, 4) [kg], recursion (seeds,) [kg], its time (seeds,) [s]
-    """
-    stops = {round(until_s * RATE_HZ) for until_s in TIMES_S}
-    published = Xu2024Estimator(case.model, rows=UR10_ROWS)
-    direct = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
-    ours, theirs, times = [], [], []
-    for seed in range(seeds):
-        state, own, masses = published.init(), direct.init(), []
-        for i, sample in enumerate(case.stream(seed), start=1):
-            state, own = published.step(state, sample), direct.step(own, sample)
-            if i in stops:
-                masses.append(plain_estimate(direct, own)[0][0] - TRUTH.mass)
-        ours.append(masses)
-        theirs.append(published.estimate(state).unconstrained.mass - TRUTH.mass)
-        times.append(min(state.converged_s, case.t[-1]))
-        progress((seed + 1) / seeds)
-    return np.array(ours), np.array(theirs), np.array(times)

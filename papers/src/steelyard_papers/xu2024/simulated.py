@@ -10,6 +10,7 @@ visited one after the other; there friction holds what the controller has not ye
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,9 +25,9 @@ from steelyard.torque.methods.static import postures_at_rest
 from steelyard.torque.online import OnlineEstimator, OnlineSample
 from steelyard.trajectory import FourierTrajectory, Trajectory, load_trajectory
 from steelyard_papers.sharing import Progress
-from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ, algorithm_1, plain_estimate, static_payload
+from steelyard_papers.xu2024.recursion import recursion_of
 
 _COMMANDED = Preparation(kinematics="commanded")
 _EMPTY_RUNS = 3
@@ -105,7 +106,7 @@ def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) 
     """All runs.
 
     Args:
-        step_s: of the simulation; at least 2 ms for the postures at rest, [s]
+        step_s: of the simulation; at least 4 ms for the postures at rest, [s]
         postures: at rest
         progress: called with the share that is done
     """
@@ -115,7 +116,8 @@ def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) 
     other = FourierTrajectory.random(
         robot.home, reach=[0.8] * 6, speed=[1.2] * 6, period_s=10.0, harmonics=5, seed=_OTHER_MOTION_SEED
     )
-    visit = Visit(np.random.default_rng(1).uniform(-0.7, 0.7, (postures, 6)) + robot.home)
+    q = np.random.default_rng(1).uniform(-0.7, 0.7, (postures, 6)) + robot.home
+    visit = Visit(q, rest_s=0.6, move_s=1.2)
     done = []
     cases: tuple[tuple[RobotModel, Trajectory, bool], ...] = (
         (robot, published, False),
@@ -131,7 +133,7 @@ def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) 
             payload=TRUTH if carries else None,
             sensors=SensorModel(torque_std=0.0, wrist_sensor=False),
             rate_hz=RATE_HZ,
-            options=SimulationOptions(step_s=max(step_s, 0.002) if motion is visit else step_s),
+            options=SimulationOptions(step_s=max(step_s, 0.004) if motion is visit else step_s),
         )
         done.append(run)
         progress((k + 1) / len(cases))
@@ -176,15 +178,16 @@ class FrictionFit:
         return found["Fc2"], found["Fv2"], found["B2"]
 
 
-def friction_fits(world: World) -> dict[tuple[str, str], FrictionFit]:
+def friction_fits(world: World, seed: int = 0) -> dict[tuple[str, str], FrictionFit]:
     """Table VIII and IX: both laws, without and with the payload.
 
     Args:
         world: and its runs
+        seed: of the noise
     """
     found = {}
     for payload, run in (("without", world.empty), ("with", world.loaded)):
-        samples = prepare(noisy(run, TABLE_8[payload, "power"], 0))
+        samples = prepare(noisy(run, TABLE_8[payload, "power"], seed))
         for law in ("linear", "power"):
             model = identify(world.robot, samples, friction=law)
             found[payload, law] = friction_fit(model, samples)
@@ -220,22 +223,32 @@ def _empties(world: World, seed: int) -> list[Samples]:
     return [prepare(run, _COMMANDED) for run in runs]
 
 
-def simulated_answers(world: World, seed: int) -> dict[str, Array]:
-    """The ten numbers by every method, NaN where a method gives none, (10,) each.
+def simulated_answers(world: World, seeds: Sequence[int], *, progress: Progress) -> list[dict[str, Array]]:
+    """For each seed the ten numbers by every method, NaN where a method gives none, (10,) each.
 
     Args:
         world: and its runs
-        seed: of the noise
+        seeds: of the noise
+        progress: called with the share that is done
     """
-    empties = _empties(world, seed)
-    model = identify(world.robot, empties, friction="power")
-    loaded = prepare(noisy(world.loaded, TABLE_8["with", "power"], 100 * seed + 50), _COMMANDED)
-    YJ = model.rows(loaded).Y[:, :, : len(model.basis)] @ model.basis.payload_jacobian
-    return {
-        "Algorithm 1": algorithm_1(YJ, loaded.tau - empties[0].tau),
-        "Algorithm 2": np.append(_static(world, model, seed), np.full(6, np.nan)),
-        **_online(model, loaded),
-    }
+    models, runs, found = [], [], []
+    for k, seed in enumerate(seeds):
+        empties = _empties(world, seed)
+        model = identify(world.robot, empties, friction="power")
+        loaded = prepare(noisy(world.loaded, TABLE_8["with", "power"], 100 * seed + 50), _COMMANDED)
+        YJ = model.rows(loaded).Y[:, :, : len(model.basis)] @ model.basis.payload_jacobian
+        found.append(
+            {
+                "Algorithm 1": algorithm_1(YJ, loaded.tau - empties[0].tau),
+                "Algorithm 2": np.append(_static(world, model, seed), np.full(6, np.nan)),
+                "ours": _ours(model, loaded),
+            }
+        )
+        models.append(model)
+        runs.append(loaded)
+        progress((k + 1) / len(seeds))
+    published = recursion_of(models, runs).payloads()
+    return [answer | {"proposed": published[k]} for k, answer in enumerate(found)]
 
 
 def _static(world: World, model: DynamicModel, seed: int) -> Array:
@@ -247,14 +260,9 @@ def _static(world: World, model: DynamicModel, seed: int) -> Array:
     return static_payload(world.robot, model.basis, q, empty, loaded)
 
 
-def _online(model: DynamicModel, loaded: Samples) -> dict[str, Array]:
-    published = Xu2024Estimator(model, rows=UR10_ROWS)
+def _ours(model: DynamicModel, loaded: Samples) -> Array:
     ours = OnlineEstimator(model, "commanded")
-    state, own = published.init(), ours.init()
+    own = ours.init()
     for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True):
-        sample = OnlineSample(*row)
-        state, own = published.step(state, sample), ours.step(own, sample)
-    return {
-        "proposed": published.estimate(state).unconstrained.vector,
-        "ours": plain_estimate(ours, own)[0],
-    }
+        own = ours.step(own, OnlineSample(*row))
+    return plain_estimate(ours, own)[0]

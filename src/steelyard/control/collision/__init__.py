@@ -1,8 +1,9 @@
-"""Collision detection: external torque from an observer, thresholds, contacts, and their force."""
+"""Collision detection: external torque from an observer, thresholds, contacts, their force, and reactions."""
 
 from steelyard.control.collision.detection import Contact, Detections, Detector
 from steelyard.control.collision.dynamics import ArmDynamics, FrameForce
 from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
+from steelyard.control.collision.reaction import Guard, Pace, Reaction
 from steelyard.control.collision.residuals import Residuals
 from steelyard.control.collision.thresholds import Thresholds
 
@@ -12,9 +13,12 @@ __all__ = [
     "Detections",
     "Detector",
     "FrameForce",
+    "Guard",
     "Observer",
     "ObserverSample",
     "ObserverState",
+    "Pace",
+    "Reaction",
     "Residuals",
     "Thresholds",
 ]

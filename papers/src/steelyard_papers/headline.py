@@ -1,0 +1,89 @@
+"""How every page opens: what the paper prints beside its method here and ours, and whether it is met.
+
+A printed number is met where it lies within two standard deviations of what the paper's own method gives here
+over independent seeds, about 95 % of them; a number without seeds, where it agrees to the printed digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.report import Section, Table
+
+_SPREAD = 2.0  # standard deviations
+HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "met")
+_RULE = (
+    "Met (green): the printed number lies within two standard deviations, over seeds, of what the paper's own"
+    " method gives here; without seeds, it agrees to the printed digits."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A number of a paper, and the same by its method here and by ours.
+
+    Attributes:
+        what: it is, in words
+        unit: of all of them; empty for a plain number
+        paper: as printed; None where the paper prints none
+        here: by the paper's method, one for each seed; one alone where nothing is random; none where the
+            paper's method has no such number
+        ours: the same by our method
+        digit: the printed number is known to this, for numbers without seeds
+    """
+
+    what: str
+    unit: str
+    paper: float | None
+    here: Sequence[float] = ()
+    ours: Sequence[float] = ()
+    digit: float = 0.0
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the paper's number comes out of its own method here; None where there is none."""
+        if self.paper is None or not len(self.here):
+            return None
+        mean, spread = _summary(self.here)
+        return bool(abs(self.paper - _number(mean)) <= (self.digit if spread is None else spread))
+
+    @property
+    def row(self) -> tuple[str | float | None, ...]:
+        """Cells under `HEAD`."""
+        words = {True: "yes", False: "no", None: ""}[self.met]
+        return self.what, self.unit, self.paper, *_summary(self.here), *_summary(self.ours), words
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean and two standard deviations; None where there are too few."""
+    if not len(values):
+        return None, None
+    return float(np.mean(values)), float(_SPREAD * np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def headline(claims: Sequence[Claim], missing: str, note: str = "") -> Section:
+    """The section that opens a page.
+
+    Args:
+        claims: of the paper
+        missing: what was not reproduced, and why
+        note: under the table, after the rule of what is met
+    """
+    met = [claim.met for claim in claims]
+    counted = f"{sum(x is True for x in met)} of {sum(x is not None for x in met)}"
+    return Section(
+        "What is printed, and what comes out",
+        [f"{counted} printed numbers are met. Not reproduced: {missing}"],
+        [
+            Table(
+                "The paper's numbers.", HEAD, [claim.row for claim in claims], f"{_RULE} {note}".strip(), met
+            )
+        ],
+    )
