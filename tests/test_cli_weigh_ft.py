@@ -1,6 +1,8 @@
 """The two verbs of the wrist sensor as a user meets them: words, one JSON object, files, exit codes."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -152,3 +154,85 @@ def test_what_is_wrong_with_a_recording_is_a_note_once(folder):
     assert [(doubt["kind"], doubt["blocks"]) for doubt in doubts if "too short" in doubt["words"]] == [
         ("recording", False)
     ]
+
+
+def foreign(folder, name, *, header="t,q,wrench", rows=None, sign=1.0, base=False):
+    """The recording at rest as a table that another program wrote."""
+    recording, robot = sy.read_recording(folder / "rest.parquet"), load_robot("ur10")
+    rows = slice(None) if rows is None else rows
+    wrench = sign * recording.wrench[rows]
+    if base:
+        R = robot.forward_kinematics(recording.q[rows])[:, :3, :3]
+        wrench = np.einsum("nij,ncj->nci", R, wrench.reshape(-1, 2, 3)).reshape(-1, 6)
+    parts = {"t": recording.t[rows, None], "q": recording.q[rows], "wrench": wrench}
+    named = [
+        f"{part}_{k}" if part != "t" else "t"
+        for part in header.split(",")
+        for k in range(parts[part].shape[1])
+    ]
+    table = np.hstack([parts[part] for part in header.split(",")])
+    np.savetxt(folder / name, table, delimiter=",", header=",".join(named), comments="")
+    return folder / name
+
+
+def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(folder):
+    about = folder / "base.toml"
+    about.write_text('convention = "sensor_on_load"\nframe = "base"\n')
+    words = ("weigh-ft", "--robot", "ur10", "--sensor", about, "--static")
+    data = json.loads(run(*words, foreign(folder, "base.csv", sign=-1.0, base=True), "--json").output)
+    assert data["mass"] == pytest.approx(6.0, abs=0.02)
+    assert data["static"]["postures"] == 8
+    done = run(*words, folder / "rest.parquet")
+    assert "says that the convention of its wrench is 'load_on_sensor'" in str(done.exception)
+    assert "the description of the sensor says 'sensor_on_load': correct one of them" in str(done.exception)
+    done = run("weigh-ft", "--robot", "ur10", "--static", folder / "base.csv")
+    assert "frame and convention in the file of --sensor" in str(done.exception)
+
+
+def test_a_table_without_time_is_one_of_postures(folder):
+    at_rest = foreign(folder, "rests.csv", header="q,wrench", rows=slice(75, None, 150))
+    about = folder / "plain.toml"
+    about.write_text('name = "wrist"\n')
+    words = ("weigh-ft", "--robot", "ur10", "--sensor", about)
+    data = json.loads(run(*words, "--static", at_rest, "--json").output)
+    assert (data["static"]["postures"], data["trend"][0]) == (8, None)
+    assert data["mass"] == pytest.approx(6.0, abs=0.1)
+    assert "no time column" in str(run(*words, "--dynamic", at_rest).exception)
+    about.write_text("postures = true\n")
+    timed = foreign(folder, "timed.csv", rows=slice(75, None, 150))
+    assert json.loads(run(*words, "--static", timed, "--json").output)["static"]["postures"] == 8
+    about.write_text(SENSOR.replace("postures = true\n", ""))
+    done = run("weigh-ft", "--static", folder / "table.csv", "--sensor", about)
+    assert "At rest: 10 postures" in done.output
+    columns = SENSOR.replace("postures = true\n", "") + 'position = ["fx", "fy", "fz"]\n'
+    about.write_text(columns)
+    done = run("weigh-ft", "--dynamic", folder / "table.csv", "--sensor", about)
+    assert "table.csv has no time and counts as postures at rest" in str(done.exception)
+
+
+def test_a_tilted_base_asks_for_its_mount_once_and_gravity_answers(folder):
+    recording, robot = sy.read_recording(folder / "rest.parquet"), load_robot("ur10")
+    falls = np.array([0.0, 9.81 * np.sin(np.radians(25)), -9.81 * np.cos(np.radians(25))])
+    u = np.einsum("nji,j->ni", robot.forward_kinematics(recording.q)[:, :3, :3], falls)
+    wrench = wrench_regressor(np.column_stack([u, np.zeros((len(u), 9))])) @ LOAD.vector + DRIFT
+    noise = 0.1 * np.random.default_rng(3).normal(size=wrench.shape)
+    tilted = replace(recording, wrench=wrench + noise)
+    write_recording(tilted, folder / "tilted.parquet")
+    page = folder / "tilted.html"
+    words = ("weigh-ft", "--robot", "ur10", "--static", folder / "tilted.parquet")
+    done = run(*words, "--report", page)
+    assert done.exit_code == 1
+    assert done.output.count("the base came out tilted by 25 degrees: how is it mounted?") == 1
+    text = page.read_text()
+    assert text.count("the base came out tilted by 25 degrees") == 1
+    assert "Quality of the recordings" in text
+    assert "tilted.parquet" in text
+    gravity = re.search(r"--gravity (\S+)", done.output)[1]
+    done = run(*words, "--gravity", gravity)
+    assert done.exit_code == 0, done.output
+
+
+def test_angles_are_within_half_a_turn(folder):
+    static = sy.weigh_wrist(static=folder / "rest.parquet", robot="ur10")
+    turned = replace(static, inclination=np.array([np.radians(182.0), -3 * np.pi]))
+    np.testing.assert_allclose(np.degrees(turned.inclination), [-178.0, 180.0])

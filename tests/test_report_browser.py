@@ -6,6 +6,8 @@ import pytest
 
 from browser import Browser, chromium
 from report_pages import PAGES
+from steelyard.drawing import Scene
+from steelyard.report import Page, Section
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 
@@ -139,3 +141,38 @@ def test_a_browser_that_cannot_unpack_is_told(browser, folder):
     browser.open(path)
     assert "too old to draw" in browser.ask("document.getElementById('errors').textContent")
     assert browser.ask("document.querySelectorAll('.plot.failed').length") == browser.ask(PLOTS)
+
+
+PIXELS = """[...document.querySelectorAll('canvas.view')].map(canvas => {
+  const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  let drawn = 0, sum = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    drawn += data[i + 3] > 60;
+    sum = (31 * sum + data[i] + 3 * data[i + 1] + 7 * data[i + 2]) | 0;
+  }
+  return [drawn, sum];
+})"""
+CLOCK = "document.querySelector('.controls output').textContent"
+
+
+def test_the_arm_in_3d_turns_and_moves(browser, folder):
+    parts = (part for section in PAGES["payload"]().sections for part in section.parts)
+    scenes = [part for part in parts if isinstance(part, Scene)]
+    Page("A scene alone", (), [Section("", (), scenes)]).write(folder / "scene.html")
+    browser.open(folder / "scene.html")
+    (arm, first), (load, second) = browser.ask(PIXELS)
+    assert min(arm, load) > 2000
+    browser.ask("document.querySelector('.view').scrollIntoView({block: 'center'})")
+    x, y = browser.ask(
+        "(r => [r.x + 100, r.y + 100])(document.querySelector('.view').getBoundingClientRect())"
+    )
+    for kind, across in (("mousePressed", 0), ("mouseMoved", 60), ("mouseReleased", 60)):
+        place = {"x": x + across, "y": y, "button": "left", "buttons": 1, "clickCount": 1}
+        browser.call("Input.dispatchMouseEvent", type=kind, **place)
+    browser.wait(f"(p => p[0][1] != {first} && p[1][1] != {second})({PIXELS})")
+    assert browser.ask(CLOCK) == "0.0 s"
+    browser.ask(
+        "(s => {s.value = 30; s.dispatchEvent(new Event('input'));})(document.querySelector('.controls input'))"
+    )
+    assert browser.wait(f"{CLOCK} != '0.0 s' && {CLOCK}") == "5.0 s"
+    assert browser.complaints == []

@@ -10,7 +10,7 @@ import polars
 import pytest
 
 from report_pages import EVIL, LOAD, PAGES, everything_page, payload, weighed
-from steelyard.drawing import Curve, Panel, Plot
+from steelyard.drawing import Curve, Panel, Plot, Scene
 from steelyard.errors import UnreadableFile
 from steelyard.excitation import Cone, OrientationWorkspace, Sector
 from steelyard.identification import identify
@@ -56,7 +56,7 @@ def test_a_page_is_one_small_file_that_asks_for_nothing(name, tmp_path):
     assert not [tag for tag, _ in seen.tags if tag in ("link", "img", "iframe", "base", "object")]
     assert not [a for _, a in seen.tags if {"src", "onerror", "onload", "onclick"} & set(a)]
     assert all(a["href"].startswith("#") for tag, a in seen.tags if tag == "a")
-    assert len([1 for tag, _ in seen.tags if tag == "script"]) == 4
+    assert len([1 for tag, _ in seen.tags if tag == "script"]) == 6
     assert text.count('id="library"') == 1
 
 
@@ -106,6 +106,9 @@ def assert_same(fact, part):
         for cells, row in zip(fact["rows"], part.rows, strict=True):
             for a, b in zip(cells, row, strict=True):
                 assert a == (str(b) if isinstance(b, float) and not np.isfinite(b) else b)
+        return
+    if isinstance(part, Scene):
+        assert fact == {"scene": part.caption, "legend": dict(part.legend)}
         return
     assert fact["plot"] == part.caption
     for shown, panel in zip(fact["panels"], part.panels, strict=True):

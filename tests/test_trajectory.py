@@ -58,9 +58,9 @@ def test_refusals(series):
         FourierTrajectory(series.sine, series.cosine, np.ones(2), 1.0)
     with pytest.raises(InvalidTrajectory, match=r"5 harmonics need .* 11 samples, got 10"):
         FourierTrajectory.fitted(np.arange(10), np.ones((10, 1)), period_s=1.0, harmonics=5)
-    with pytest.raises(UnknownName, match="bundled are xu2024"):
+    with pytest.raises(UnknownName, match="bundled are ur10_payload, xu2024"):
         load_trajectory("nobody1999")
-    assert TRAJECTORIES == ("xu2024",)
+    assert TRAJECTORIES == ("ur10_payload", "xu2024")
 
 
 def test_coefficients_are_copied_and_read_only():

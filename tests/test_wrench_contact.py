@@ -321,5 +321,4 @@ def test_tables_that_do_not_fit(tmp_path):
     refused(row, "does not say which columns are the wrench", replace(description, columns={}))
     only = {"wrench": list("abcdef")}
     refused(row, "the orientation of the sensor is missing", replace(description, columns=only))
-    refused(row, "it has no time; say rate_hz", replace(description, rate_hz=None))
     refused(row, "wrench needs 6 columns, got 1", replace(description, columns={"wrench": ["a"]}))

@@ -104,7 +104,12 @@ def test_what_online_cannot_do_is_refused(folder):
     cases = {
         "--online replays one recording: give it with --dynamic": ("--static", folder / "move.parquet"),
         "leave --static, --estimator": (*dynamic, "--estimator", "tls"),
-        "a table of postures has no time": ("--dynamic", folder / "unit.csv", "--sensor", postures),
+        "unit.csv has no time and counts as postures": (
+            "--dynamic",
+            folder / "unit.csv",
+            "--sensor",
+            postures,
+        ),
         "is not a whole online wrist state file": (*dynamic, "--robot", "ur10", "--resume", half),
     }
     (folder / "half.json").write_text('{"steelyard": "online wrist state", "version": 1}')

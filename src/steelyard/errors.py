@@ -41,6 +41,10 @@ class UnreadableFile(SteelyardError, ValueError):
     """A file that is missing, empty, broken, or not what its name says."""
 
 
+class NoTime(UnreadableFile):
+    """A table of joint positions that has no time."""
+
+
 class SimulationFailed(SteelyardError, RuntimeError):
     """A simulated arm that left the region where its numbers mean anything."""
 

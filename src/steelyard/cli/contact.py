@@ -56,17 +56,10 @@ def command(
     from steelyard.wrist import WrenchPayload
 
     load, arm = WrenchPayload.load(payload), options.load_arm_if_named(robot, lock, flange)
-    read = partial(
-        options.read_requested,
-        column=column,
-        joints=joints,
-        wrench_convention=wrench_convention,
-        degrees=degrees,
-        names=names,
-    )
-    source = recording if arm is None else read(recording, robot=arm)
+    tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
+    about = options.described(sensor, tables)
     how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used
-    contact = contact_of(load, source, robot=arm, sensor=sensor, cutoff_hz=cutoff, **how)
+    contact = contact_of(load, recording, robot=arm, sensor=about, cutoff_hz=cutoff, **how)
     if output is not None:
         picture = picture or output.with_suffix(".png")
     out, title = Output(as_json), f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+import numpy as np
 import typer
 from typer.core import TyperCommand
 
@@ -16,6 +18,8 @@ from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName, Unreadab
 
 if TYPE_CHECKING:
     from steelyard.excitation import DesignLimits
+    from steelyard.io.columns import Requested
+    from steelyard.io.wrench import SensorDescription
     from steelyard.recording import Recording
     from steelyard.robot import RobotModel
 
@@ -291,23 +295,45 @@ def read_requested(
         degrees: whether angles are in degrees
         names: of the columns of a table without a header, as t,q*6,current*6
     """
-    from steelyard.io import read_recording
-    from steelyard.io.columns import expanded_names
-    from steelyard.io.recordings import file_kind
+    from steelyard.io.recordings import file_kind, read_as
+
+    asked = requested(column, joints, wrench_convention, degrees=degrees, names=names)
+    if not asked.joint_names and robot is not None and file_kind(path) == "bag":
+        asked = replace(asked, joint_names=robot.joint_names)
+    return read_as(path, replace(asked, wrench_frame=wrench_frame))
+
+
+def requested(
+    column: list[str] | None,
+    joints: str | None,
+    wrench_convention: str | None = None,
+    *,
+    degrees: bool = False,
+    names: str | None = None,
+) -> Requested:
+    """What the user says about files of recordings, as `read_requested` takes it."""
+    from steelyard.io.columns import Requested, expanded_names
 
     joint_names = tuple(name.strip() for name in joints.split(",")) if joints else ()
-    if not joint_names and robot is not None and file_kind(path) == "bag":
-        joint_names = robot.joint_names
-    convention: Any = wrench_convention
-    return read_recording(
-        path,
-        columns=_columns(column or []),
-        joint_names=joint_names,
-        wrench_frame=wrench_frame,
-        wrench_convention=convention,
-        degrees=degrees,
-        names=expanded_names(names) if names else (),
-    )
+    listed, convention = expanded_names(names) if names else (), cast("Any", wrench_convention)
+    return Requested(_columns(column or []), joint_names, None, convention, degrees, listed)
+
+
+def described(sensor: Path | None, tables: Requested, gravity: str | None = None) -> SensorDescription:
+    """What the sensor is, and what the user says besides.
+
+    Args:
+        sensor: its file; None where there is none
+        tables: about tables with joints
+        gravity: where things fall in the base frame, as X,Y,Z [m/s^2]; as the file says by default
+    """
+    from steelyard.io.wrench import SensorDescription
+
+    about = SensorDescription() if sensor is None else SensorDescription.load(sensor)
+    if gravity is None:
+        return replace(about, tables=tables)
+    falls = numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3)
+    return replace(about, tables=tables, gravity_base=np.array(falls))
 
 
 def numbers(text: str, rule: str, *, count: int | None = None) -> list[float]:

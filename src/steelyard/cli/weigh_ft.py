@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +42,7 @@ def command(
     sensor: options.SensorOption = None,
     estimator: Annotated[str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")] = "ml",
     cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
+    gravity: options.GravityOption = None,
     level: Annotated[bool, typer.Option("--level", help="The base is known to be level.")] = False,
     drift_again: Annotated[
         bool, typer.Option("--drift-again", help="The zero drift changed after the static recording.")
@@ -66,34 +68,22 @@ def command(
     from steelyard.workflow.wrist import WristWeighing
 
     arm = options.load_arm_if_named(robot, lock, flange)
-    read = partial(
-        options.read_requested,
-        column=column,
-        joints=joints,
-        wrench_convention=wrench_convention,
-        degrees=degrees,
-        names=names,
-    )
-    sources = {
-        name: path if path is None or arm is None else read(path, robot=arm)
-        for name, path in (("static", static), ("dynamic", dynamic))
-    }
-    out = Output(as_json)
+    tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
+    about, out = options.described(sensor, tables, gravity), Output(as_json)
     if online:
         from steelyard.workflow.wrist_online import weigh_wrist_online
         from steelyard.wrist.online import WristOptions
 
-        replayable = sources["dynamic"]
-        if static is not None or replayable is None or estimator != "ml" or drift_again:
+        if static is not None or dynamic is None or estimator != "ml" or drift_again:
             raise InvalidSamples(
                 "--online replays one recording: give it with --dynamic, and leave --static, --estimator and"
                 " --drift-again out"
             )
-        with screen(f"{Path(str(dynamic)).name}, sample by sample", quiet=as_json) as show:
+        with screen(f"{dynamic.name}, sample by sample", quiet=as_json) as show:
             replayed = weigh_wrist_online(
-                replayable,
+                dynamic,
                 robot=arm,
-                sensor=sensor,
+                sensor=about,
                 cutoff_hz=cutoff,
                 options=WristOptions(accuracy=accuracy / 100, level=level),
                 resume=resume,
@@ -104,8 +94,7 @@ def command(
         return _emit_online(ctx, out, replayed, read_files, *written)
     options.refuse_without_effect(ctx, "without --online", "accuracy", "real_time", "save_state", "resume")
     kind: Any = {"estimator": estimator, "cutoff_hz": cutoff, "level": level, "drift_again": drift_again}
-    given: Any = sources
-    found = WristWeighing(**given, robot=arm, sensor=sensor, **kind)
+    found = WristWeighing(static, dynamic, arm, about, **kind)
     stages = [name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None]
     with out.progress(f"weighing {', then '.join(stages)}"):
         payload = found.payload
@@ -152,7 +141,8 @@ def _show(output: Output, payload: WrenchPayload, static: StaticWeight | None) -
         notes = "".join(f"; {note}" for note in static.postures.notes)
         print(f"At rest: {len(static.postures)} postures{notes}.")
         if payload.knows_inertia:
-            output.verdict(static.verdict)
+            own = [doubt for doubt in static.verdict.doubts if not payload.verdict.has(doubt.kind)]
+            output.verdict(replace(static.verdict, doubts=tuple(own)))
         if static.yaw_std > 0:
             turn, std = np.degrees([static.yaw, static.yaw_std])
             print(f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f} degrees.")

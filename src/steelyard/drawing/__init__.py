@@ -3,6 +3,18 @@
 from steelyard.drawing.interactive import panel_figure
 from steelyard.drawing.picture import notebook_html, save_picture
 from steelyard.drawing.plot import Band, Curve, Panel, Plot
+from steelyard.drawing.scene import Scene, Solid
 from steelyard.drawing.vector import vector_html
 
-__all__ = ["Band", "Curve", "Panel", "Plot", "notebook_html", "panel_figure", "save_picture", "vector_html"]
+__all__ = [
+    "Band",
+    "Curve",
+    "Panel",
+    "Plot",
+    "Scene",
+    "Solid",
+    "notebook_html",
+    "panel_figure",
+    "save_picture",
+    "vector_html",
+]

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
-from steelyard.errors import UnknownName, UnreadableFile
+from steelyard.errors import NoTime, UnknownName, UnreadableFile
 from steelyard.io.layout import Layout
 from steelyard.recording import WrenchConvention
 
@@ -81,6 +81,8 @@ class Requested:
         wrench_convention: what the load does to the sensor, or the reverse
         degrees: whether angles are in degrees
         names: of the columns of a table without a header
+        rate_hz: rows per second of a table without time, [Hz]; None where it must have one
+        assumed: what counts where neither the caller nor the file says it
     """
 
     columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
@@ -89,6 +91,22 @@ class Requested:
     wrench_convention: WrenchConvention | None = None
     degrees: bool = False
     names: Sequence[str] = ()
+    rate_hz: float | None = None
+    assumed: Requested | None = None
+
+    @property
+    def of_foreign(self) -> Requested:
+        """What counts for a file that does not say itself what it holds."""
+        if self.assumed is None:
+            return self
+        return replace(
+            self,
+            columns={**self.assumed.columns, **self.columns},
+            wrench_frame=self.wrench_frame or self.assumed.wrench_frame,
+            wrench_convention=self.wrench_convention or self.assumed.wrench_convention,
+            rate_hz=self.rate_hz or self.assumed.rate_hz,
+            assumed=None,
+        )
 
 
 @dataclass(frozen=True)
@@ -111,7 +129,8 @@ def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: 
     if longest > _LONGEST_NAME:
         raise UnreadableFile(f"{place}: the name of a column has {longest} letters, which no name has")
     if own is not None:
-        return _own_layout(Layout.from_json(own, place), names, requested, place)
+        return _own_layout(Layout.from_json(own, place), names, replace(requested, assumed=None), place)
+    requested = requested.of_foreign
     found = {
         channel: _requested(channel, wanted, names, place=place)
         for channel, wanted in requested.columns.items()
@@ -133,8 +152,8 @@ def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: 
     facts: dict[str, object] = {"joint_names": joints, "source": PurePath(place).name, "notes": tuple(notes)}
     if "wrench" in found:
         facts |= {"wrench_frame": requested.wrench_frame, "wrench_convention": requested.wrench_convention}
-    unit_s = 1e-3 if columns["t"][0].endswith("_ms") else 1.0
-    return Layout(columns, facts, requested.degrees, unit_s)
+    unit_s = 1e-3 if "t" in columns and columns["t"][0].endswith("_ms") else 1.0
+    return Layout(columns, facts, requested.degrees, unit_s, requested.rate_hz)
 
 
 def expanded_names(text: str) -> tuple[str, ...]:
@@ -269,9 +288,9 @@ def _require(
 ) -> None:
     there = ", ".join(_grouped(_split(name) for name in names)) or "none"
     for channel, words in (("t", "time"), ("q", "position")):
-        if channel not in found:
+        if channel not in found and not (channel == "t" and requested.rate_hz):
             known = ", ".join(word for word in _WORDS[channel] if "." not in word)
-            raise UnreadableFile(
+            raise (NoTime if channel == "t" else UnreadableFile)(
                 f"{place}: no {words} column ({known}); there are: {there}."
                 f" Name yours with {_option(channel, 'NAME')}"
             )
@@ -295,7 +314,8 @@ def _require_wrench_facts(found: Mapping[str, list[_Column]], requested: Request
         raise UnreadableFile(
             f"{place}: it has a wrench ({found['wrench'][0].name}, ...), but not its frame and convention;"
             " give wrench_frame and wrench_convention ('load_on_sensor' or 'sensor_on_load';"
-            " --wrench-frame and --wrench-convention where a command has them),"
+            " --wrench-frame and --wrench-convention where a command has them; frame and convention in the"
+            " file of --sensor),"
             f" or leave it out with {_option('wrench', '')}"
         )
     if "wrench" not in found and any(given):

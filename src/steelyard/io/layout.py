@@ -61,12 +61,14 @@ class Layout:
         facts: the fields of a Recording that are not signals
         degrees: whether angles are to be converted
         time_unit_s: what time is multiplied with, [s]
+        rate_hz: rows per second where there is no column of time, [Hz]
     """
 
     columns: Mapping[str, tuple[str, ...]]
     facts: Mapping[str, Any]
     degrees: bool = False
     time_unit_s: float = 1.0
+    rate_hz: float | None = None
 
     @classmethod
     def of(cls, recording: Recording, columns: Mapping[str, tuple[str, ...]]) -> Layout:
@@ -120,7 +122,7 @@ class Layout:
         """
         measured = (*self.columns["q"], *self.columns.get("tau", ()))
         is_franka = any(name.startswith(("state.", "tau_J")) for name in measured)
-        if not is_franka or self.columns["t"][0].endswith(_UNIT_IN_NAME):
+        if not is_franka or "t" not in self.columns or self.columns["t"][0].endswith(_UNIT_IN_NAME):
             return self
         piece = self.gather(first_rows())
         t = piece["t"]
@@ -150,7 +152,8 @@ class Layout:
             channel: np.column_stack([values[name] for name in group])
             for channel, group in self.columns.items()
         }
-        piece["t"] = piece["t"][:, 0] * self.time_unit_s
+        counted = np.arange(len(piece["q"])) / (self.rate_hz or 1.0)
+        piece["t"] = piece["t"][:, 0] * self.time_unit_s if "t" in piece else counted
         for channel in _ANGLES if self.degrees else ():
             if channel in piece:
                 piece[channel] = np.deg2rad(piece[channel])

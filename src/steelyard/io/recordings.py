@@ -81,12 +81,18 @@ def read_recording(
     requested = Requested(
         dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees, tuple(names)
     )
-    if not isinstance(path, str | Path):
-        return recording_of_table(path, requested)
-    path = Path(path)
-    if names and file_kind(path) != "text":
+    return read_as(path, requested)
+
+
+def read_as(source: str | Path | Any, requested: Requested) -> Recording:
+    """The recording in a file or a table, with everything that the caller says about it."""
+    if not isinstance(source, str | Path):
+        return recording_of_table(source, requested)
+    path = Path(source)
+    kind = file_kind(path)
+    if requested.names and kind != "text":
         raise UnreadableFile(f"{path}: names are for text tables without a header; this file has its own")
-    return _read(file_kind(path), path, requested)
+    return _read(kind, path, requested)
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:

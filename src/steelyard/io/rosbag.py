@@ -161,8 +161,8 @@ class _Reader:
     """Reads one bag; what it decides goes into the notes."""
 
     def __init__(self, path: Path, requested: Requested) -> None:
-        self.path, self.place, self.requested = path, str(path), requested
-        self.choice = Choice.of(requested, self.place)
+        self.path, self.place, self.requested = path, str(path), requested.of_foreign
+        self.choice = Choice.of(self.requested, self.place)
         self.refusal, self.notes = self.choice.refusal, list[str]()
 
     def recording(self) -> Recording:

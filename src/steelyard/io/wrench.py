@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -21,11 +21,14 @@ from scipy.spatial.transform import Rotation
 from steelyard import fields
 from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
-from steelyard.errors import SteelyardError, UnreadableFile
+from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
 from steelyard.io.binary import npz_arrays, opened_parquet, pyarrow
-from steelyard.io.recordings import file_kind
+from steelyard.io.columns import Requested
+from steelyard.io.recordings import file_kind, read_as
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel
 from steelyard.saved import read_toml, replacing
-from steelyard.wrist.recording import WrenchRecording, WristSensor
+from steelyard.wrist.recording import WrenchFrame, WrenchRecording, WristSensor
 
 
 def _names(value: Any, place: str, sizes: dict[str, int]) -> None:
@@ -70,6 +73,8 @@ class SensorDescription:
         postures: whether each row is a posture at rest
         quaternion_order: 'xyzw' or 'wxyz'
         quaternion_of: 'base_from_sensor' (R_base_sensor) or 'sensor_from_base' (its inverse)
+        stated: keys that its file has: what is stated there, recordings may not contradict
+        tables: what else is said about tables with joints
     """
 
     sensor: WristSensor = field(default_factory=WristSensor)
@@ -80,6 +85,8 @@ class SensorDescription:
     postures: bool = False
     quaternion_order: str = "xyzw"
     quaternion_of: str = "base_from_sensor"
+    stated: Collection[str] = ()
+    tables: Requested = field(default_factory=Requested)
 
     @classmethod
     def load(cls, path: str | Path) -> SensorDescription:
@@ -119,6 +126,7 @@ class SensorDescription:
             bool(content.get("postures", False)),
             _one_of(content, "quaternion_order", ("xyzw", "wxyz"), path),
             _one_of(content, "quaternion_of", ("base_from_sensor", "sensor_from_base"), path),
+            tuple(content),
         )
 
     def recording(self, path: str | Path) -> WrenchRecording:
@@ -141,25 +149,62 @@ class SensorDescription:
         if "temperature" in arrays:
             motion["temperature"] = arrays["temperature"][:, 0]
         return WrenchRecording.of_measured(
-            self._clock(arrays, N, path),
+            arrays["t"][:, 0] if "t" in arrays else np.arange(N) / (self.rate_hz or 1.0),
             arrays["wrench"],
             self._orientation(arrays, path),
             sensor=self.sensor,
             motion=motion,
-            timed=not self.postures,
+            timed=not self.postures and ("t" in arrays or self.rate_hz is not None),
             source=path.name,
         )
 
-    def _clock(self, arrays: Mapping[str, Array], N: int, path: Path) -> Array:
-        if "t" in arrays:
-            return arrays["t"][:, 0]
-        if self.postures:
-            return np.arange(N, dtype=float)
-        if self.rate_hz is None or not self.rate_hz > 0:
-            raise UnreadableFile(
-                f"{path}: it has no time; say rate_hz, or postures = true for a table of postures"
-            )
-        return np.arange(N) / self.rate_hz
+    def of_joints(self, source: str | Path | Recording, robot: RobotModel) -> WrenchRecording:
+        """The wrench of an arm's recording with the sensor's pose from its joints.
+
+        A table without time is one of postures at rest, unless the description says its `rate_hz`.
+
+        Args:
+            robot: the arm
+        """
+        timed = not self.postures
+        try:
+            recording = source if isinstance(source, Recording) else self.joints(source, robot)
+        except NoTime:
+            timed, counted = False, replace(self.tables, rate_hz=1.0)
+            recording = replace(self, tables=counted).joints(str(source), robot)
+        return WrenchRecording.of_joints(recording, robot, self.agreeing(recording), timed=timed)
+
+    def joints(self, path: str | Path, robot: RobotModel) -> Recording:
+        """The recording of an arm with its wrench; what a foreign file leaves open is as stated here.
+
+        Args:
+            robot: the arm, whose joints are read from a bag, in its order
+        """
+        bag, requested, sensor = file_kind(Path(path)) == "bag", self.tables, self.sensor
+        named = {} if bag else {name: self.columns[name] for name in ("t", "wrench") if name in self.columns}
+        convention = sensor.convention if self.stated or sensor.convention != "load_on_sensor" else None
+        frame = sensor.frame if "frame" in self.stated or sensor.frame == "base" or not bag else None
+        assumed = Requested(named, (), frame, convention, rate_hz=self.rate_hz)
+        if bag and not requested.joint_names:
+            requested = replace(requested, joint_names=robot.joint_names)
+        found = read_as(path, replace(requested, assumed=assumed))
+        if found.wrench is None:
+            raise InvalidRecording(f"{path} has no wrench; is a wrist sensor connected and logged?")
+        return found
+
+    def agreeing(self, recording: Recording) -> WristSensor:
+        """The sensor, with what a recording says about its wrench; a contradiction is refused."""
+        own: dict[str, Any] = {"convention": recording.wrench_convention or self.sensor.convention}
+        if recording.wrench_frame in get_args(WrenchFrame):
+            own["frame"] = recording.wrench_frame
+        for name, value in own.items():
+            stated = getattr(self.sensor, name)
+            if name in self.stated and value != stated:
+                raise InvalidRecording(
+                    f"{recording.source or 'the recording'} says that the {name} of its wrench is '{value}',"
+                    f" the description of the sensor says '{stated}': correct one of them"
+                )
+        return replace(self.sensor, **own)
 
     def _orientation(self, arrays: Mapping[str, Array], path: Path) -> Array | None:
         if "rotation" in arrays:

@@ -16,14 +16,13 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
 from steelyard.payload import Payload
+from steelyard.payload.views import ellipsoids
 from steelyard.robot import RobotModel
 from steelyard.robot.geometry import Body
 
 if TYPE_CHECKING:
     from viser import InitialCameraConfig, SceneApi
 
-_CHI_95 = 2.7955  # radius of the 95 % ellipsoid of three normal variables, in standard deviations
-_LARGEST = 0.5  # [m]: an ellipsoid beyond says nothing
 _MARK = 0.008  # [m]
 _LINK, _DRIVE = (214, 219, 226), (88, 104, 120)
 _LOAD, _REGION, _CENTRE = (34, 102, 170), (217, 130, 43), (194, 48, 48)
@@ -118,11 +117,8 @@ class Scene:
         Args:
             payload: in the flange frame; None where nothing is known
         """
-        region, shape = None, None
-        if payload is not None and payload.body.mass > 0:
-            region = _ellipsoid(_CHI_95**2 * payload.body.com_covariance(payload.covariance))
-            if np.isfinite(payload.covariance).all():
-                shape = _ellipsoid(5 * payload.body.second_moment_com / payload.body.mass)
+        shapes = {} if payload is None else ellipsoids(payload.body, payload.covariance)
+        region, shape = (_axes(shapes[name]) if name in shapes else None for name in ("region", "inertia"))
         known = payload is not None and region is not None
         for handle, found in ((self._body, shape), (self._region, region)):
             handle.visible = known and found is not None
@@ -139,13 +135,9 @@ def _pose(T: Array) -> tuple[Array, Array]:
     return np.roll(Rotation.from_matrix(T[:3, :3]).as_quat(), 1), T[:3, 3]
 
 
-def _ellipsoid(matrix: Array) -> tuple[tuple[float, float, float], Array] | None:
-    """Semi-axes [m] and directions as w x y z of { x : x' matrix^-1 x <= 1 }; None where it is none."""
-    if not np.isfinite(matrix).all():
-        return None
+def _axes(matrix: Array) -> tuple[tuple[float, float, float], Array]:
+    """Semi-axes [m] and directions as w x y z of { x : x' matrix^-1 x <= 1 }."""
     values, axes = np.linalg.eigh(matrix)
-    if values[0] <= 0 or values[2] > _LARGEST**2:
-        return None
     axes[:, 2] *= np.sign(np.linalg.det(axes))
     a, b, c = np.sqrt(values).tolist()
     return (a, b, c), np.roll(Rotation.from_matrix(axes).as_quat(), 1)

@@ -18,6 +18,8 @@ from steelyard.inertia import InertialParameters
 
 _PLANES = ((0, 1), (0, 2), (1, 2))
 _CHI_95 = 2.4477  # radius of the 95 % ellipse of two normal variables, in standard deviations
+_CHI_95_3D = 2.7955  # of the 95 % ellipsoid of three
+_LARGEST = 0.5  # [m]: an ellipsoid beyond says nothing
 _INK, _LOAD, _REGION, _TRUTH = "#1f2933", "#2266aa", "#d9822b", "#c23030"
 _SHORTEST_AXIS = 30.0  # [mm]
 _VISIBLE = 0.04  # of the length of the drawn axes: a smaller region hides behind the dot
@@ -57,6 +59,30 @@ def body_plot(
     if not np.isfinite(com_spread).all():
         caption += " Where the data do not determine the centre of mass, no region is drawn."
     return Plot(caption, panels, 3)
+
+
+def ellipsoids(body: InertialParameters, covariance: Array) -> dict[str, Array]:
+    """Matrices A, (3, 3) [m^2], of { x : (x - com)' A^-1 (x - com) <= 1 }, as far as they are known.
+
+    'inertia' is the homogeneous ellipsoid with the mass and inertia of the body, 'region' the 95 % region of
+    its centre of mass; what is larger than half a metre says nothing and is left out.
+
+    Args:
+        covariance: of its ten numbers, (10, 10); infinite where unknown
+    """
+    if not body.mass > 0:
+        return {}
+    found = {"region": _CHI_95_3D**2 * body.com_covariance(covariance)}
+    if np.isfinite(covariance).all():
+        found["inertia"] = 5 * body.second_moment_com / body.mass
+    return {name: A for name, A in found.items() if _can_be_drawn(A)}
+
+
+def _can_be_drawn(matrix: Array) -> bool:
+    if not np.isfinite(matrix).all():
+        return False
+    values = np.linalg.eigvalsh(matrix)
+    return bool(values[0] > 0 and values[2] <= _LARGEST**2)
 
 
 def com_plot(body: InertialParameters, covariance: Array, truth: InertialParameters | None = None) -> Plot:

@@ -11,7 +11,7 @@ from steelyard.identification import DynamicModel
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.report.page import Page, Section, Table
-from steelyard.report.pieces import relative_std_plot, torque_plots
+from steelyard.report.pieces import judged, relative_std_plot, torque_plots
 
 
 def identification_page(
@@ -39,13 +39,12 @@ def identification_page(
         Section("Friction", (), [friction, _friction_table(model), *_choice_plot(model)]),
         _excited_section(model),
     ]
-    warnings = [] if model.verdict.ok else [str(model.verdict)]
-    warnings += [str(doubt) for doubt in model.verdict.doubts if not doubt.blocks]
+    good, warnings = judged(model.verdict)
     if not unseen:
         warnings.append(
             "No recording was held back: the residuals below are those of the fit, and flatter the model."
         )
-    answer = [*_answer(model, f"{name}, {role},", samples), *notes]
+    answer = [*_answer(model, f"{name}, {role},", samples), *good, *notes]
     title = f"{model.robot.name}: the identified arm"
     return Page(title, answer, sections, doubts=warnings, picture=[torque, residual, friction])
 
@@ -58,7 +57,6 @@ def _answer(model: DynamicModel, recording: str, samples: Samples) -> list[str]:
     return [
         f"The model predicts the torques of {recording} with a residual of {relative.mean():.1f} %"
         f" (mean over the joints; worst {worst}, {relative.max():.1f} %).",
-        str(estimate.verdict),
         f"{strong} of {p} parameters have a standard deviation below 30 % of their size."
         f" Friction law: {model.law.name}.",
     ]

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.drawing import Plot, panel_figure
+from steelyard.drawing import Plot, Scene, panel_figure
 from steelyard.errors import MissingExtra
 from steelyard.quality import QualityReport
 from steelyard.saved import plain, write_text
@@ -41,7 +41,8 @@ class Table:
     """Rows of cells under a caption that says what stands in them, and maybe a note below.
 
     Numbers are shown with four significant digits, None as an empty cell; a number before a column whose name
-    begins with ± is shown with as many as its interval, of which two count. `met` says of each row whether it
+    begins with ± is shown with as many as its interval, of which two count, and so is a 'truth'
+    after it. `met` says of each row whether it
     is as it should be: such rows are green, those where it is False are not, None is for rows without a goal.
     """
 
@@ -54,11 +55,11 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A part of a page: paragraphs, then tables and plots in their order."""
+    """A part of a page: paragraphs, then tables, plots and scenes in their order."""
 
     title: str
     text: Sequence[str] = ()
-    parts: Sequence[Table | Plot] = ()
+    parts: Sequence[Table | Plot | Scene] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +108,10 @@ class Page:
     def html(self) -> str:
         """The page as one self-contained HTML document."""
         figures: list[dict[str, Any]] = []
+        scenes: list[dict[str, Any]] = []
         most = self.points_per_curve
         body = [_answer(self), _contents(self)]
-        body += [_section(part, i, figures, most) for i, part in enumerate(self.sections)]
+        body += [_section(part, i, figures, scenes, most) for i, part in enumerate(self.sections)]
         body.append(_settings(self.settings, len(self.sections)))
         return _asset("page.html").format(
             title=_text(self.title),
@@ -117,6 +119,8 @@ class Page:
             errors=_asset("errors.js"),
             body="\n".join(part for part in body if part),
             figures=_json_in_html(figures),
+            scenes=_json_in_html(scenes),
+            scene_program=_asset("scene.js") if scenes else "",
             library=_library() if figures else "",
             program=_asset("page.js"),
         )
@@ -135,10 +139,7 @@ class Page:
             {
                 "title": section.title,
                 "text": list(section.text),
-                "parts": [
-                    _plot_facts(part, most) if isinstance(part, Plot) else _table_facts(part)
-                    for part in section.parts
-                ],
+                "parts": [_part_facts(part, most) for part in section.parts],
             }
             for section in self.sections
         ]
@@ -149,6 +150,12 @@ class Page:
             "sections": sections,
             "settings": dict(self.settings),
         }
+
+
+def _part_facts(part: Table | Plot | Scene, most: int) -> dict[str, Any]:
+    if isinstance(part, Scene):
+        return {"scene": part.caption, "legend": dict(part.legend)}
+    return _plot_facts(part, most) if isinstance(part, Plot) else _table_facts(part)
 
 
 def _table_facts(table: Table) -> dict[str, Any]:
@@ -222,11 +229,32 @@ def _contents(page: Page) -> str:
     return f"<nav>{' '.join(links)}</nav>" if len(titles) > 1 else ""
 
 
-def _section(section: Section, number: int, figures: list[dict[str, Any]], most: int) -> str:
+def _section(
+    section: Section, number: int, figures: list[dict[str, Any]], scenes: list[dict[str, Any]], most: int
+) -> str:
     parts = [f'<section id="part{number}">', f"<h2>{_text(section.title)}</h2>", _paragraphs(section.text)]
     for part in section.parts:
-        parts.append(_table(part) if isinstance(part, Table) else _plot(part, figures, most))
+        if isinstance(part, Scene):
+            parts.append(_scene(part, len(scenes)))
+            scenes.append(part.to_dict())
+        else:
+            parts.append(_table(part) if isinstance(part, Table) else _plot(part, figures, most))
     return "\n".join([*parts, "</section>"])
+
+
+def _scene(scene: Scene, number: int) -> str:
+    marks = "".join(f"<span>{_swatch('bars', colour)}{_text(name)}</span>" for name, colour in scene.legend)
+    views = "\n".join(
+        f'<div class="panel"><canvas class="view" tabindex="0" role="img" aria-label="{label}">'
+        "</canvas></div>"
+        for label in ("the arm", "what it carries, enlarged")
+    )
+    return (
+        f'<figure data-scene="{number}"><figcaption>{_text(scene.caption)}</figcaption>'
+        f'<p class="legend">{marks}</p>\n<div class="panels c2">\n{views}\n</div>\n'
+        '<p class="controls"><button type="button">Play</button>'
+        ' <input type="range" min="0" value="0" aria-label="time"> <output></output></p></figure>'
+    )
 
 
 def _table(table: Table) -> str:
@@ -261,7 +289,9 @@ def _by_interval(head: Sequence[str], row: Sequence[str | float | None]) -> list
         if math.isfinite(value) and math.isfinite(half) and half > 0:
             digits = 1 - math.floor(math.log10(half))
             if 0 <= digits <= _MOST_DECIMALS:
-                cells[i - 1 : i + 1] = [_Number(f"{x:.{digits}f}") for x in (value, half)]
+                for k, x in enumerate(row[i - 1 : i + 2], start=i - 1):
+                    if isinstance(x, float) and (k <= i or head[k] == "truth"):
+                        cells[k] = _Number(f"{x:.{digits}f}")
     return cells
 
 

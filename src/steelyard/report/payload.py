@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.drawing import Band, Curve, Panel, Plot
+from steelyard.drawing import Band, Curve, Panel, Plot, Scene
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import HALF_WIDTH, Payload, Quantity
@@ -18,9 +19,11 @@ from steelyard.report.pieces import (
     WRENCH_AXES,
     WRENCH_UNITS,
     autocorrelation_plot,
+    judged,
     relative_std_plot,
     torque_plots,
 )
+from steelyard.report.scene import arm_scene
 from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
 
 _PARAMETER_UNITS = ("kg", "kg m", "kg m", "kg m", *["kg m²"] * 6)
@@ -45,9 +48,10 @@ def payload_page(
         extra: sections of the caller, as how an online estimate became known
     """
     views, com = (draw(payload.body, payload.covariance, truth) for draw in (body_plot, com_plot))
+    scene = arm_scene(model.robot, samples.q, samples.t, payload.body, payload.covariance, truth=truth)
     torque, rms, residual, correlation = _torque_parts(model, payload, samples)
     sections = [
-        Section("The payload", _moved(payload), [_payload_table(payload, truth), views, com]),
+        Section("The payload", _moved(payload), [_payload_table(payload, truth), scene, views, com]),
         *([_others_section(payload, others, truth)] if others else []),
         Section("Torque with and without the payload", (), [torque, rms, residual, correlation]),
         _excited_section(payload.body, payload.std),
@@ -56,15 +60,48 @@ def payload_page(
     return _page(f"What {model.robot.name} carries", payload, sections, [views, com, torque])
 
 
+def motions_section(
+    found: Mapping[str, Payload], truth: InertialParameters, *, words: Sequence[str] = ()
+) -> Section:
+    """One payload weighed on several motions, beside the truth.
+
+    Args:
+        found: the answers by the name of the motion; the last one is drawn
+        truth: the payload, in the flange frame
+        words: about the motions
+    """
+    known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
+    rows: list[list[str | float | None]] = []
+    for k, quantities in enumerate(zip(*(one.quantities for one in found.values()), strict=True)):
+        cells = [cell for x in quantities for cell in (x.value, x.half_width)]
+        rows.append([quantities[0].name, *cells, known[k], quantities[0].unit.replace("^2", "²")])
+    head = ["", *(cell for name in found for cell in (name, "± (95 %)")), "truth", "unit"]
+    name, last = list(found.items())[-1]
+    plot = body_plot(last.body, last.covariance, truth)
+    drawn = replace(plot, caption=f"On the motion '{name}'. {plot.caption}")
+    return Section("Another motion", words, [Table("The same payload on each motion.", head, rows), drawn])
+
+
 def wrench_page(
-    payload: WrenchPayload, samples: WrenchSamples | None = None, static: StaticWeight | None = None
+    payload: WrenchPayload,
+    samples: WrenchSamples | None = None,
+    static: StaticWeight | None = None,
+    *,
+    scene: Scene | None = None,
 ) -> Page:
-    """The page of a payload weighed with a wrist sensor: in motion, at rest, or both."""
+    """The page of a payload weighed with a wrist sensor: in motion, at rest, or both.
+
+    Args:
+        payload: the answer
+        samples: of the motion
+        static: what the postures say
+        scene: the arm with the payload; None where joints are not known
+    """
     sections = [
-        _body_section(payload),
+        _body_section(payload, scene),
         _zero_section(payload),
         *([] if samples is None else [_motion_section(payload, samples)]),
-        *([] if static is None else [_static_section(static)]),
+        *([] if static is None else [_static_section(static, payload)]),
         *([_excited_section(payload.body, payload.std)] if payload.knows_inertia else []),
     ]
     return _page("What the wrist sensor carries", payload, sections)
@@ -76,10 +113,9 @@ def _page(title: str, payload: Payload, sections: Sequence[Section], picture: Se
     answer = [
         f"The payload weighs {mass} (95 % interval).",
         f"Its centre of mass lies at {axes} in the frame '{payload.body.frame}'.",
-        str(payload.verdict),
     ]
-    doubts = [] if payload.verdict.ok else [str(payload.verdict)]
-    return Page(title, answer, sections, doubts=doubts, picture=picture)
+    good, doubts = judged(payload.verdict)
+    return Page(title, [*answer, *good], sections, doubts=doubts, picture=picture)
 
 
 def _with_interval(number: Quantity) -> str:
@@ -98,9 +134,9 @@ def _payload_table(payload: Payload, truth: InertialParameters | None = None) ->
     """Mass, centre of mass and inertia with 95 % intervals, beside the truth where it is known."""
     head, rows = ["", "weighed", "± (95 %)", "unit"], _quantity_rows(payload.quantities[:10])
     if truth is not None:
-        head.append("truth")
-        known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
-        rows = [[*row, value] for row, value in zip(rows, known, strict=True)]
+        head.insert(3, "truth")
+        for row, value in zip(rows, [truth.mass, *(1e3 * truth.com), *truth.vector[4:]], strict=True):
+            row.insert(3, float(value))
     note = "∞: the data say nothing about it, do not use the number."
     return Table(f"The payload in the frame '{payload.body.frame}'.", head, rows, note)
 
@@ -170,9 +206,10 @@ def _torque_parts(model: DynamicModel, payload: Payload, samples: Samples) -> tu
     return torque, Table(caption, ("", *samples.joint_names), rms), left, correlation
 
 
-def _body_section(payload: WrenchPayload) -> Section:
-    parts: list[Table | Plot] = [
+def _body_section(payload: WrenchPayload, scene: Scene | None) -> Section:
+    parts: list[Table | Plot | Scene] = [
         _payload_table(payload),
+        *([] if scene is None else [scene]),
         body_plot(payload.body, payload.covariance, origin="sensor"),
         com_plot(payload.body, payload.covariance),
     ]
@@ -211,7 +248,7 @@ def _motion_section(payload: WrenchPayload, samples: WrenchSamples) -> Section:
     )
 
 
-def _static_section(static: StaticWeight) -> Section:
+def _static_section(static: StaticWeight, payload: WrenchPayload) -> Section:
     number = np.arange(1, len(static.postures) + 1).astype(float)
     std = np.sqrt(static.postures.variance)
     panels = []
@@ -221,5 +258,6 @@ def _static_section(static: StaticWeight) -> Section:
         ]
         panels.append(Panel(name, "posture", f"residual [{unit}]", parts))
     plot = Plot("What each posture at rest leaves over; bars from its own scatter (95 %).", panels)
-    words = [f"{len(static.postures)} postures. {static.verdict}", *static.postures.notes]
+    words = [f"{len(static.postures)} postures.", *static.postures.notes]
+    words += [str(doubt) for doubt in static.verdict.doubts if not payload.verdict.has(doubt.kind)]
     return Section("Postures at rest", words, [plot])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,12 +12,20 @@ from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
+from steelyard.verdict import Verdict
 
 WRENCH_AXES = ("fx", "fy", "fz", "τx", "τy", "τz")
 WRENCH_UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
 _LONGEST_LAG_S = 1.0
 _WEAK = 0.3
 _SMALLEST = 1e-12
+
+
+def judged(verdict: Verdict) -> tuple[list[str], list[str]]:
+    """What an answer says of its verdict, and what counts against it, each doubt once."""
+    words = str(replace(verdict, doubts=verdict.blocking))
+    aside = [str(doubt) for doubt in verdict.doubts if not doubt.blocks]
+    return ([words], aside) if verdict.ok else ([], [words, *aside])
 
 
 def torque_plots(

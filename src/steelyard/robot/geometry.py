@@ -174,15 +174,21 @@ class Body:
             corners = np.array(shape.vertices(), dtype=float).reshape(-1, 3)
             triangles = [[tri[0], tri[1], tri[2]] for tri in map(shape.tri_indices, range(shape.num_tris))]
             return corners, np.array(triangles, dtype=int)
+        return _turned(*self.revolved)
+
+    @property
+    def revolved(self) -> tuple[Array, int, Array]:
+        """What makes the surface when it turns about z: radius and height, (P, 2), sides, scale (3,) [m]."""
+        shape = self.shape
         if isinstance(shape, coal.Box):
-            return _turned(_BOX * [np.sqrt(2), 1.0], 4, np.array(shape.halfSide))
+            return _BOX * [np.sqrt(2), 1.0], 4, np.array(shape.halfSide)
         if isinstance(shape, coal.Sphere):
-            return _turned(_ARC, _SIDES, np.full(3, shape.radius))
+            return _ARC, _SIDES, np.full(3, shape.radius)
         if isinstance(shape, coal.Cylinder):
-            return _turned(_BOX, _SIDES, np.array([shape.radius, shape.radius, shape.halfLength]))
+            return _BOX, _SIDES, np.array([shape.radius, shape.radius, shape.halfLength])
         if isinstance(shape, coal.Capsule):
             ends = np.where(_ARC[:, 1:] < 0, -1.0, 1.0) * [0.0, shape.halfLength / shape.radius]
-            return _turned(_ARC + ends, _SIDES, np.full(3, shape.radius))
+            return _ARC + ends, _SIDES, np.full(3, shape.radius)
         raise InvalidRobot(f"{self.name}: a shape of kind {type(shape).__name__} cannot be drawn")
 
     @classmethod

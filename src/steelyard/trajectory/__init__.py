@@ -1,4 +1,4 @@
-"""Trajectories as mathematics: Fourier series that can be evaluated anywhere, and the published ones."""
+"""Trajectories as mathematics: Fourier series that can be evaluated anywhere, and the bundled ones."""
 
 from steelyard.trajectory.fourier import (
     TRAJECTORIES,

@@ -38,10 +38,10 @@ _DEGREE = 7
 _LONGEST_S = 120.0
 _POINTS = 201
 _AT_REST = 1e-3  # [rad/s or m/s, rad/s^2 or m/s^2]
-_PUBLISHED = resources.files("steelyard.trajectory") / "published"
+_BUNDLED = resources.files("steelyard.trajectory") / "bundled"
 
-TRAJECTORIES = tuple(sorted(p.name.removesuffix(".toml") for p in _PUBLISHED.iterdir()))
-"""Names of the published trajectories."""
+TRAJECTORIES = tuple(sorted(p.name.removesuffix(".toml") for p in _BUNDLED.iterdir()))
+"""Names of the bundled trajectories: of papers, and of our own design."""
 
 
 class Trajectory(Protocol):
@@ -287,14 +287,14 @@ class ApproachedTrajectory:
 
 
 def load_trajectory(name: str | Path) -> FourierTrajectory:
-    """A published trajectory (one of `TRAJECTORIES`), or that of a saved trajectory or design (.json)."""
+    """A bundled trajectory (one of `TRAJECTORIES`), or that of a saved trajectory or design (.json)."""
     if Path(name).suffix == ".json":
         return _from_json(Path(name))
     if str(name) not in TRAJECTORIES:
         raise UnknownName(
             f"no trajectory '{name}': bundled are {', '.join(TRAJECTORIES)}; or give a .json file"
         )
-    return FourierTrajectory.from_dict(tomllib.loads((_PUBLISHED / f"{name}.toml").read_text("utf-8")))
+    return FourierTrajectory.from_dict(tomllib.loads((_BUNDLED / f"{name}.toml").read_text("utf-8")))
 
 
 def _from_json(path: Path) -> FourierTrajectory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from steelyard.workflow.data import Data, Run, as_warm, preparation_for, qualiti
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
-    from steelyard.report import Page
+    from steelyard.report import Page, Section
 
 _ALL_METHODS = "all"
 
@@ -63,12 +63,13 @@ class Weighing:
                 found[name] = str(error)
         return found
 
-    def page(self, *, truth: InertialParameters | None = None) -> Page:
-        """The page that shows and explains it, beside the truth where it is known."""
+    def page(self, *, truth: InertialParameters | None = None, extra: Sequence[Section] = ()) -> Page:
+        """The page that shows and explains it, beside the truth where it is known, with sections of yours."""
         from steelyard.report.payload import payload_page
 
         others = {name: answer for name, answer in self.methods.items() if not isinstance(answer, str)}
-        page = payload_page(self.model, self.payload, self.runs[0].ready, truth=truth, others=others)
+        samples = self.runs[0].ready
+        page = payload_page(self.model, self.payload, samples, truth=truth, others=others, extra=extra)
         return page.with_quality(qualities(self.runs, self.model.robot))
 
     @cached_property

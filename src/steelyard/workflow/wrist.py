@@ -16,12 +16,12 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.computing import one_blas_thread
 from steelyard.control.contact_force import ContactForce, Rezero, ZeroKeeper, contact_force
-from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
+from steelyard.errors import InvalidRecording, InvalidSamples, NoTime, UnknownName
 from steelyard.io.wrench import SensorDescription
+from steelyard.quality import QualityReport, check_quality
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow.data import runs_of
 from steelyard.wrist import (
     Postures,
     StaticWeight,
@@ -34,6 +34,7 @@ from steelyard.wrist import (
 from steelyard.wrist.estimators import ESTIMATORS
 
 if TYPE_CHECKING:
+    from steelyard.drawing import Scene
     from steelyard.report import Page
 
 WristSource: TypeAlias = str | Path | Recording | WrenchRecording
@@ -56,6 +57,11 @@ class WristRig:
         return cls(arm, about or SensorDescription())
 
     @property
+    def in_motion(self) -> WristRig:
+        """The same for a source that moves, whose rows are no postures."""
+        return replace(self, about=replace(self.about, postures=False))
+
+    @property
     def gravity_base(self) -> Array:
         """Where things fall, (3,) [m/s^2], in the base frame."""
         if self.about.gravity_base is not None:
@@ -70,7 +76,7 @@ class WristRig:
             if isinstance(source, Recording):
                 raise InvalidSamples("a recording of joints needs the arm: give robot")
             return self.about.recording(source)
-        return WrenchRecording.of_joints(self.recording(source), self.robot, self.about.sensor)
+        return self.about.of_joints(source, self.robot)
 
     def samples(self, source: WristSource, *, yaw: float, cutoff_hz: float, decimate: bool) -> WrenchSamples:
         """Samples in motion, from joints, an inertial unit or the pose.
@@ -81,21 +87,32 @@ class WristRig:
             decimate: keep only as many rows as the filter leaves independent
         """
         if self.robot is not None and not isinstance(source, WrenchRecording):
-            sensor, recording = self.about.sensor.turned(yaw), self.recording(source)
+            recording = self.recording(source)
+            sensor = self.about.agreeing(recording).turned(yaw)
             return WrenchSamples.from_joints(
                 self.robot, recording, sensor, cutoff_hz=cutoff_hz, decimate=decimate
             )
-        table = self.table(source).turned(yaw) if yaw else self.table(source)
+        table = self.in_motion.table(source)
+        table = table.turned(yaw) if yaw else table
         if table.acceleration is not None and table.angular_velocity is not None:
             return WrenchSamples.from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
         return WrenchSamples.from_pose(table, decimate=decimate)
 
+    def quality(self, source: WristSource) -> QualityReport:
+        """The quality of a source that moves."""
+        if self.robot is None or isinstance(source, WrenchRecording):
+            return self.in_motion.table(source).quality
+        return check_quality(self.recording(source), limits=self.robot.limits)
+
     def recording(self, source: str | Path | Recording) -> Recording:
         """The joints and the wrench of a source."""
-        (run,) = runs_of(source, self.robot)
-        if run.recording is None or run.recording.wrench is None:
-            raise InvalidRecording(f"{run.name} has no wrench; is a wrist sensor connected and logged?")
-        return run.recording
+        if self.robot is None:
+            raise InvalidSamples("a recording of joints needs the arm: give robot")
+        found = source if isinstance(source, Recording) else self.about.joints(source, self.robot)
+        if found.wrench is None:
+            name = found.source or "the recording"
+            raise InvalidRecording(f"{name} has no wrench; is a wrist sensor connected and logged?")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +172,41 @@ class WristWeighing:
         doubts = [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
         return replace(found, verdict=found.verdict.doubted(*doubts))
 
+    @property
+    def qualities(self) -> dict[str, QualityReport]:
+        """The quality of the recordings, by name."""
+        sources = {"at rest": self.static, "in motion": self.dynamic}
+        reports = {
+            "at rest": None if self._table is None else self._table.quality,
+            "in motion": None if self.dynamic is None else self._rig.quality(self.dynamic),
+        }
+        return {
+            Path(source).name if isinstance(source := sources[when], str | Path) else when: report
+            for when, report in reports.items()
+            if report is not None
+        }
+
     def page(self) -> Page:
         """The page that shows and explains it."""
         from steelyard.report.payload import wrench_page
 
-        return wrench_page(self.payload, self.samples, self.at_rest)
+        page = wrench_page(self.payload, self.samples, self.at_rest, scene=self._scene())
+        return page.with_quality(self.qualities)
+
+    def _scene(self) -> Scene | None:
+        """The arm with the payload in its motion; None where joints or times are not known."""
+        from steelyard.report.scene import arm_scene
+
+        source, robot = self.dynamic or self.static, self._rig.robot
+        if robot is None or source is None or isinstance(source, WrenchRecording):
+            return None
+        try:
+            recording = self._rig.recording(source)
+        except NoTime:
+            return None
+        whole, found = np.isfinite(recording.q).all(axis=1), self.payload
+        q, t, placed = recording.q[whole], recording.t[whole], found.T_flange_sensor
+        return arm_scene(robot, q, t, found.body, found.covariance, T_flange_load=placed)
 
     @cached_property
     def _rig(self) -> WristRig:

@@ -93,7 +93,7 @@ def weigh_wrist_online(
         real_time: not faster than the recording's clock
         on_point: called with each point of the curve as it becomes known
     """
-    rig = WristRig.of(robot, sensor)
+    rig = WristRig.of(robot, sensor).in_motion
     table = rig.table(source)
     rows, doubts = _rows(rig, source, table)
     first = [row for row in rows if row.t < rows[0].t + CALIBRATION_S]
@@ -124,8 +124,7 @@ def _rows(
     rig: WristRig, source: WristSource, table: WrenchRecording
 ) -> tuple[list[WristRow], tuple[Doubt, ...]]:
     """The rows of a source, and what is wrong with it and yet does not forbid to replay it."""
-    if not table.timed:
-        raise InvalidSamples("a table of postures has no time to replay: weigh it with --static")
+    table.require_timed()
     warnings = table.warnings
     if rig.robot is None or isinstance(source, WrenchRecording):
         rows = rows_of(table)

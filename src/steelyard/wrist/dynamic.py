@@ -119,7 +119,8 @@ def weigh_dynamic(
     count = len(setting.free)
     full[np.ix_(setting.free, setting.free)] = fit.covariance[:count, :count]
     plain = InertialParameters.from_vector(setting.value[:10], "sensor")
-    doubts = [doubt for doubt in (moving_drift, tilt_doubt(setting.value[16:])) if doubt is not None]
+    tilted = tilt_doubt(setting.value[16:], setting.gravity.nominal)
+    doubts = [doubt for doubt in (moving_drift, tilted) if doubt is not None]
     body, verdict = _judged(plain, full[:10, :10], doubts)
     return WrenchPayload(
         body,

@@ -76,6 +76,7 @@ class WrenchPayload(Payload):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "covariance", np.asarray(self.full_covariance, dtype=float)[:10, :10])
+        object.__setattr__(self, "inclination", _wrapped(self.inclination))
         super().__post_init__()
         freeze(self, *_ARRAYS)
         object.__setattr__(self, "made_by", tuple(self.made_by))
@@ -203,6 +204,7 @@ class StaticWeight:
     verdict: Verdict
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "value", np.append(self.value[:10], _wrapped(self.value[10:])))
         freeze(self, "value", "covariance", "nominal_gravity", "residual", "trend", "trend_std")
 
     @property
@@ -298,16 +300,29 @@ def drift_doubt(trend: Array, trend_std: Array, *, modelled: bool = False) -> Do
     return Doubt(DoubtKind.DRIFT_MOVES, words, blocks=not modelled)
 
 
-def tilt_doubt(inclination: Array) -> Doubt | None:
-    """A doubt where the inclination U, V of the base, (2,) [rad], is more than anybody mounts unknowingly."""
+def tilt_doubt(inclination: Array, nominal_gravity: Array) -> Doubt | None:
+    """A doubt where the base is tilted by more than anybody mounts unknowingly.
+
+    Args:
+        inclination: tilt U, V of the base, (2,) [rad]
+        nominal_gravity: gravity without a tilt, (3,) [m/s^2], in the base frame
+    """
     tilt = float(np.degrees(np.arccos(np.cos(inclination).prod())))
     if tilt <= _MOST_TILTED:
         return None
+    falls = ",".join(f"{x:.2f}" for x in BaseGravity(nominal_gravity).tilted(inclination) + 0.0)
     words = (
-        f"the base came out tilted by {tilt:.0f} degrees: if it is, give gravity_base in the description of"
-        " the sensor; else the orientation, the frame or the sign of the wrench is not as stated"
+        f"the base came out tilted by {tilt:.0f} degrees: how is it mounted? If so, give --gravity {falls}"
+        " (gravity_base in the description of the sensor); else the orientation, the frame or the sign of the"
+        " wrench is not as stated"
     )
     return Doubt(DoubtKind.TILTED_BASE, words)
+
+
+def _wrapped(angles: Array) -> Array:
+    """The same angles in (-pi, pi]."""
+    x = np.asarray(angles, dtype=float)
+    return np.where(np.abs(x) < np.pi, x, np.pi - (np.pi - x) % (2 * np.pi))
 
 
 def weak_inertia_doubt(body: InertialParameters, covariance: Array) -> Doubt | None:

@@ -16,8 +16,8 @@ from scipy.spatial.transform import Rotation
 from steelyard.arrays import Array, Mask, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import checked_transform
-from steelyard.quality import check_signals
-from steelyard.recording import Recording, WrenchConvention, checked_clock
+from steelyard.quality import QualityReport, check_signals
+from steelyard.recording import Recording, WrenchConvention, checked_clock, median_rate_hz
 from steelyard.robot import RobotModel
 from steelyard.signals import noise_of_differences, resample, uniform_clock
 
@@ -196,13 +196,19 @@ class WrenchRecording:
 
     @classmethod
     def of_joints(
-        cls, recording: Recording, robot: RobotModel, sensor: WristSensor | None = None
+        cls,
+        recording: Recording,
+        robot: RobotModel,
+        sensor: WristSensor | None = None,
+        *,
+        timed: bool = True,
     ) -> WrenchRecording:
         """The wrench of an arm's recording with the sensor's pose from its joints.
 
         Args:
             recording: with a wrench; its own convention counts
             sensor: where it sits; at the flange by default
+            timed: whether the rows follow each other in time; False for a table of postures
         """
         if recording.wrench is None or recording.wrench_convention is None:
             raise InvalidRecording("the recording has no wrench; is a wrist sensor connected and logged?")
@@ -219,6 +225,7 @@ class WrenchRecording:
             T[:, :3, :3],
             sensor=replace(sensor, convention=recording.wrench_convention),
             motion={"position": T[:, :3, 3]},
+            timed=timed,
             source=recording.source,
         )
         left = f"left out {np.sum(~whole)} rows with NaN"
@@ -230,9 +237,23 @@ class WrenchRecording:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with its clock and rows, one sentence each; nothing for a table of postures."""
+        return self.quality.warnings
+
+    def require_timed(self) -> None:
+        """Refuses a table of postures where a motion is needed."""
+        if not self.timed:
+            raise InvalidSamples(
+                f"{self.source or 'the table'} has no time and counts as postures at rest: weigh it with"
+                " --static, or say rate_hz in the description of the sensor"
+            )
+
+    @property
+    def quality(self) -> QualityReport:
+        """What was found in its clock and rows; nothing in a table of postures."""
         signals = {"wrench": self.wrench, "R_base_sensor": self.R_base_sensor.reshape(-1, 9)}
         found = check_signals(self.t, signals) if self.timed else ()
-        return tuple(finding.sentence for finding in found if finding.severity == "warning")
+        span, rate_hz = (float(self.t[-1]), median_rate_hz(self.t)) if self.timed else (np.nan, np.nan)
+        return QualityReport(self.source, len(self), 0, span, rate_hz, found)
 
     def on_uniform_clock(self, signals: Sequence[Array]) -> tuple[Array, list[Array], str]:
         """Uniform times, the signals there, and a sentence about it.
@@ -240,6 +261,7 @@ class WrenchRecording:
         Args:
             signals: each (N, n); the first is resampled by a cubic spline, the others linearly
         """
+        self.require_timed()
         fresh = np.concatenate([[True], np.diff(self.t) > 0])
         t, columns = self.t[fresh], [x[fresh] for x in signals]
         if len(t) < _FEWEST_ROWS:

@@ -86,7 +86,7 @@ def weigh_static(
         trend_std,
         yaw,
         yaw_std,
-        _verdict(chosen, nominal, covariance, moving_drift, tilt_doubt(value[10:])),
+        _verdict(chosen, nominal, covariance, moving_drift, tilt_doubt(value[10:], nominal)),
     )
 
 

@@ -197,9 +197,10 @@ class WristEstimator:
 
     def _doubts(self, state: WristState, known: Solution) -> tuple[Doubt, ...]:
         trend, trend_std, tilt = known.value[18:], np.sqrt(np.diag(known.covariance)[18:]), [16, 17]
+        unsure = bool((known.covariance[tilt, tilt] >= _KNOWN_TILT**2).any())
         doubts = [
             drift_doubt(trend, trend_std, modelled=True),
-            tilt_doubt(known.value[16:18]) if (known.covariance[tilt, tilt] < _KNOWN_TILT**2).all() else None,
+            None if unsure else tilt_doubt(known.value[16:18], self.gravity_base),
         ]
         if self._half_width(known) > self.options.accuracy:
             words = f"the mass is not yet known to {100 * self.options.accuracy:g} %"

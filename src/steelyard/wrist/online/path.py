@@ -307,6 +307,7 @@ class WristPath:
 
 def rows_of(recording: WrenchRecording) -> list[WristRow]:
     """The rows of a recording without joints: by its inertial unit where it has one, else by its pose."""
+    recording.require_timed()
     q = Rotation.from_matrix(recording.R_base_sensor).as_quat()
     a, w, p = recording.acceleration, recording.angular_velocity, recording.position
     if a is not None and w is not None:
