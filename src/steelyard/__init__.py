@@ -104,11 +104,17 @@ _HOME = {
 }
 
 __all__ = sorted(_HOME)
-__version__ = "0.1.0"
+__version__: str  # that of the installed package, which has it from the git tag
 
 if not TYPE_CHECKING:  # a type checker sees the real types above
 
     def __getattr__(name):
+        if name == "__version__":
+            metadata = import_module("importlib.metadata")
+            try:
+                return metadata.version("steelyard")
+            except metadata.PackageNotFoundError:  # sources that nobody installed
+                return "unknown"
         if name not in _HOME:
             raise AttributeError(f"module 'steelyard' has no attribute '{name}'")
         return getattr(import_module(f"steelyard.{_HOME[name]}"), name)

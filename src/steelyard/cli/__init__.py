@@ -122,7 +122,10 @@ def _complaint(error: Exception) -> tuple[str, int]:
     if isinstance(error, SteelyardError):
         return str(error), _BAD_INPUT
     if isinstance(error, TyperException):
-        return f"{error.format_message()} (see steelyard --help)", _BAD_INPUT
+        words, param, ctx = error.format_message(), getattr(error, "param", None), getattr(error, "ctx", None)
+        help_ = getattr(param, "help", None) if words.startswith("Missing") else None
+        verb = "" if ctx is None or ctx.parent is None else f" {ctx.info_name}"
+        return f"{words}{f' {help_}' if help_ else ''} (see steelyard{verb} --help)", _BAD_INPUT
     if isinstance(error, typer.Abort):
         return "stopped", _STOPPED
     if isinstance(error, OSError):

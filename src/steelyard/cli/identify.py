@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from steelyard import saved
@@ -105,7 +106,9 @@ def command(
     summary = _Summary(found, bodies)
     facts = {"model": output, **summary.facts(), "report": report}
     files = {"Model": output, "Report": report}
-    out.emit(facts, lambda: summary.show(out), files=files, verdict=model.verdict)
+    again = options.repeated(ctx, "column", "joints", "names", "degrees")
+    then = f"steelyard weigh {output} LOADED{again} -o payload.json --report page.html"
+    out.emit(facts, lambda: summary.show(out), files=files, verdict=model.verdict, then=then)
 
 
 def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
@@ -190,8 +193,7 @@ class _Summary:
             law += f", chosen by predicting {model.choice.folds} ({scores})"
         print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n{model.lag_words}\n")
         title = "Relative residual of the torque of each joint [%]"
-        headers = ("recording", "", *(f"{j + 1}" for j in range(model.robot.n)), "mean")
-        output.table(title, headers, self._rows(), words=(0, 1))
+        output.table(title, ("", *self._recordings()), self._residuals())
         print()
         names = ("", "Fc [Nm]", "Fv [Nm (s/rad)^alpha]", "alpha", "noise [Nm]")
         output.table("Friction of each joint, with standard deviations", names, self._drives())
@@ -211,14 +213,18 @@ class _Summary:
         more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
         return f"{words}: {', '.join(worst[:_NAMED])}{more}."
 
-    def _rows(self) -> list[tuple[str, ...]]:
-        rows = []
-        for i, (path, v) in enumerate(self.checks.items()):
+    def _recordings(self) -> Iterator[str]:
+        """Name and role of each recording."""
+        for i, path in enumerate(self.checks):
             role = "fitted" if i < len(self.found.fitted) else "predicted"
-            cells = (f"{100 * x:.1f}" for x in (*v.relative, v.relative.mean()))
             file, piece, numbers = path.partition(", rows ")
-            rows.append((Path(file).name + piece + numbers, role, *cells))
-        return rows
+            yield f"{Path(file).name + piece + numbers} {role}"
+
+    def _residuals(self) -> list[tuple[str, ...]]:
+        """A row for each joint, and one for their mean, with a cell for each recording [%]."""
+        shares = np.array([100 * check.relative for check in self.checks.values()]).T
+        rows = [*zip(self.model.robot.joint_names, shares, strict=True), ("mean", shares.mean(axis=0))]
+        return [(name, *(f"{x:.1f}" for x in cells)) for name, cells in rows]
 
     def _drives(self) -> list[tuple[str, ...]]:
         estimate, law = self.model.estimate, self.model.law

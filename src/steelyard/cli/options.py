@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -230,6 +231,24 @@ def refuse_without_effect(ctx: typer.Context, why: str, *names: str) -> None:
         if source is not None and source.name == "COMMANDLINE":
             option = next(param.opts[0] for param in ctx.command.params if param.name == name)
             raise UnknownName(f"{option} has no effect {why}: leave it out")
+
+
+def repeated(ctx: typer.Context, *names: str) -> str:
+    """Options as they were given, to be given again; each with a space before it.
+
+    Args:
+        ctx: of the verb
+        names: of its parameters
+    """
+    words: list[str] = []
+    for param in ctx.command.params:
+        value = ctx.params.get(str(param.name))
+        if param.name in names and value:
+            values = value if isinstance(value, list) else [value]
+            words += (
+                [param.opts[0]] if value is True else [x for each in values for x in (param.opts[0], each)]
+            )
+    return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str | None = None) -> RobotModel:

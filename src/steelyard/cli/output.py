@@ -52,6 +52,7 @@ class Output:
         files: Mapping[str, Path | None] | None = None,
         verdict: Verdict | None = None,
         requested: Mapping[str, Any] | None = None,
+        then: str = "",
     ) -> None:
         """Prints the answer; ends with exit code 1 where the verdict is against it, 130 where it was stopped.
 
@@ -60,6 +61,7 @@ class Output:
             show: prints it for people
             files: that were written, by what they are, for people; those that are None were not
             requested: numbers that the verb is there for, by name; one that is not finite is bad news
+            then: what people may do next with a good answer
         """
         if self.as_json:
             self._print_json(facts)
@@ -68,6 +70,8 @@ class Output:
             for what, path in (files or {}).items():
                 if path is not None:
                     print(f"{what}: {path}")
+            if then and (verdict is None or verdict.ok):
+                print(f"Next: {then}")
         if verdict is not None and any(doubt.kind is DoubtKind.STOPPED for doubt in verdict.doubts):
             print("error: stopped; this is the best so far", file=sys.stderr)
             raise typer.Exit(130)

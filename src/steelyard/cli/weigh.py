@@ -131,7 +131,12 @@ def command(
         out.report(ctx, found.page, read_files, report=report, picture=picture)
     facts = _facts(found) | {"file": output, "picture": picture, "report": report}
     words, requested = partial(_show, out, found), _mass(found.payload)
-    out.emit(facts, words, files=files, verdict=found.payload.verdict, requested=requested)
+    verdict, then = found.payload.verdict, "-o payload.json keeps it, --report page.html shows it"
+    if output is not None:
+        then = (
+            f"steelyard export {output} --to ur (franka, abb ...), or --to urdf --into ARM.urdf -o NEW.urdf"
+        )
+    out.emit(facts, words, files=files, verdict=verdict, requested=requested, then=then)
 
 
 def _mass(payload: Payload) -> dict[str, float]:

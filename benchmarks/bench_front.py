@@ -1,0 +1,134 @@
+"""The way of a new user, timed: from a URDF with a gripper and tables without a header to a patched URDF.
+
+A fresh environment gets the wheel that is built here, with the extras that the way needs. Then five commands,
+each a process of its own, as typed by somebody who reads what it prints: an option is used only after a
+message has named it, and the first command has none at all.
+
+    steelyard identify arm.urdf empty.csv                                  asks for -o
+    steelyard identify arm.urdf empty.csv -o model.json                    asks for --names
+    steelyard identify arm.urdf empty.csv -o model.json --names ...        says how to weigh, with a page
+    steelyard weigh model.json loaded.csv --names ... -o ... --report ...  says how to export
+    steelyard export payload.json --to urdf --into arm.urdf -o patched.urdf
+
+`HERE=1` takes the environment that runs this instead of a fresh one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from figure import Figure
+
+ROOT = Path(__file__).parents[1]
+MASS, COM, MOMENTS = 2.2, [0.01, -0.02, 0.06], [0.008, 0.009, 0.005]
+NOISE = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]  # of torques [Nm], xu2024 Table VIII
+MOST_S = 60.0
+GRIPPER = """
+  <!-- a gripper -->
+  <link name="gripper"><inertial><origin xyz="0 0 0.05"/><mass value="0.9"/>
+    <inertia ixx="0.002" ixy="0" ixz="0" iyy="0.002" iyz="0" izz="0.001"/></inertial></link>
+  <joint name="gripper_fixed" type="fixed"><parent link="flange"/><child link="gripper"/></joint>
+  <link name="left"><inertial><mass value="0.1"/>
+    <inertia ixx="0.0001" ixy="0" ixz="0" iyy="0.0001" iyz="0" izz="0.0001"/></inertial></link>
+  <joint name="finger_left" type="prismatic"><parent link="gripper"/><child link="left"/>
+    <origin xyz="0.03 0 0.1"/><axis xyz="1 0 0"/>
+    <limit lower="0" upper="0.04" velocity="1" effort="10"/></joint>
+  <link name="right"><inertial><mass value="0.1"/>
+    <inertia ixx="0.0001" ixy="0" ixz="0" iyy="0.0001" iyz="0" izz="0.0001"/></inertial></link>
+  <joint name="finger_right" type="prismatic"><parent link="gripper"/><child link="right"/>
+    <origin xyz="-0.03 0 0.1"/><axis xyz="-1 0 0"/><limit lower="0" upper="0.04" velocity="1" effort="10"/>
+    <mimic joint="finger_left"/></joint>
+</robot>"""
+
+
+def figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        there = Path(folder)
+        _make_data(there)
+        began = time.perf_counter()
+        command = [sys.executable, "-m", "steelyard"] if os.environ.get("HERE") else _installed(there)
+        install_s = time.perf_counter() - began
+        yield Figure("install", "a fresh environment with the wheel", install_s, "s")
+        spent = _walk(command, there)
+        text = (there / "patched.urdf").read_text()
+        _require("a gripper" in text, "a comment of the user's file is gone")
+        _require(ET.fromstring(text.encode()).find("link[@name='payload']") is not None, "no payload in it")
+        _require("<canvas" in (there / "page.html").read_text(), "no scene on the page")
+    yield Figure("way", "URDF and CSV to page and patched URDF, five commands", spent, "s", goal=MOST_S)
+
+
+def _make_data(there: Path) -> None:
+    """A user's files: an arm with a gripper, and two tables without a header."""
+    from steelyard.inertia import InertialParameters
+    from steelyard.io.urdf import write_urdf
+    from steelyard.robot import load_robot
+    from steelyard.simulation import SensorModel, simulate
+    from steelyard.trajectory import load_trajectory
+
+    arm = there / "arm.urdf"
+    write_urdf(load_robot("ur10"), arm)
+    arm.write_text(arm.read_text().replace("</robot>", GRIPPER))
+    robot, sensors = load_robot(str(arm)), SensorModel(torque_std=np.array(NOISE))
+    load = InertialParameters.from_com(MASS, COM, np.diag(MOMENTS), robot.flange)
+    for seed, (name, payload) in enumerate({"empty": None, "loaded": load}.items()):
+        run = simulate(robot, load_trajectory("ur10_payload"), payload=payload, sensors=sensors, seed=seed)
+        rows = np.column_stack([run.recording.t, run.recording.q, run.recording.tau])
+        np.savetxt(there / f"{name}.csv", rows, delimiter=",", fmt="%.6f")
+
+
+def _installed(there: Path) -> list[str]:
+    """The command of a fresh environment that has the wheel of these sources."""
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "-w",
+        str(there / "wheel"),
+        str(ROOT),
+    ]
+    subprocess.run(pip, check=True)
+    (wheel,) = (there / "wheel").glob("steelyard-*.whl")
+    subprocess.run([sys.executable, "-m", "venv", there / "env"], check=True)
+    bin_ = there / "env" / "bin"
+    words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", ROOT / "constraints.txt"]
+    subprocess.run([bin_ / "python", *words, f"{wheel}[cli,io,report]"], check=True)
+    return [str(bin_ / "steelyard")]
+
+
+def _walk(command: list[str], there: Path) -> float:
+    """Seconds of the five commands; each uses only what messages before it have named."""
+    spent, said = 0.0, ""
+    steps = (
+        ("identify arm.urdf empty.csv", 2),
+        ("identify arm.urdf empty.csv -o model.json", 2),
+        ("identify arm.urdf empty.csv -o model.json --names t,q*6,tau*6", 0),
+        ("weigh model.json loaded.csv --names t,q*6,tau*6 -o payload.json --report page.html", 0),
+        ("export payload.json --to urdf --into arm.urdf -o patched.urdf", 0),
+    )
+    for words, expected in steps:
+        for option in re.findall(r"(?<= )-{1,2}\w[\w-]*", words):
+            named = re.search(rf"(?<![\w-]){option}\b", said)
+            _require(named is not None, f"no message has named {option} of '{words}': {said}")
+        began = time.perf_counter()
+        done = subprocess.run([*command, *words.split()], cwd=there, capture_output=True, text=True)
+        spent += time.perf_counter() - began
+        _require(done.returncode == expected, f"{words}: {done.stdout}{done.stderr}")
+        said += done.stdout + done.stderr
+    return spent
+
+
+def _require(holds: bool, words: str) -> None:
+    if not holds:
+        raise SystemExit(words)
