@@ -32,9 +32,9 @@ def test_words_model_picture_and_urdf(folder):
     assert done.returncode == 0, done.stderr
     for words in (
         "Friction law: smooth",
-        "c.parquet  ",
-        "predicted",
-        "fitted",
+        "c.parquet predicted",
+        "a.parquet fitted",
+        "Next: steelyard weigh model.json LOADED -o payload.json --report page.html",
         "Real bodies",
         "Model: model.json",
     ):

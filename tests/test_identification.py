@@ -137,6 +137,14 @@ def test_a_model_shows_itself(robot):
     assert shown.count("<tr>") == 59
     assert f"<td>mx2r</td><td>{model.estimate.value[6]:.4g}</td>" in shown
     assert "All 58 parameters" in shown
+    friction = model.plot()
+    assert friction._repr_html_().startswith('<img alt="Friction against speed, law')
+    band, curve = friction.plots[0].panels[2].curves
+    found = dict(zip(model.estimate.names, model.estimate.value, strict=True))
+    span = np.interp(1.0, curve.x, curve.y) - np.interp(-1.0, curve.x, curve.y)
+    assert span == pytest.approx(2 * (found["Fc3"] + found["Fv3"]), rel=1e-3)
+    assert (band.low < curve.y).all()
+    assert (curve.y < band.high).all()
 
 
 def test_without_noise_the_prediction_is_exact_on_another_motion(robot):

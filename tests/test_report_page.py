@@ -11,7 +11,7 @@ import pytest
 
 from report_pages import EVIL, LOAD, PAGES, everything_page, payload, weighed
 from steelyard.drawing import Curve, Panel, Plot, Scene
-from steelyard.errors import UnreadableFile
+from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.excitation import Cone, OrientationWorkspace, Sector
 from steelyard.identification import identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
@@ -310,7 +310,7 @@ def test_nothing_is_predicted_where_a_joint_stands_still_and_its_sign_is_noise()
     assert all(np.isfinite(curve.y).all() for panel in torque.panels for curve in panel.curves)
 
 
-def test_a_notebook_shows_a_payload_as_a_table_and_a_picture():
+def test_a_notebook_shows_a_payload_as_a_table_and_a_picture(tmp_path):
     _, found, _ = weighed()
     assert '<img alt="The payload on the flange' in found._repr_html_()
     assert repr(found).startswith("<Payload: ")
@@ -320,6 +320,11 @@ def test_a_notebook_shows_a_payload_as_a_table_and_a_picture():
     assert frame["unit"].to_list()[:4] == ["kg", "mm", "mm", "mm"]
     empty = replace(found, body=InertialParameters.from_vector(np.zeros(10)))
     assert "<img" not in empty._repr_html_()
+    assert found.plot()._repr_html_().count("<img") == 2
+    found.plot().save(tmp_path / "payload.svg")
+    assert (tmp_path / "payload.svg").read_text().count("mm]") >= 6
+    with pytest.raises(InvalidSamples, match="nothing was weighed: there is no payload to draw"):
+        empty.plot()
 
 
 def test_the_feasible_workspace_is_shaded_where_an_axis_may_point(rng):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from steelyard.excitation.design import design as design
     from steelyard.fleet import Fleet as Fleet
     from steelyard.identification import DynamicModel as DynamicModel
+    from steelyard.identification import load_model as load_model
     from steelyard.identification.gains import gains_from_targets as gains_from_targets
     from steelyard.inertia import InertialParameters as InertialParameters
     from steelyard.io import read_recording as read_recording
@@ -88,6 +89,7 @@ _HOME = {
     "design": "excitation",
     "gains_from_targets": "identification.gains",
     "identify": "workflow.arm",
+    "load_model": "identification",
     "load_robot": "robot",
     "load_trajectory": "trajectory",
     "prepare": "signals",

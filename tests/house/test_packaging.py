@@ -51,3 +51,16 @@ def test_the_example_is_weighed_from_the_wheel(unpacked, tmp_path):
     assert "steelyard identify ur10 empty.npz -o model.json" in said
     run("-m", "steelyard", "identify", "ur10", "empty.npz", "-o", "model.json", "--friction", "power")
     assert "mass                    2.50" in run("-m", "steelyard", "weigh", "model.json", "loaded.npz")
+
+
+def test_the_version_is_that_of_the_git_tag_and_of_the_tree_without_one(tmp_path, unpacked):
+    (about,) = unpacked.glob("steelyard-*.dist-info")
+    assert about.name == "steelyard-0.1.0.dist-info"  # no git there: the fallback
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["tag", "v1.4.2"]):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "setuptools_scm"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == "1.4.2"

@@ -133,9 +133,7 @@ def command(
     words, requested = partial(_show, out, found), _mass(found.payload)
     verdict, then = found.payload.verdict, "-o payload.json keeps it, --report page.html shows it"
     if output is not None:
-        then = (
-            f"steelyard export {output} --to ur (franka, abb ...), or --to urdf --into ARM.urdf -o NEW.urdf"
-        )
+        then = f"steelyard export {output} --to ur (abb, ...), or --to urdf --into ARM.urdf -o NEW.urdf"
     out.emit(facts, words, files=files, verdict=verdict, requested=requested, then=then)
 
 

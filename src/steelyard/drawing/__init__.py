@@ -1,7 +1,7 @@
 """Plots as data, drawn for a page, live or not, into a picture file, or inline in a notebook."""
 
 from steelyard.drawing.interactive import panel_figure
-from steelyard.drawing.picture import notebook_html, save_picture
+from steelyard.drawing.picture import Picture, notebook_html, save_picture
 from steelyard.drawing.plot import Band, Curve, Panel, Plot
 from steelyard.drawing.scene import Scene, Solid
 from steelyard.drawing.vector import vector_html
@@ -10,6 +10,7 @@ __all__ = [
     "Band",
     "Curve",
     "Panel",
+    "Picture",
     "Plot",
     "Scene",
     "Solid",

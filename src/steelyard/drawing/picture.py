@@ -12,6 +12,7 @@ import io
 import textwrap
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,20 @@ _GAP, _EDGE = 0.12, 0.12  # above words, and left of them, [inch]
 _ABOVE, _BELOW, _LEFT, _RIGHT = 0.22, 0.4, 0.6, 0.1  # of a panel: for its title, ticks and labels, [inch]
 _LETTERS = 13.5  # in an inch of a caption
 _LONG_WORDS = 90  # letters on an axis of words, beyond which they stand upright
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Plots below each other, which a notebook shows."""
+
+    plots: Sequence[Plot]
+
+    def _repr_html_(self) -> str:
+        return "".join(map(_image, self.plots))
+
+    def save(self, path: str | Path) -> None:
+        """Writes them as a .png, .svg, .pdf or .jpg file."""
+        save_picture(self.plots, Path(path))
 
 
 def save_picture(plots: Sequence[Plot], path: Path, *, title: str = "", words: Sequence[str] = ()) -> None:

@@ -29,9 +29,12 @@ from steelyard.robot.transmission import JointFriction
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 if TYPE_CHECKING:
+    from steelyard.drawing import Picture
     from steelyard.identification.feasible import FeasibleArm
 
 _VERSION = 2
+_FRICTION = ("Fc", "Fv", "B", "Fs", "Fl")
+_SPEEDS, _SPEEDS_HZ = 201, 10.0  # of friction that is drawn
 _FAR = 3.0  # times as large are residuals of a file's parameters as it says itself
 _SCORES = fields.row(
     fields.TEXT, fields.named(fields.number(0.0, finite=False)), fields.TEXT, fields.each(fields.TEXT)
@@ -194,6 +197,29 @@ class DynamicModel:
         rows = [(name, f"{value:.4g}", f"{std:.2g}") for name, value, std in found]
         return notebook_html(("", "value [SI]", "std"), rows, words=str(self))
 
+    def plot(self) -> Picture:
+        """Friction and offset of each joint against its speed, with 95 % intervals; a notebook shows it."""
+        from steelyard.drawing import Band, Curve, Panel, Picture, Plot
+        from steelyard.drawing.plot import Z95
+
+        n, v_max = self.robot.n, self.robot.limits.v_max
+        share = np.linspace(-1.0, 1.0, _SPEEDS)[:, None]
+        v = share * np.where(np.isfinite(v_max), v_max, 1.0)
+        q = np.cumsum(v, axis=0) / _SPEEDS_HZ
+        none, words = np.zeros((_SPEEDS, n)), (self.robot.joint_names, self.kinematics)
+        rubbing = np.isin(kinds(self.estimate.names), _FRICTION)
+        Y = self.rows(Samples(q, v, none, none, _SPEEDS_HZ, *words)).Y[:, :, rubbing]
+        torque = Y @ self.estimate.value[rubbing]
+        covariance = self.estimate.covariance[np.ix_(rubbing, rubbing)]
+        half = Z95 * np.sqrt(np.einsum("nji,ik,njk->nj", Y, covariance, Y))
+        panels = []
+        for j, name in enumerate(self.robot.joint_names):
+            x, y, width = v[:, j], torque[:, j], half[:, j]
+            region = Band("95 %", x, y - width, y + width)
+            parts: list[Curve | Band] = [region, Curve("friction and offset", x, y)]
+            panels.append(Panel(name, "speed [rad/s or m/s]", "torque [Nm or N]", parts))
+        return Picture([Plot(f"Friction against speed, law '{self.law.name}'.", panels, 3)])
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as texts, numbers and arrays."""
         choice = self.choice
@@ -321,9 +347,14 @@ class DynamicModel:
             samples: in the order of time
         """
         rows = self.rows(samples)
-        rest = np.isin(kinds(self.estimate.names), ("Fc", "Fv", "B", "Fs", "Fl"))
+        rest = np.isin(kinds(self.estimate.names), _FRICTION)
         rigid = rows.Y[:, :, ~rest] @ self.estimate.value[~rest]
         return rows.tau - rigid, np.asarray(rows.Y[:, :, rest] @ self.estimate.value[rest])
+
+
+def load_model(path: str | Path) -> DynamicModel:
+    """The model in a JSON file that its `save` wrote."""
+    return DynamicModel.load(path)
 
 
 def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> DynamicModel:

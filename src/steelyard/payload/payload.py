@@ -18,6 +18,7 @@ from steelyard.recording import arrow_table
 from steelyard.verdict import Doubt, DoubtKind, Verdict, together
 
 if TYPE_CHECKING:
+    from steelyard.drawing import Picture
     from steelyard.export import ErrorLimits, Load
 
 HALF_WIDTH = 1.96
@@ -242,6 +243,16 @@ class Payload:
         drawn = self.body.mass > 0
         plot = body_plot(self.body, self.covariance, origin=self.body.frame) if drawn else None
         return notebook_html(headers, cells, words=str(self.verdict), plot=plot)
+
+    def plot(self) -> Picture:
+        """The payload on its frame, and its centre of mass enlarged; a notebook shows it."""
+        from steelyard.drawing import Picture
+        from steelyard.payload.views import body_plot, com_plot
+
+        if not self.body.mass > 0:
+            raise InvalidSamples("nothing was weighed: there is no payload to draw")
+        views = body_plot(self.body, self.covariance, origin=self.body.frame)
+        return Picture([views, com_plot(self.body, self.covariance)])
 
     # --- for programs and files ----------------------------------------------------------------------------
 

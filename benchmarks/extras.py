@@ -1,0 +1,107 @@
+"""The wheel in empty environments: each extra alone does what it is there for.
+
+Every extra gets an environment of its own with nothing but the wheel and what the extra asks for, pinned by
+constraints.txt. It takes minutes and a package index, so it is run by hand, before a release.
+Usage: python benchmarks/extras.py [EXTRA ...]; 'core' is the wheel without an extra
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = """
+from importlib import resources
+import steelyard as sy
+files = resources.files("steelyard.cli") / "assets"
+robot = sy.load_robot("ur10")
+model = sy.identify(robot, str(files / "ur10_empty.npz"), friction="power")
+payload = sy.weigh(model, str(files / "ur10_loaded.npz"))
+assert abs(payload.mass - 2.5) < payload.quantities[0].half_width, payload
+"""
+DOES = {
+    "core": EXAMPLE,
+    "robot": "import steelyard as sy; from steelyard.robot.symbolic import SymbolicBasis",
+    "excitation": """
+import steelyard as sy
+from steelyard.excitation import DesignSettings
+robot = sy.load_robot("planar2r")
+quick = DesignSettings(starts=1, time_limit_s=5.0)
+assert sy.design(robot, settings=quick).certificate.holds
+""",
+    "identification": EXAMPLE + "assert model.feasible_arm().status",
+    "simulation": """
+import steelyard as sy
+run = sy.simulate(sy.load_robot("ur10"), sy.load_trajectory("xu2024"), seed=0)
+assert len(run.recording) > 1000
+""",
+    "io": EXAMPLE
+    + """
+recording = sy.read_recording(str(files / "ur10_empty.npz"))
+sy.write_recording(recording, "empty.parquet")
+assert len(sy.read_recording("empty.parquet")) == len(recording)
+""",
+    "report": EXAMPLE
+    + """
+payload.plot().save("payload.png")
+from steelyard.workflow.payload import Weighing
+from pathlib import Path
+Weighing(model, str(files / "ur10_loaded.npz")).page().write(Path("page.html"))
+""",
+    "cli": """
+import subprocess, sys
+commands = "example ur10", "identify ur10 empty.npz -o m.json --friction power", "weigh m.json loaded.npz"
+for words in commands:
+    subprocess.run([sys.executable, "-m", "steelyard", *words.split()], check=True, stdout=subprocess.DEVNULL)
+""",
+    "live": "import viser, steelyard.live.page",
+    "ros2": "import websockets, rosbags, steelyard.live.ros2",
+    "franka": "import pylibfranka, steelyard.live.franka",
+    "fleet": "import steelyard as sy; sy.Fleet; import dask, distributed, fsspec, pyarrow",
+    "all": EXAMPLE + "import jax, mujoco, pyarrow, viser, typer, sympy, clarabel, plotly, dask",
+}
+
+
+def main() -> int:
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = _wheel(Path(folder))
+        print(wheel.name)
+        for extra in sys.argv[1:] or DOES:
+            began = time.perf_counter()
+            words = _tried(extra, wheel, Path(folder) / extra)
+            failed += words != "works"
+            print(f"{extra:16} {words:8} {time.perf_counter() - began:6.0f} s", flush=True)
+    return 1 if failed else 0
+
+
+def _wheel(folder: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
+    subprocess.run([*pip, str(ROOT)], check=True)
+    (wheel,) = folder.glob("steelyard-*.whl")
+    return wheel
+
+
+def _tried(extra: str, wheel: Path, folder: Path) -> str:
+    """What an extra does in an environment of its own: 'works', or how it fails."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python, alone = folder / "bin" / "python", {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    wanted = str(wheel) if extra == "core" else f"{wheel}[{extra}]"
+    index = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+    install = [*pip, "-c", ROOT / "constraints.txt", wanted]
+    done = subprocess.run(install, capture_output=True, text=True, env=alone | index)
+    if done.returncode == 0:
+        done = subprocess.run(
+            [python, "-c", DOES[extra]], cwd=folder, env=alone, capture_output=True, text=True
+        )
+    return "works" if done.returncode == 0 else f"FAILS: {done.stderr.strip().splitlines()[-1]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
