@@ -128,6 +128,17 @@ def test_save_and_resume_over_every_field(direct):
     assert same(OnlineState.from_dict(json.loads(json.dumps(before.to_dict()))), before)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("pending", [0]), ("prepared", [1]), ("history", [[0.0, 1.0, [0.0] * 9, []]]), ("rest", [[], 1.0])],
+)
+def test_nonsense_where_a_fresh_state_has_nothing_is_refused(direct, name, value):
+    content = fed(direct, stream()[:7]).to_dict()
+    OnlineState.from_dict(content)
+    with pytest.raises(ValueError, match=rf"'state\.{name}.* must be "):
+        OnlineState.from_dict({**content, name: value})
+
+
 def test_bad_samples_are_counted_and_change_nothing(direct):
     good = stream()
     clean = fed(direct, good)

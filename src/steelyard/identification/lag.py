@@ -94,13 +94,15 @@ def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Ar
     if counts.sum() < _FEWEST_ROWS * (p + law.log_shapes.size + n):
         return lag, np.diag(np.full(n, np.inf))
     law, theta = settle(maker, parts, law.starts)
+    weights = None
     for _ in range(_ROUNDS):
         rows = [
             _rows(maker.rows(part, law, theta, shapes=True), part, every, theta, lag)
             for part, every in zip(parts, samples, strict=True)
         ]
         prior = _prior(rows[0].Y.shape[2], p, n)
-        found = solve_grams(np.concatenate([part.grams for part in rows]), counts, prior).value
+        solution = solve_grams(np.concatenate([part.grams for part in rows]), counts, prior, weights=weights)
+        found, weights = solution.value, solution.weights
         theta, law = found[:p], _moved(law, found[p:-n])
         step = np.clip(found[-n:], -_LONGEST_STEP_S, _LONGEST_STEP_S)
         lag = lag + step

@@ -44,9 +44,15 @@ class Rows:
     @property
     def grams(self) -> Array:
         """The inner products [Y tau]'[Y tau] of each joint's rows that count, (n, p + 1, p + 1)."""
-        columns = np.concatenate([self.Y, self.tau[:, :, None]], axis=2) * self.usable[:, :, None]
-        columns = columns.transpose(1, 0, 2)
-        return np.asarray(columns.transpose(0, 2, 1) @ columns)
+        _, n, p = self.Y.shape
+        out = np.zeros((n, p + 1, p + 1))
+        for j in range(n):
+            there = np.flatnonzero(self.Y[:, j].any(axis=0))
+            columns = np.column_stack([self.Y[:, j, there], self.tau[:, j]])
+            columns[~self.usable[:, j]] = 0.0
+            places = np.append(there, p)
+            out[j][np.ix_(places, places)] = columns.T @ columns
+        return out
 
     def thinned(self, every: int) -> Rows:
         """One in so many instants."""

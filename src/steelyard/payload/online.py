@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard import fields
 from steelyard.arrays import Array
 from steelyard.payload.payload import Payload
 
@@ -69,6 +70,16 @@ class Episode(NamedTuple):
     end_s: float
     vector: Array
     covariance: Array
+
+
+HISTORY = fields.each(
+    fields.row(
+        *[fields.number(finite=False)] * 2,
+        fields.numbers(10),
+        fields.numbers(10, 10, finite=False, covariance=True),
+    )
+)
+"""What a saved state may hold of the past: its episodes."""
 
 
 class CurvePoint(NamedTuple):

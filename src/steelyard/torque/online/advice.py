@@ -87,6 +87,7 @@ class OnlineAnswer(NamedTuple):
             today = np.asarray(noise) * np.sqrt(state.spread.squares / state.spread.rows)
             torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
             strange = strange_residuals(model.robot.joint_names, today, model.estimate.noise, torque_rms)
+        strange = strange or state.spread.doubt(model.robot.joint_names)
         doubts = (doubted_model(model.verdict), strange, self.late(accuracy))
         return tuple(doubt for doubt in doubts if doubt is not None)
 

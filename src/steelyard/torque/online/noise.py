@@ -9,21 +9,25 @@ wide as assumed, fewer where the assumption is plainly wrong:
 
     f - 1 = K (r - 1 - sqrt(2 / K)) / (K + K_0 / r^2)
 
-Old windows fade, because friction drifts.
+Old windows fade, because friction drifts. Where residuals are more than five times as wide as assumed, the
+answer is doubted: what is wrong then is no noise, and its widening no interval.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.arrays import Array
+from steelyard.verdict import Doubt, DoubtKind
 
 _LEVELS = 3
 _ASSUMED_BLOCKS = 20.0
 _ASSUMED_ROWS = 200.0
 _LARGEST_SURPRISE = 100.0
+_MOST_WIDENED = 5.0  # in standard deviations: more is no noise, as in a batch
 _KEPT = 0.997  # of a window's weight after the next one
 
 
@@ -90,6 +94,18 @@ class Spread(NamedTuple):
         single = _excess(self.squares, self.rows, _ASSUMED_ROWS)
         blocks = _excess(self.sums, self.blocks, _ASSUMED_BLOCKS).max(axis=0)
         return np.asarray(1.0 + np.maximum(0.0, np.maximum(single, blocks)))
+
+    def doubt(self, joint_names: Sequence[str]) -> Doubt | None:
+        """A doubt where residuals are so much wider than assumed that no widening is an answer."""
+        times = np.sqrt(self.inflation)
+        if times.max() <= _MOST_WIDENED:
+            return None
+        j = int(times.argmax())
+        words = (
+            f"{joint_names[j]} deviates {times[j]:.0f} times as much as the model says, for longer than noise"
+            " does: is the model that of this arm, and did nothing touch it?"
+        )
+        return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
 
 
 def _excess(squares: Array, count: Array, assumed: float) -> Array:

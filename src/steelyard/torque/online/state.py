@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard import fields
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.payload.online import Counts, Episode
+from steelyard.payload.online import HISTORY, Counts, Episode
 from steelyard.torque.online.factor import Knowledge
 from steelyard.torque.online.noise import Spread
 
@@ -218,6 +219,7 @@ class OnlineState(NamedTuple):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OnlineState:
         """The state that `to_dict` has written."""
+        fields.check({name: content[name] for name in _EMPTY_AT_FIRST}, _format_of(content), "state")
         array = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
         triangles = [np.array(content[name], dtype=float, order="F") for name in ("known", "base", "safe")]
         known = [Knowledge(R) for R in triangles]
@@ -246,7 +248,28 @@ def no_reach(n: int) -> Array:
     return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])
 
 
+_EMPTY_AT_FIRST = ("pending", "prepared", "rest", "history")
 _ARRAYS = ("x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
+
+
+def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
+    """What may stand where a fresh state has nothing, of n joints and m unknowns as the rest says."""
+    n, m = len(content["last_tau"]), len(content["x"])
+    block = fields.row(
+        fields.numbers("k", n, m + 1),
+        fields.numbers("k", 1 + 4 * n),
+        fields.numbers(n),
+        fields.numbers(4, 2 * n),
+    )
+    sums = fields.numbers(4, m + 1), fields.numbers(n, m + 1), fields.numbers(4, 2 * n)
+    window = fields.row(*[fields.number()] * 2, *sums, *[fields.numbers(n, low=0.0)] * 2, fields.number(0.0))
+    rest = fields.row(fields.numbers(m + 1, m + 1), fields.number(1.0), window)
+    return {
+        "pending": fields.each(fields.numbers(1 + 4 * n)),
+        "prepared": block if content["prepared"] else fields.each(fields.anything, 0),
+        "rest": fields.optional(rest),
+        "history": HISTORY,
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard import fields
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.payload.online import Counts, Episode
+from steelyard.payload.online import HISTORY, Counts, Episode
 from steelyard.wrist.online.solve import Solution
 from steelyard.wrist.online.sums import UNKNOWNS, Sums
 from steelyard.wrist.rest import Postures, RestRule
@@ -105,6 +106,7 @@ class WristState(NamedTuple):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> WristState:
         """The state that `to_dict` has written."""
+        fields.check({name: content[name] for name in _EMPTY_AT_FIRST}, _EMPTY_AT_FIRST, "state")
         known = {name: np.array(content["known"][name], dtype=float) for name in _KNOWN}
         known["unknown"] = known["unknown"].astype(bool)
         return cls(
@@ -120,6 +122,20 @@ class WristState(NamedTuple):
             history=tuple(Episode(a, b, np.array(x), np.array(C)) for a, b, x, C in content["history"]),
         )
 
+
+_EMPTY_AT_FIRST = {
+    "prior": fields.numbers("prior", UNKNOWNS + 1),
+    "window": fields.numbers("window", ROW),
+    "rest": fields.numbers("rest", 11),
+    "postures": fields.row(
+        fields.numbers("k"),
+        *[fields.numbers("k", 6)] * 2,
+        fields.numbers("k", 3, 3),
+        fields.numbers("k", low=0.0),
+    ),
+    "history": HISTORY,
+}
+"""What may stand where a fresh state has nothing."""
 
 _PLAIN = ("odd_s", "stale", "origin_s", "start_s", "last_s", "odd", "contacts")
 _ARRAYS = ("prior", "window", "rest")
