@@ -14,6 +14,7 @@ from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare, replay
 from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("ur10")
 LOAD = sy.InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -66,6 +67,13 @@ def test_joints_may_have_lags_of_their_own():
     found, std, _ = time_lags(ROBOT, [prepare(recording(k, lags), TRIMMED) for k in (1, 2)])
     assert (np.abs(found - lags) < np.maximum(3.5 * std, 1e-9)).all()
     assert (found[lags > 0] > 0).all()
+
+
+def test_a_lag_beyond_what_is_searched_is_doubted():
+    model = sy.identify(ROBOT, [recording(1, 0.15)], friction="linear", preparation=TRIMMED)
+    assert "are more than 100 ms apart in time, which is not repaired" in model.verdict.sentence
+    assert model.verdict.has(DoubtKind.OUT_OF_TIME)
+    assert not model.verdict.ok
 
 
 def test_a_joint_that_rests_shows_no_lag():

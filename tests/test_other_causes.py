@@ -1,17 +1,21 @@
 """Causes that widening would hide: each is doubted by name, and clean runs are not."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from steelyard.identification import identify
+from steelyard.fleet.estimate import payload_of
+from steelyard.identification import RegressionFactor, identify
 from steelyard.inertia import InertialParameters
 from steelyard.quality.check import saturated
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.torque import weigh
+from steelyard.torque.online import OnlineEstimator, OnlineSample
+from steelyard.torque.online.noise import Spread
 from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("ur10")
@@ -59,6 +63,49 @@ def test_another_scale_of_the_loaded_torques_is_doubted(model, loaded):
     verdict = weigh(model, replace(loaded, tau=1.05 * loaded.tau)).verdict
     assert verdict.has(DoubtKind.TORQUE_SCALE)
     assert "have gains or units changed since the empty run" in verdict.sentence
+
+
+def test_the_gain_of_one_drive_is_doubted_by_name(model, loaded):
+    scale = np.where(np.arange(6) == 2, 1.2, 1.0)
+    verdict = weigh(model, replace(loaded, tau=scale * loaded.tau)).verdict
+    assert verdict.has(DoubtKind.TORQUE_SCALE)
+    assert f"the loaded torques of {ROBOT.joint_names[2]} are 1.1" in verdict.sentence
+
+
+def test_another_scale_is_doubted_from_factors_and_sample_by_sample(model, loaded):
+    estimator = OnlineEstimator(model, "measured")
+    for scale in (1.0, 1.06):
+        tau = scale * loaded.tau
+        rows = [model.rows(replace(loaded, tau=tau))]
+        torque = np.sqrt(np.mean(tau**2, axis=0))
+        fleet = payload_of(model, RegressionFactor.of_rows(rows), np.ones(6), torque)
+        state = estimator.init()
+        for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, tau, strict=True):
+            state = estimator.step(state, OnlineSample(*row))
+        for found in (fleet, estimator.estimate(state, physical=False)):
+            assert found.verdict.has(DoubtKind.TORQUE_SCALE) == (scale > 1)
+            assert ("the loaded torques are 1.0" in found.status) == (scale > 1)
+
+
+def test_residuals_beyond_all_widening_are_doubted_online(model):
+    none = Spread.nothing(6)
+    wide = none._replace(squares=np.array([1, 1, 1, 1, 1, 40.0]) * 5000, rows=np.full(6, 5000.0))
+    assert none.doubt(ROBOT.joint_names) is None
+    assert (
+        f"{ROBOT.joint_names[5]} deviates 6 times as much as the model says"
+        in wide.doubt(ROBOT.joint_names).words
+    )
+
+
+@pytest.mark.parametrize("change", ["gains", "arm"])
+def test_runs_of_the_empty_arm_that_contradict_each_other_are_doubted(change):
+    first, second = moved(ROBOT, 1), moved(ROBOT, 2)
+    links = ROBOT.inverse_dynamics(second.q, second.v, second.a)
+    tau = 1.1 * second.tau if change == "gains" else second.tau + 0.1 * links
+    verdict = identify(ROBOT, [first, replace(second, tau=tau)]).verdict
+    assert verdict.has(DoubtKind.TORQUE_SCALE)
+    scale = re.search(r"torques of its links are (\d\.\d+) times as large in run 2 of 2", verdict.sentence)
+    assert float(scale[1]) == pytest.approx(1.1, abs=0.015)
 
 
 def test_a_steady_force_is_doubted(model, loaded):

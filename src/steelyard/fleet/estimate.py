@@ -37,6 +37,7 @@ from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.robot.basis import triangle_with
 from steelyard.robot.friction import FrictionLaw
 from steelyard.torque.methods import Answer, WeighingProblem
+from steelyard.torque.other_causes import scale_doubt
 from steelyard.torque.prior import by_gravity, contradiction, shifted, slow_noise, through_prior, widened
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -145,6 +146,7 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
     )
     wide, shares = shifted(wide, shares, "gravity", by_gravity(model.robot, answer.value))
     strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque)
+    scale = None if answer.unknown[0] else _other_scale(problem, factor, solution, widening, wide[0, 0])
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     evidence = Evidence(
         plain,
@@ -152,11 +154,30 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
         answer.unknown,
         unfelt=problem.unfelt,
         contradiction=moved,
-        doubts=[doubt for doubt in (doubted_model(model.verdict), strange) if doubt is not None],
+        doubts=[doubt for doubt in (doubted_model(model.verdict), strange, scale) if doubt is not None],
         shares=shares,
     )
     body, verdict = judge(evidence)
     return Payload(body, plain, wide, answer.noise, verdict, "direct", gain_error, shares)
+
+
+def _other_scale(
+    problem: WeighingProblem, factor: RegressionFactor, solution: Solution, widening: Array, variance: float
+) -> Doubt | None:
+    """A doubt where the torques of a log have another scale than the empty arm says (see `other_causes`).
+
+    The torques that the solution says are a combination of the columns that there are: the factor is enough.
+
+    Args:
+        variance: of the mass, [kg^2]
+    """
+    mass = len(solution.value) - 10
+    mixing = np.column_stack([problem.mixing, problem.mixing @ solution.value])
+    prior = np.insert(problem.prior(), mass + 10, 0.0, axis=1)
+    again = solve_weighted(factor, prior, mixing)
+    spread = _spread(factor, again, again.noise * np.sqrt(widening), prior, mixing)
+    drift, moved = problem.model.robot.drive.gain_drift or 0.0, again.value[mass] - solution.value[mass]
+    return scale_doubt(float(again.value[-1]), spread[-1, -1] + drift**2, float(moved), np.sqrt(variance))
 
 
 def state_names(model: DynamicModel) -> tuple[str, ...]:

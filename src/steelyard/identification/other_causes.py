@@ -38,8 +38,10 @@ from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.verdict import Doubt, DoubtKind
 
+CHANCE = 5e-4
+"""That a cause seems to be there; 3.5 standard deviations of one column."""
+
 _ENOUGH_ROWS = 2500  # of more samples, one in so many is taken
-_CHANCE = 5e-4  # that a cause seems to be there; 3.5 standard deviations of one column
 _NEARLY = 0.5  # of an effect that counts, by a step from the fit without the cause
 _NOTHING = 1e-9  # of a column that is left when the unknowns have explained it
 _DRIVES = ("Ia", "Fc", "Fv", "B", "Fs", "Fl")
@@ -75,7 +77,7 @@ class _Tried:
         C = self.covariance + besides**2 * np.eye(len(self.e))
         if not len(self.e) or not np.isfinite(C).all() or not (np.diag(C) > 0).all():
             return False
-        return bool(self.e @ np.linalg.solve(C, self.e) > chdtri(len(self.e), _CHANCE / tests))
+        return bool(self.e @ np.linalg.solve(C, self.e) > chdtri(len(self.e), CHANCE / tests))
 
 
 @dataclass(frozen=True, eq=False)

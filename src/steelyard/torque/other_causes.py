@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import chdtri
 
 from steelyard.arrays import Array
-from steelyard.identification.other_causes import Fitted
+from steelyard.identification.other_causes import CHANCE, Fitted
 from steelyard.robot import RobotModel
 from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.verdict import Doubt, DoubtKind
@@ -67,9 +68,26 @@ def _of_scale(fit: Fitted, mass: int, least: float, robot: RobotModel) -> Doubt 
             found, which = one, f"the loaded torques of {robot.joint_names[j]}"
     if found is None:
         return None
-    moved = found.value[mass] - fit.value[mass]
+    moved = float(found.value[mass] - fit.value[mass])
+    return scale_doubt(float(found.e[0]), float(found.covariance[0, 0]), moved, least, which)
+
+
+def scale_doubt(
+    e: float, variance: float, moved: float, least: float, which: str = "the loaded torques"
+) -> Doubt | None:
+    """A doubt where torques have another scale than the empty arm says.
+
+    Args:
+        e: how much larger they are, relative
+        variance: of that
+        moved: how far it moves the mass, [kg]
+        least: how far counts, [kg]
+        which: the torques
+    """
+    if abs(moved) < least or e**2 <= chdtri(1, CHANCE) * variance:
+        return None
     words = (
-        f"{which} are {1 + found.e[0]:.3f} times what the empty arm says, which moves the mass by"
+        f"{which} are {1 + e:.3f} times what the empty arm says, which moves the mass by"
         f" {moved:+.3g} kg: have gains or units changed since the empty run, or the arm?"
     )
     return Doubt(DoubtKind.TORQUE_SCALE, words)

@@ -39,7 +39,7 @@ RESUME_S = 1.0
 _POINT_S = 0.1
 _MOST_POINTS = 600
 _DAY_S = 86_400.0
-_STATE_VERSION = 6
+_STATE_VERSION = 7
 
 
 class _Estimator(Protocol[S, X]):

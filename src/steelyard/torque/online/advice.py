@@ -21,7 +21,7 @@ from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload import HALF_WIDTH
 from steelyard.payload.judgement import doubted_model, strange_residuals
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import OnlineState
+from steelyard.torque.online.state import OnlineOptions, OnlineState
 from steelyard.verdict import Doubt, DoubtKind
 
 _SWING = 0.3  # [rad or m]
@@ -73,14 +73,14 @@ class OnlineAnswer(NamedTuple):
         return float(np.sqrt(share) * self.half_width) if share else 0.0
 
     def doubts(
-        self, state: OnlineState, model: DynamicModel, noise: ArrayLike, *, accuracy: float
+        self, state: OnlineState, model: DynamicModel, noise: ArrayLike, options: OnlineOptions
     ) -> tuple[Doubt, ...]:
         """What counts against the answer beside its own numbers.
 
         Args:
             model: of the empty arm
             noise: standard deviation of the torques that is assumed, (n,) [Nm or N]
-            accuracy: that was asked for the mass
+            options: of the estimate
         """
         seen, strange = state.spread.rows > 0, None
         if seen.all():
@@ -88,7 +88,9 @@ class OnlineAnswer(NamedTuple):
             torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
             strange = strange_residuals(model.robot.joint_names, today, model.estimate.noise, torque_rms)
         strange = strange or state.spread.doubt(model.robot.joint_names)
-        doubts = (doubted_model(model.verdict), strange, self.late(accuracy))
+        least = float(np.sqrt(self.covariance[0, 0])) if options.forgetting_s is None else np.inf
+        scale = state.other_scale(model.robot.drive.gain_drift or 0.0, least)
+        doubts = (doubted_model(model.verdict), strange, scale, self.late(options.accuracy))
         return tuple(doubt for doubt in doubts if doubt is not None)
 
     def late(self, accuracy: float) -> Doubt | None:

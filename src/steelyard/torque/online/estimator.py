@@ -33,18 +33,10 @@ from steelyard.torque.online.advice import OnlineAnswer
 from steelyard.torque.online.change import Creep, after_rest, change_statistic, friction_change
 from steelyard.torque.online.factor import NOTHING_STD, Knowledge, SystematicErrors
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import (
-    NOT_BEHIND,
-    BeforeRest,
-    OnlineOptions,
-    OnlineState,
-    Window,
-    no_reach,
-)
+from steelyard.torque.online.state import NOT_BEHIND, BeforeRest, OnlineOptions, OnlineState, Window, no_reach
 from steelyard.torque.prior import by_gravity, contradiction, shifted, slow_noise
 
 _MOST_EPISODES = 1000
-_SETTLED = 10  # windows: before, residuals show the unknowns, not the noise
 _HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be distinguished from it
 _CLOCK_ROUNDING_S = 1e-4
 _CLOCK_SET = 10  # late samples in order: the clock was set back
@@ -143,9 +135,7 @@ class OnlineEstimator:
                 answer.unknown,
                 unfelt=answer.unfelt,
                 contradiction=answer.contradiction,
-                doubts=answer.doubts(
-                    state, self.model, np.asarray(self.noise), accuracy=self.options.accuracy
-                ),
+                doubts=answer.doubts(state, self.model, np.asarray(self.noise), self.options),
                 shares=answer.shares,
                 look_for_body=physical,
             )
@@ -331,7 +321,7 @@ class OnlineEstimator:
             if statistic > alarm * state.heard.inflation.max():
                 return self._changed(state, statistic)._replace(window=empty)
         x, spread = state.known.solution, state.spread
-        if state.windows >= _SETTLED:
+        if state.settled:
             total = window.joints[:, -1] - window.joints[:, :-1] @ x
             spread = spread.with_window(total, window.squares, window.rows)
         windows = state.windows + 1
@@ -364,6 +354,7 @@ class OnlineEstimator:
         spread = state.heard.with_surprise(statistic / 4) if young and state.history else state.heard
         return state._replace(
             known=known,
+            begun=known,
             base=known,
             safe=known,
             x=known.solution,
@@ -379,9 +370,8 @@ class OnlineEstimator:
         )
 
     def _answer(self, state: OnlineState) -> OnlineAnswer:
-        S, x = state.known.inverse, state.known.solution
-        near, inflation = state.information.shape[1], state.spread.inflation
-        inverse = S @ S.T
+        S, x, inflation = state.known.inverse, state.known.solution, state.spread.inflation
+        near, inverse = state.information.shape[1], S @ S.T
         excess = np.tensordot(inflation - 1.0, state.information, axes=1)
         wider = inverse + inverse[:, :near] @ excess @ inverse[:near]
         narrower = np.sqrt(np.minimum(inflation.max() * np.diag(inverse) / np.diag(wider), 1.0))

@@ -31,6 +31,7 @@ from steelyard.torque.online.rows import OnlineRows
 from steelyard.torque.prior import arm_rows, friction_share, widened
 
 NOTHING_STD = 1e4
+_NOTHING = 1e-9
 _BLOCK = 8  # columns that LAPACK treats together
 
 
@@ -82,6 +83,25 @@ class Knowledge(NamedTuple):
             rows: [H tau] over their noise, (N, m + 1)
         """
         return Knowledge(np.asarray(lapack.dtpqrt(0, _BLOCK, self.R, rows)[0]))
+
+    def scale_since(self, before: Knowledge) -> tuple[float, float, float]:
+        """How much larger torques since then are than the unknowns say, its variance, and how the mass moves.
+
+        With H'H and H'tau of the rows since, the difference of both, a column H x joins: a score test (see
+        `identification.other_causes`).
+
+        Args:
+            before: what was known then; nothing was forgotten since
+        """
+        R, x = self.R[:-1, :-1], self.solution
+        since = self.R.T @ self.R - before.R.T @ before.R
+        across = since[:-1, :-1] @ x
+        taken = lapack.dtrtrs(R, across, trans=1)[0]
+        V = float(x @ across - taken @ taken)
+        if _NOTHING * float(x @ across) >= V:
+            return 0.0, np.inf, 0.0
+        e = float(x @ since[:-1, -1] - x @ across) / V
+        return e, 1.0 / V, -float(lapack.dtrtrs(R, taken)[0][0]) * e
 
     def forgotten(self, weight: float, nuisances: int) -> Knowledge:
         """What is known after forgetting payload and friction a little; what is known of the arm stays.

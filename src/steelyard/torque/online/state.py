@@ -19,7 +19,10 @@ from steelyard.errors import InvalidSamples
 from steelyard.payload.online import HISTORY, Counts, Episode
 from steelyard.torque.online.factor import Knowledge
 from steelyard.torque.online.noise import Spread
+from steelyard.torque.other_causes import scale_doubt
+from steelyard.verdict import Doubt
 
+_SETTLED = 10  # windows
 _MOVING = 0.75  # of a window's samples
 
 
@@ -130,6 +133,7 @@ class OnlineState(NamedTuple):
 
     Attributes:
         known: by all samples so far
+        begun: before this payload was taken
         base: at the start of the window
         safe: at the start of the window before
         x: unknowns at the start of the window, (m,)
@@ -155,6 +159,7 @@ class OnlineState(NamedTuple):
     """
 
     known: Knowledge
+    begun: Knowledge
     base: Knowledge
     safe: Knowledge
     x: Array
@@ -189,6 +194,7 @@ class OnlineState(NamedTuple):
         x = known.solution
         return cls(
             known=known,
+            begun=known,
             base=known,
             safe=known,
             x=x,
@@ -212,6 +218,23 @@ class OnlineState(NamedTuple):
             history=(),
         )
 
+    @property
+    def settled(self) -> bool:
+        """Whether residuals show the noise, and not the unknowns any more."""
+        return self.windows >= _SETTLED
+
+    def other_scale(self, drift: float, least: float) -> Doubt | None:
+        """A doubt where torques have another scale since this payload was taken than the empty arm says.
+
+        Args:
+            drift: standard deviation of a change of the gains, relative
+            least: how far it must move the mass to count, [kg]
+        """
+        if not self.settled:
+            return None
+        e, variance, moved = self.known.scale_since(self.begun)
+        return scale_doubt(e, variance * float(self.spread.inflation.max()) + drift**2, moved, least)
+
     def to_dict(self) -> dict[str, Any]:
         """The state as lists, numbers and text, exact, for JSON."""
         return {name: _plain(value) for name, value in zip(self._fields, self, strict=True)}
@@ -220,14 +243,11 @@ class OnlineState(NamedTuple):
     def from_dict(cls, content: Mapping[str, Any]) -> OnlineState:
         """The state that `to_dict` has written."""
         fields.check({name: content[name] for name in _EMPTY_AT_FIRST}, _format_of(content), "state")
-        array = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
-        triangles = [np.array(content[name], dtype=float, order="F") for name in ("known", "base", "safe")]
-        known = [Knowledge(R) for R in triangles]
+        array: dict[str, Any] = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
+        triangles = [np.array(content[name], dtype=float, order="F") for name in _TRIANGLES]
+        array |= {name: Knowledge(R) for name, R in zip(_TRIANGLES, triangles, strict=True)}
         return cls(
             **array,
-            known=known[0],
-            base=known[1],
-            safe=known[2],
             pending=tuple(np.array(row, dtype=float) for row in content["pending"]),
             prepared=tuple(np.array(item, dtype=float) for item in content["prepared"]),
             last_s=float(content["last_s"]),
@@ -248,6 +268,7 @@ def no_reach(n: int) -> Array:
     return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])
 
 
+_TRIANGLES = ("known", "begun", "base", "safe")
 _EMPTY_AT_FIRST = ("pending", "prepared", "rest", "history")
 _ARRAYS = ("x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
 
