@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import psutil
 from figure import Figure
 
 from steelyard.fleet import Fleet
@@ -198,10 +198,14 @@ def _without_dask(folder: Path, rows: list[dict[str, object]]) -> np.ndarray:
         return np.array([time.perf_counter() - began, busy]) / len(tasks)
 
 
-def _busy_s() -> float:
-    """Processor time of this process and of those that it has ended, [s]."""
+def _busy_s(*, running: bool = False) -> float:
+    """Processor time of this process and of those that it has ended, and of those that run, [s]."""
     whose = (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
-    return sum(x.ru_utime + x.ru_stime for x in map(resource.getrusage, whose))
+    ended = sum(x.ru_utime + x.ru_stime for x in map(resource.getrusage, whose))
+    if not running:
+        return ended
+    times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
+    return ended + sum(x.user + x.system for x in times)
 
 
 def _judged(trends, wrong: dict[int, Planted]) -> tuple[int, int, int]:
@@ -236,24 +240,27 @@ def figures(arms: int = ARMS, logs: int = LOGS, duration_s: float = DURATION_S) 
 
 
 def _speed(folder: Path, store: Path, rows: list[dict[str, object]], duration_s: float) -> Iterator[Figure]:
-    """Building in four steps, each beside bare loops just before and after it: the machine's pace changes."""
-    total, sample = len(rows), rows[: len(rows) // 16]
-    counts = (total // 8, total // 4, total // 2, total)
-    new, each, bare = np.diff([0, *counts]), [], [_without_dask(folder, sample)]
-    for count, more in zip(counts, new, strict=True):
-        catalogue = _catalogue(folder, rows[:count])
-        began, busy_s = time.perf_counter(), _busy_s()
-        Fleet.build(catalogue, store, workers=2)
-        each.append(np.array([time.perf_counter() - began, _busy_s() - busy_s]) / more)
-        bare.append(_without_dask(folder, sample))
-    beside = np.array([(x + y) / 2 for x, y in pairwise(bare)])
-    (wall, busy), (bare_wall, bare_busy) = (1e3 * new @ np.array(x) / total for x in (each, beside))
-    what = f"reducing {total} logs of {duration_s:g} s, each; a bare loop on two cores, in turn"
-    yield Figure("build", what, float(wall), "ms", 1.3, float(bare_wall))
-    yield Figure("build_cpu", "processor time of it", float(busy), "ms", 1.3, float(bare_busy))
-    steps = (np.array(each) / beside)[:, 1]
+    """One build of all logs, between two bare loops over some of them."""
+    total, sample = len(rows), rows[: len(rows) // 8]
+    steps = (total // 8, total // 4, total // 2, total)
+    bare, seen = [_without_dask(folder, sample)], [(0.0, 0.0)]
+
+    def progress(share: float, words: str) -> None:
+        seen.append((share * total, _busy_s(running=True)))
+
+    catalogue = _catalogue(folder, rows)
+    began, busy_s = time.perf_counter(), _busy_s()
+    Fleet.build(catalogue, store, workers=2, progress=progress)
+    wall, busy = np.array([time.perf_counter() - began, _busy_s() - busy_s]) / total
+    bare.append(_without_dask(folder, sample))
+    bare_wall, bare_busy = np.mean(bare, axis=0)
+    what = f"reducing {total} logs of {duration_s:g} s, each; a bare loop on two cores before and after"
+    yield Figure("build", what, 1e3 * float(wall), "ms", 1.3, 1e3 * float(bare_wall))
+    yield Figure("build_cpu", "processor time of it", 1e3 * float(busy), "ms", 1.3, 1e3 * float(bare_busy))
+    done, spent = np.array(seen[1:]).T
+    each = np.diff(np.interp(steps, done, spent)) / np.diff(steps)
     what = f"processor time, the last {total // 2} logs over those from {total // 8} to {total // 4}"
-    yield Figure("linear", what, float(steps[3] / steps[1]), "", 1.15)
+    yield Figure("linear", what, float(each[2] / each[0]), "", 1.15)
     whose = (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
     peak = max(resource.getrusage(who).ru_maxrss for who in whose)
     yield Figure("memory", "peak of a process", peak / 1024, "MB", 1024)

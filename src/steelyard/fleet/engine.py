@@ -72,8 +72,13 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
         import distributed
     except ImportError:
         raise MissingExtra("dask and distributed", "fleet") from None
-    patience = {"distributed.comm.timeouts.connect": _PATIENCE_S, "distributed.worker.daemon": True}
-    with dask.config.set({**patience, "distributed.nanny.pre-spawn-environ": _THREADS}):
+    settings = {
+        "distributed.comm.timeouts.connect": _PATIENCE_S,
+        "distributed.worker.daemon": True,
+        "distributed.worker.profile.enabled": False,  # a look at every thread, a hundred times per second
+        "distributed.nanny.pre-spawn-environ": _THREADS,
+    }
+    with dask.config.set(settings):
         if scheduler is not None:
             try:
                 client: Any = distributed.Client(scheduler, timeout=_PATIENCE_S, set_as_default=False)
