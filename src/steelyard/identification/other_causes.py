@@ -193,7 +193,8 @@ class Fitted:
         n, first, total = self.rows[0].tau.shape[1], 0, np.zeros((columns.shape[1], columns.shape[1]))
         for part in self.rows:
             last = first + part.tau.size
-            x, r = columns[first:last].reshape(-1, n, columns.shape[1]), residuals[first:last].reshape(-1, n)
+            x = columns[first:last].reshape(len(part.tau), n, columns.shape[1])
+            r = residuals[first:last].reshape(-1, n)
             total += sum(covariance_of_sums(x[:, j], r[:, j]) for j in range(n))
             first = last
         return total
