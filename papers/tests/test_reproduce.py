@@ -206,6 +206,21 @@ def test_ours_predicts_closer_to_the_noise_than_the_papers_method(comparison):
     assert (both.paper.validation.rms > 0.98 * noise).all()
 
 
+def test_formula_7_counts_what_the_rank_shows(tx60):
+    assert world.formula_7(*world.joint_axes(tx60)) == (5, 0, 1)
+    assert sections.link_counts(tx60) == (36, 36)
+    planar = np.array([[0, 0, 1.0]] * 3)  # gravity and two parallel axes, one beside the other
+    assert world.formula_7(planar, np.array([[0, 0, 0.0], [1, 0, 0]])) == (0, 1, 1)
+
+
+def test_runs_are_runs_and_get_warmer(comparison, tx60):
+    first, second = comparison[1].world.runs
+    assert np.abs(first.q - second.q).max() > 1e-5  # another motion, not another noise on the same
+    warm = world.warmer(tx60, 5.0).drive
+    np.testing.assert_allclose(warm.viscous, tx60.drive.viscous * np.exp(-0.1))
+    assert world.table_2(tx60).height[0] == pytest.approx(0.2 - 0.375)
+
+
 def test_sections_of_ding2019_are_whole(comparison, tx60):
     found, both = comparison
     made = [
@@ -214,6 +229,7 @@ def test_sections_of_ding2019_are_whole(comparison, tx60):
         sections.torque_section(both),
         sections.scatter_section(both, both),
         sections.what_is_missing(),
+        ding2019._headline(both),
     ]
     for section in made:
         require_whole(section)

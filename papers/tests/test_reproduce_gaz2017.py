@@ -7,9 +7,19 @@ from steelyard.inertia import InertialParameters
 from steelyard.report import Section, Table
 from steelyard.robot import load_robot
 from steelyard_papers import PAPERS
-from steelyard_papers.gaz2017 import contacts, gravity, inertial, moving_sections, planar, static_sections
+from steelyard_papers.gaz2017 import (
+    at_rest,
+    contacts,
+    gravity,
+    inertial,
+    moving_sections,
+    planar,
+    static_sections,
+)
+from steelyard_papers.gaz2017.collision import CONTACTS_S, LIMIT_NM
 from steelyard_papers.gaz2017.gravity import CHANGING, HEAVY_BODY, LIGHT_BODY, Sensors
 from steelyard_papers.gaz2017.printed import DIFFERENCE_43, HEAVY_44, HEAVY_46, PI_34, PI_LOADED_34
+from steelyard_papers.visit import Visit
 
 QUIET = Sensors("quiet", 1e-6, 0.0)
 
@@ -130,10 +140,11 @@ def test_static_tables_are_whole():
     answer = gravity.static_answer(HEAVY_BODY, QUIET, count=40)
     require_whole(static_sections.gravity_section(answer, HEAVY_BODY.vector[:4], "quiet"))
     require_whole(static_sections.light_section(answer, "quiet"))
-    error = gravity.errors_of(LIGHT_BODY, QUIET, few=True, seeds=2, progress=lambda share: None)
+    draws = gravity.draws_of(LIGHT_BODY, QUIET, few=True, seeds=2, progress=lambda share: None)
+    error = gravity.rms_of(draws, LIGHT_BODY)
     assert error.shape == (2, 2)
     assert (error < 1e-2).all()
-    by_name = dict.fromkeys(("500 postures", "light payload", "ten samples"), error)
+    by_name = dict.fromkeys(("500 postures", "light payload", "ten samples"), draws)
     require_whole(static_sections.sensor_section({"quiet": by_name}, 0.01, 2))
 
 
@@ -171,6 +182,56 @@ def test_the_observer_of_48_finds_all_contacts_and_one_without_payload_does_not(
     assert free["ours"] < free["paper"] < contacts.LIMIT_NM < free["payload ignored"]
     assert np.isfinite(touched.six.delays_s(touched.paper)).all()
     require_whole(moving_sections.contact_section(touched))
+
+
+def test_without_the_payload_free_motion_exceeds_the_threshold(touched):
+    six = touched.six
+    assert six.largest_free(six.ignored) > 2 * LIMIT_NM
+
+
+def test_with_the_estimated_payload_it_stays_far_below_and_all_three_contacts_are_found(touched):
+    six = touched.six
+    assert six.payload.body.mass == pytest.approx(six.truth.mass, abs=3 * six.payload.std[0])
+    assert six.payload.std[0] < 0.01 * six.truth.mass
+    assert six.largest_free(six.known) < LIMIT_NM / 3
+    assert len(six.known.contacts) == len(CONTACTS_S)
+    assert (six.delays_s(six.known) < 0.1).all()
+    assert not np.isfinite(six.delays_s(six.ignored)).all()
+
+
+def test_the_arm_stops_for_two_seconds_at_each_contact_and_resumes(touched):
+    assert len(touched.reactions) == 3
+    recording = touched.reacted
+    speed = np.abs(recording.v_commanded).max(axis=1)
+    assert np.mean(speed == 0.0) * recording.duration_s > 3 * 2.0
+    jumps = np.abs(np.diff(recording.a_commanded, axis=0)).max()
+    assert jumps < 0.4  # rad/s^2 in 5 ms: no step
+    np.testing.assert_allclose(recording.q_commanded[-1], touched.six.recording.q_commanded[-1], atol=0.02)
+
+
+def test_samples_from_rest_weigh_and_a_wrong_statement_shows():
+    q = np.stack([gravity.PICK + 0.1 * np.random.default_rng(1).normal(size=(10, 7))] * 2)
+    held = np.stack([gravity.hold(x, HEAVY_BODY) for x in q])
+    friction = np.array([1.0, -1.0])[:, None, None]
+    came = at_rest.Reached(q, held, held + friction, 1e-3, 0.1)
+    masses = at_rest.reached_masses(came, QUIET, range(1))
+    off = {name: abs(x[0, 0] - HEAVY_BODY.mass) for name, x in masses.items()}
+    assert off["reached from both sides"] < 1e-3
+    assert off["motor torque, mean of both sides"] < 1e-3 < off["motor torque, from below"]
+    stated = at_rest.stated_masses(QUIET, range(1))
+    assert stated["its model is right"][0, 0] == pytest.approx(HEAVY_BODY.mass, abs=1e-4)
+    assert abs(stated["its links are 2 % off"][0, 0] - HEAVY_BODY.mass) > 1e-3
+    require_whole(static_sections.rest_section(came, masses, stated, "quiet"))
+
+
+def test_rows_at_the_end_of_each_rest():
+    visit = Visit(np.zeros((3, 2)), rest_s=0.5, move_s=1.0)
+    t = np.arange(0.0, visit.duration_s, 0.1)
+    assert [t[rows].round(3).tolist() for rows in visit.ends_of_rest(t, 0.15)] == [
+        [0.4, 0.5],
+        [1.9, 2.0],
+        [3.4],
+    ]
 
 
 def test_gravity_of_48_knows_the_payload_and_momentum_does_not(rng):

@@ -52,6 +52,7 @@ class Answer:
         std: of the parameters over the runs, eq. (15), (p,)
         predicted: torque of the verification run by the mean parameters, (N, n) [Nm]
         validation: of that prediction against the torque as measured
+        by_run: the same by the parameters of each run alone
     """
 
     models: tuple[DynamicModel, ...]
@@ -59,6 +60,7 @@ class Answer:
     std: Array
     predicted: Array
     validation: Validation
+    by_run: tuple[Validation, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -174,4 +176,5 @@ def _answer(models: Sequence[DynamicModel], verification: Recording, how: Prepar
     averaged = replace(models[0], estimate=replace(models[0].estimate, value=mean))
     samples = prepare(verification, replace(how, torque_cutoff_hz=None, lowest_speed=0.0))
     predicted = np.asarray(averaged.rows(samples).Y @ mean)
-    return Answer(tuple(models), mean, std, predicted, validation_of(samples.tau, predicted))
+    by_run = [validation_of(samples.tau, m.rows(samples).Y @ m.estimate.value) for m in models]
+    return Answer(tuple(models), mean, std, predicted, validation_of(samples.tau, predicted), tuple(by_run))

@@ -7,10 +7,10 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.report import Section, Table
-from steelyard.robot import RobotModel
+from steelyard.robot import ParameterBasis, RobotModel
 from steelyard_papers.ding2019.fits import Answer, Comparison, true_parameters
 from steelyard_papers.ding2019.printed import CORRELATION, RMS, TABLE_3, unit_of
-from steelyard_papers.ding2019.world import Motions
+from steelyard_papers.ding2019.world import SHOULDER, Motions, formula_7, joint_axes
 from steelyard_papers.sharing import every
 
 _PARTS = (
@@ -67,8 +67,9 @@ def motion_section(robot: RobotModel, motions: Motions) -> Section:
                 "Every limit of Table II, at 1000 Hz: where the motion comes closest.",
                 ("limit", "unit", "reached", "margin", "where"),
                 rows,
-                "Joints 4 and 5: the table prints -1.74 twice; ±1.74 rad is meant. Height is that of the last"
-                " frame above the shoulder, where frame 0 of Table I lies.",
+                "Joints 4 and 5: the table prints -1.74 twice; ±1.74 rad is meant. Height is that of the"
+                f" last frame above frame 0, which lies at the shoulder, {SHOULDER} m above the ground from"
+                " which Table II counts its 0.2 m.",
             ),
         ],
     )
@@ -106,8 +107,8 @@ def parameter_section(comparison: Comparison) -> Section:
         [
             f"The structure agrees: the {len(known)} parameters of Table III are the ones that the base of"
             " this arm has, parameter by parameter (36 of links, 4 rotors that can be separated, 12 of"
-            " friction). Eq. (15) counts 48, which is the number without the four rotors that the table"
-            " lists. Ours has six torque offsets more.",
+            " friction). " + _count_words(comparison.world.robot) + " Eq. (15) counts 48, which is the"
+            " number without the four rotors that the table lists. Ours has six torque offsets more.",
             "The numbers of the paper's column are those of its own arm in an unknown, scaled torque unit"
             " (link inertias near zero, one negative Coulomb friction); they are no truth for this"
             " simulated arm and stand there for the structure only. Mean and standard deviation over ten"
@@ -126,6 +127,27 @@ def parameter_section(comparison: Comparison) -> Section:
                 [_error_panel(comparison, *part) for part in _PARTS],
             ),
         ],
+    )
+
+
+def link_counts(robot: RobotModel) -> tuple[int, int]:
+    """Base parameters of the links: by eq. (7), and by the rank of the regressor.
+
+    Args:
+        robot: the TX-60
+    """
+    R1, R2, R3 = formula_7(*joint_axes(robot))
+    names = ParameterBasis.of(robot).short_names
+    return 7 * R1 + 3 * R2 + R3, sum(name[0] in "Im" and not name.startswith("Ia") for name in names)
+
+
+def _count_words(robot: RobotModel) -> str:
+    R1, R2, R3 = formula_7(*joint_axes(robot))
+    counted, rank = link_counts(robot)
+    return (
+        f"Eq. (7) counts {R1} joints whose axis is not parallel to all before it, {R2} that are parallel"
+        f" beside them and {R3} along gravity: 7 · {R1} + 3 · {R2} + {R3} = {counted}; the rank of the"
+        f" regressor is {rank}."
     )
 
 
@@ -208,9 +230,10 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
     return Section(
         "What the deviation over ten runs is worth (eq. (15))",
         [
-            "Eq. (15) measures how runs differ, not how far their mean is from the truth. Friction that"
-            " the model does not hold, filters and the fitted series shift every run alike. The 40"
-            " parameters of links and rotors have a true value in both worlds.",
+            "Eq. (15) measures how runs differ, not how far their mean is from the truth. Friction that the"
+            " model does not hold, filters and the fitted series shift every run alike; warming up moves"
+            " viscous friction from run to run. The 40 parameters of links and rotors have a true value in"
+            " both worlds.",
         ],
         [
             Table(
@@ -303,7 +326,7 @@ def what_is_missing() -> Section:
         ("the motion of Fig. 3", "its coefficients are not printed; ours is designed from the same limits"),
         ("the cut-off of the filters", "not printed, 10 Hz here; 0.25 Hz would cut the motion itself"),
         ("the threshold of speed", "not printed, 0.05 rad/s here"),
-        ("differences between real runs", "warming up and friction that drifts are not simulated; noise is"),
+        ("differences between real runs", "simulated: noise, and drives that warm up by 5 K over ten runs"),
         ("Fig. 1, Fig. 2", "a flow chart, a photograph and a drawing"),
     ]
     words = (

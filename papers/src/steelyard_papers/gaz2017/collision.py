@@ -7,13 +7,13 @@ arm alone and with the arm and its estimated load; a contact is a residual beyon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Array
-from steelyard.control.collision import Detections, Detector, Observer, Thresholds
+from steelyard.control.collision import Detections, Detector, Guard, Observer, Thresholds
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -89,7 +89,7 @@ def figure_six(seed: int = 0) -> FigureSix:
     empty, loaded = (prepare(run.recording, Preparation(lowest_speed=0.0)) for run in runs)
     model = identify(robot, empty)
     payload = weigh(model, loaded)
-    watched = _watched(robot, seed)
+    watched = watched_run(robot, seed)
     answers = []
     for load in (None, payload):
         observer = Observer.of(model, load)
@@ -110,7 +110,14 @@ def _excited(robot: RobotModel, load: InertialParameters | None, seed: int) -> S
     )
 
 
-def _watched(robot: RobotModel, seed: int) -> Simulation:
+def watched_run(robot: RobotModel, seed: int = 0, guard: Guard | None = None) -> Simulation:
+    """The motion with its three pushes.
+
+    Args:
+        robot: the arm
+        seed: of motion and noise
+        guard: that stops the arm where it is touched; by default it goes on
+    """
     motion = FourierTrajectory.random(
         _CENTRE, reach=[0.6] * 7, speed=[0.6] * 7, period_s=20.0, harmonics=3, seed=seed + 7
     )
@@ -127,5 +134,5 @@ def _watched(robot: RobotModel, seed: int) -> Simulation:
         rate_hz=_RATE_HZ,
         seed=seed + 20,
         pushes=pushes,
-        options=_OPTIONS,
+        options=replace(_OPTIONS, guard=guard),
     )

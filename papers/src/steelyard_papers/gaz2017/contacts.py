@@ -11,13 +11,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.control.collision import Detections, Detector, Observer, Thresholds
+from steelyard.control.collision import (
+    Contact,
+    Detections,
+    Detector,
+    Guard,
+    Observer,
+    Reaction,
+    Thresholds,
+)
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
-from steelyard.robot import RobotModel
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel, load_robot
 from steelyard.robot.momentum import MomentumDynamics
 from steelyard.signals import Preparation, prepare
-from steelyard_papers.gaz2017.collision import LIMIT_NM, FigureSix, figure_six
+from steelyard_papers.gaz2017.collision import LIMIT_NM, FigureSix, figure_six, watched_run
 from steelyard_papers.gaz2017.gravity import HEAVY_BODY, Sensors, StaticAnswer, static_answer
 from steelyard_papers.gaz2017.inertial import Inertial, measured, moved, whole_motion
 
@@ -103,11 +112,15 @@ class Contacts:
         six: the run, with observers that know no payload and all of it
         few: the payload from ten samples at rest, as the paper's observer knows it
         paper: contacts by (48) as printed
+        reacted: the same motion and pushes; the arm stops where (48) finds a contact, rests 2 s and resumes
+        reactions: the contacts that it reacted to
     """
 
     six: FigureSix
     few: StaticAnswer
     paper: Detections
+    reacted: Recording
+    reactions: tuple[Contact, ...]
 
     @property
     def by_observer(self) -> dict[str, Detections]:
@@ -127,5 +140,7 @@ def three_contacts(sensors: Sensors) -> Contacts:
     empty = observer.arm.robot
     rigid = _GravityKnows(empty, observer.arm.rigid.rotor, empty.with_payload(without_inertia(few.paper)))
     observer = replace(observer, arm=replace(observer.arm, rigid=rigid))
-    thresholds = Thresholds.fixed(observer, LIMIT_NM)
-    return Contacts(six, few, Detector(observer, thresholds).detect(replace(six.recording)))
+    detector = Detector(observer, Thresholds.fixed(observer, LIMIT_NM))
+    guard = Guard(detector, Reaction())
+    reacted = watched_run(load_robot("lwr4"), guard=guard).recording
+    return Contacts(six, few, detector.detect(replace(six.recording)), reacted, tuple(guard.contacts))

@@ -25,6 +25,7 @@ from steelyard.torque.methods.static import postures_at_rest
 from steelyard.torque.online import OnlineEstimator, OnlineSample
 from steelyard.trajectory import FourierTrajectory, Trajectory, load_trajectory
 from steelyard_papers.sharing import Progress
+from steelyard_papers.visit import Visit
 from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ, algorithm_1, plain_estimate, static_payload
 from steelyard_papers.xu2024.recursion import recursion_of
@@ -32,40 +33,6 @@ from steelyard_papers.xu2024.recursion import recursion_of
 _COMMANDED = Preparation(kinematics="commanded")
 _EMPTY_RUNS = 3
 _OTHER_MOTION_SEED = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Visit:
-    """Postures, one after the other, with rest in each.
-
-    Attributes:
-        postures: (N, n) [rad]
-        rest_s: in each, [s]
-        move_s: between two, [s]
-    """
-
-    postures: Array
-    rest_s: float = 1.0
-    move_s: float = 1.5
-
-    @property
-    def duration_s(self) -> float:
-        """In all, [s]."""
-        return len(self.postures) * (self.rest_s + self.move_s) - self.move_s
-
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration, each (N, n); polynomials of degree five between postures.
-
-        Args:
-            t: times, (N,) [s]
-        """
-        period, last = self.rest_s + self.move_s, len(self.postures) - 1
-        k = np.minimum((np.asarray(t) // period).astype(int), last)
-        x = np.clip((t - k * period - self.rest_s) / self.move_s, 0.0, 1.0)[:, None]
-        way = self.postures[np.minimum(k + 1, last)] - self.postures[k]
-        first = 30 * x**2 * (1 - x) ** 2 / self.move_s
-        second = 60 * x * (1 - x) * (1 - 2 * x) / self.move_s**2
-        return self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, first * way, second * way
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,9 +26,10 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.trajectory import Trajectory, load_trajectory
 from steelyard_papers.sharing import Progress, part_of
+from steelyard_papers.visit import Visit
 from steelyard_papers.xu2024.printed import TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ
-from steelyard_papers.xu2024.simulated import Visit, World, loaded_arm, simulated_answers
+from steelyard_papers.xu2024.simulated import World, loaded_arm, simulated_answers
 
 ROOM, WARMEST = 25.5, 30.0
 """Of Fig. 8, [degrees C]."""
