@@ -145,10 +145,10 @@ def design(
     began = time.perf_counter()
     settings, objective = settings or DesignSettings(), objective or ConditionNumber()
     limits = limits or DesignLimits.of(robot)
-    moving = _moving(robot, limits, harmonics, period_s, joints)
-    _require_room(robot, limits, moving, period_s)
+    moving = moving_joints(robot, limits, harmonics, period_s, joints)
+    require_room(robot, limits, moving, period_s)
     posture = None if start is None else finite(start, (robot.n,), "start", InvalidTrajectory)
-    centre = _centre_posture(robot, limits, moving, posture, settings.seed)
+    centre = centre_posture(robot, limits, moving, posture, settings.seed)
     w = 2 * np.pi / period_s
     scale = np.minimum(limits.joints.v_max, limits.joints.a_max / w)[moving] / 2
     if settings.at_rest and harmonics < 2:
@@ -172,7 +172,7 @@ def design(
     )
 
 
-def _moving(
+def moving_joints(
     robot: RobotModel,
     limits: DesignLimits,
     harmonics: int,
@@ -194,7 +194,7 @@ def _moving(
     return moving
 
 
-def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float) -> None:
+def require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float) -> None:
     """Refuses limits that leave a joint unbounded, or no motion worth its name."""
     w = 2 * np.pi / period_s
     v_max, a_max = limits.joints.v_max, limits.joints.a_max
@@ -217,7 +217,7 @@ def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, peri
                 )
 
 
-def _centre_posture(
+def centre_posture(
     robot: RobotModel, limits: DesignLimits, joints: Indices, start: Array | None, seed: int
 ) -> Array:
     """A posture strictly inside all limits, (n,): the given start, else home where it is, else one found."""

@@ -40,11 +40,11 @@ _NOISE_SHARE = 0.005  # of the torque limit, where no noise is given
 _XU_WEIGHTS = {"all": 10.0, "inertia": 5.0, "moment": 1.0, "friction": 1.0}
 _PROBES = 200
 
-_Signals = tuple[Array, Array, Array]  # positions, velocities and accelerations, (N, n) each
+Signals = tuple[Array, Array, Array]  # positions, velocities and accelerations, (N, n) each
 
 
 @dataclass(frozen=True, eq=False)
-class _Criterion:
+class Criterion:
     """An objective for one arm and the joints of it that move.
 
     Attributes:
@@ -120,7 +120,7 @@ class Objective(ABC):
 
     def criterion(
         self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices
-    ) -> _Criterion:
+    ) -> Criterion:
         """The objective for what the joints that move can excite; the others stay at the centre, (n,)."""
         rng = np.random.default_rng(0)
         low = np.maximum(limits.joints.q_min, centre - np.pi)
@@ -131,7 +131,7 @@ class Objective(ABC):
         return self._criterion(robot, (q, v, a))
 
     @abstractmethod
-    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
         """The objective for one arm and random signals that it can have."""
 
 
@@ -148,9 +148,9 @@ class ConditionNumber(Objective):
     drive: bool = True
     name = "condition"
 
-    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
         rows, names = _base_rows(robot, possible, self.weights, self.drive)
-        return _Criterion(robot, rows, names, _condition_merit, _condition)
+        return Criterion(robot, rows, names, _condition_merit, _condition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ class DOptimal(ConditionNumber):
 
     name = "dopt"
 
-    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
         return replace(super()._criterion(robot, possible), merit=_log_det_merit, exact=_minus_log_det)
 
 
@@ -174,7 +174,7 @@ class Xu2024(Objective):
     weights: Sequence[float] | None = None
     name = "xu2024"
 
-    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
         rows, names = _base_rows(robot, possible, self.weights, True)
         parts = [(factor, part) for factor, part in _xu_parts(names) if len(part)]
 
@@ -189,7 +189,7 @@ class Xu2024(Objective):
         def exact(R: Array) -> float:
             return sum(factor * _condition(R[:, part]) for factor, part in parts)
 
-        return _Criterion(robot, rows, names, merit, exact)
+        return Criterion(robot, rows, names, merit, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +203,12 @@ class Liu2025(Objective):
     gravity: bool = False
     name = "liu2025"
 
-    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
         every = RegressorRows("wrench", np.arange(10), np.ones(6), self.gravity)
-        columns = _independent(every.exact(robot, *possible).reshape(-1, 10))
+        columns = independent_columns(every.exact(robot, *possible).reshape(-1, 10))
         rows = RegressorRows("wrench", columns, np.ones(6), self.gravity)
         names = tuple(PARAMETER_NAMES[i] for i in columns)
-        return _Criterion(robot, rows, names, _condition_merit, lambda R: _condition(R) ** 2)
+        return Criterion(robot, rows, names, _condition_merit, lambda R: _condition(R) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,18 +225,18 @@ class PayloadOptimal(Objective):
     nuisance: bool = True
     name = "payload"
 
-    def _criterion(self, robot: RobotModel, possible: _Signals) -> _Criterion:
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
         limit = robot.limits.tau_max
         noise = np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0) if self.noise is None else self.noise
         weights = 1.0 / _per_joint(noise, robot.n, "noise")
         names = [*PARAMETER_NAMES, *(f"{x}{j + 1}" for x in ("Fc", "Fv", "B") for j in range(robot.n))]
         count = 10 + 3 * robot.n if self.nuisance else 10
         every = RegressorRows("payload", np.arange(count), weights)
-        columns = _independent(every.exact(robot, *possible).reshape(-1, count))
+        columns = independent_columns(every.exact(robot, *possible).reshape(-1, count))
         ten = int((columns < 10).sum())
 
         def merit(G: Array, sharpness: float) -> tuple[float, Array]:
-            C = _inverse(G)
+            C = gram_inverse(G)
             variance = np.diag(C)[:ten]
             slope = -(C[:, :ten] / variance) @ C[:ten] / (2 * ten)
             return float(np.log(variance).mean() / 2), slope
@@ -245,7 +245,7 @@ class PayloadOptimal(Objective):
             return float(np.exp(np.log(_std(R)[:ten]).mean()))
 
         rows = RegressorRows("payload", columns, weights)
-        return _Criterion(robot, rows, tuple(names[i] for i in columns), merit, exact)
+        return Criterion(robot, rows, tuple(names[i] for i in columns), merit, exact)
 
 
 OBJECTIVES: dict[str, type[Objective]] = {
@@ -282,7 +282,7 @@ def _eigen(G: Array) -> tuple[Array, Array]:
     return np.maximum(values, _SMALLEST_EIGENVALUE * max(values[-1], 1e-300)), vectors
 
 
-def _inverse(G: Array) -> Array:
+def gram_inverse(G: Array) -> Array:
     """The inverse of a Gram matrix, its columns scaled to unit length before."""
     length = np.sqrt(np.maximum(np.diag(G), 1e-300))
     values, vectors = _eigen(G / np.outer(length, length))
@@ -300,7 +300,7 @@ def _minus_log_det(R: Array) -> float:
 
 
 def _base_rows(
-    robot: RobotModel, possible: _Signals, weights: Sequence[float] | None, drive: bool
+    robot: RobotModel, possible: Signals, weights: Sequence[float] | None, drive: bool
 ) -> tuple[RegressorRows, tuple[str, ...]]:
     basis = ParameterBasis.of_regressor(robot, robot.regressor(*possible), drive=drive)
     factor = np.ones(robot.n) if weights is None else _per_joint(weights, robot.n, "weights")
@@ -318,7 +318,7 @@ def _xu_parts(names: tuple[str, ...]) -> list[tuple[float, Indices]]:
     ]
 
 
-def _independent(A: Array) -> Indices:
+def independent_columns(A: Array) -> Indices:
     """The first columns that are not in the span of those before them."""
     length = np.linalg.norm(A, axis=0)
     R = np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r"))

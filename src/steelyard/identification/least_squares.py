@@ -85,6 +85,7 @@ def solve_weighted(
     mixing: Array | None = None,
     *,
     equal_weights: bool = False,
+    noise: Array | None = None,
 ) -> Solution:
     """The weighted least-squares solution, weights and noise found alternately.
 
@@ -93,10 +94,15 @@ def solve_weighted(
         prior: rows [Z z] of what is known before, Z theta = z + unit noise, (r, m + 1)
         mixing: the p combinations of the m unknowns, (p, m); the identity by default
         equal_weights: weigh all rows alike, as ordinary least squares does
+        noise: that is known before, standard deviation of each group, (G,) [Nm]; found by default
     """
     p = factor.p
     mixed = np.eye(p) if mixing is None else mixing
     known = np.zeros((0, mixed.shape[1] + 1)) if prior is None else prior
+    if noise is not None:
+        weights = 1.0 / np.maximum(noise, _SMALLEST_NOISE)
+        value, inverse, unknown, condition = _solve_rows(factor, weights, known, mixed)
+        return Solution(value, noise, weights, inverse, unknown, condition)
     grams = np.swapaxes(factor.R, 1, 2) @ factor.R
     if mixing is not None:
         wide = np.pad(mixed, (0, 1))
@@ -104,9 +110,7 @@ def solve_weighted(
         grams = wide.T @ grams @ wide
     weights = solve_grams(grams, factor.rows, known, equal_weights=equal_weights).weights
     for _ in range(_ROUNDS):
-        R = factor.weighted(weights)
-        rows = np.vstack([np.column_stack([R[:, :p] @ mixed, R[:, p]]), known])
-        value, inverse, unknown, condition = _solve(rows[:, :-1], rows[:, -1])
+        value, inverse, unknown, condition = _solve_rows(factor, weights, known, mixed)
         squares = factor.squared_residuals(mixed @ value)
         noise, found = _noise(squares, factor.rows, len(value), equal_weights=equal_weights)
         before, weights = weights, found
@@ -172,6 +176,15 @@ def _half_inverse(A: Array) -> Array:
         kept = s > _LEAST_PIVOT**2 * s[-1]
         half = V[:, kept] / np.sqrt(s[kept])
     return np.asarray(half * (length > 0)[:, None] / scale[:, None])
+
+
+def _solve_rows(
+    factor: RegressionFactor, weights: Array, known: Array, mixed: Array
+) -> tuple[Array, Array, NDArray[np.bool_], float]:
+    """Least squares of weighted rows and what is known before."""
+    R = factor.weighted(weights)
+    rows = np.vstack([np.column_stack([R[:, :-1] @ mixed, R[:, -1]]), known])
+    return _solve(rows[:, :-1], rows[:, -1])
 
 
 def _solve(Z: Array, z: Array) -> tuple[Array, Array, NDArray[np.bool_], float]:

@@ -46,6 +46,22 @@ class Quantity(NamedTuple):
     std: float
     unit: str
 
+    @classmethod
+    def of_body(cls, body: InertialParameters, std: Array, com_std: Array) -> tuple[Self, ...]:
+        """Mass, centre of mass, and inertia about the origin of the frame of a body.
+
+        Args:
+            std: standard deviation of its ten numbers, (10,) [SI]
+            com_std: of its centre of mass, (3,) [m]
+        """
+        com = body.com if body.mass else np.zeros(3)
+        rows = [cls("mass", body.mass, float(std[0]), "kg")]
+        for axis, x, x_std in zip("xyz", com, com_std, strict=True):
+            rows.append(cls(f"centre of mass {axis}", 1e3 * float(x), 1e3 * float(x_std), "mm"))
+        for name, x, x_std in zip(PARAMETER_NAMES[4:], body.vector[4:], std[4:], strict=True):
+            rows.append(cls(f"{name} about the {body.frame}", float(x), float(x_std), "kg m^2"))
+        return tuple(rows)
+
     @property
     def half_width(self) -> float:
         """Half the width of the 95 % interval, in the unit."""
@@ -171,12 +187,7 @@ class Payload:
     @property
     def quantities(self) -> tuple[Quantity, ...]:
         """Mass, centre of mass, and inertia about the origin of the frame, as people read them."""
-        rows = [Quantity("mass", self.mass, float(self.std[0]), "kg")]
-        for axis, x, std in zip("xyz", np.nan_to_num(self.com), self.com_std, strict=True):
-            rows.append(Quantity(f"centre of mass {axis}", 1e3 * float(x), 1e3 * float(std), "mm"))
-        for name, x, std in zip(PARAMETER_NAMES[4:], self.body.vector[4:], self.std[4:], strict=True):
-            rows.append(Quantity(f"{name} about the {self.body.frame}", float(x), float(std), "kg m^2"))
-        return tuple(rows)
+        return Quantity.of_body(self.body, self.std, self.com_std)
 
     def together_with(self, tool: Payload) -> Payload:
         """The tool and this part as one load, their uncertainties added.

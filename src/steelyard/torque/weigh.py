@@ -30,7 +30,6 @@ from steelyard.recording import Samples
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods.problem import CERTAIN, fixed_rows
 from steelyard.torque.other_causes import other_causes
-from steelyard.torque.prior import by_gravity, shifted, widened
 from steelyard.verdict import Doubt, DoubtKind
 
 _UNLIKE = 4.0  # standard deviations
@@ -64,7 +63,7 @@ def weigh(
     others = () if empty is None else _checked(alike, empty, "compare with")
     problem = WeighingProblem(model.keeping_rows(), parts, fixed_rows(fixed or {}), others)
     answer = METHODS[method](problem)
-    covariance, gain_error, shares = _widened(problem, answer)
+    covariance, gain_error, shares = answer.widened(problem)
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     body, verdict = judge(
         Evidence(
@@ -144,22 +143,6 @@ def _checked(
     return parts
 
 
-def _widened(problem: WeighingProblem, answer: Answer) -> tuple[Array, Array | None, dict[str, float]]:
-    """The covariance of an answer with all that may be wrong, what gains do, and shares of its variance."""
-    covariance, gain_error, shares = widened(
-        answer.covariance,
-        problem.model.robot.drive,
-        per_gain=answer.per_gain,
-        per_drift=answer.per_drift,
-        contradiction=answer.contradiction,
-        friction=answer.friction,
-    )
-    gravity = None if len(problem.fixed) else by_gravity(problem.model.robot, answer.value)
-    for name, shift in (("motion", answer.shift), ("gravity", gravity)):
-        covariance, shares = shifted(covariance, shares, name, shift)
-    return covariance, gain_error, shares
-
-
 def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> Doubt | None:
     """A doubt where the data contradict a number that was given."""
     if not len(problem.fixed):
@@ -169,7 +152,7 @@ def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, flo
     if free.unknown.any():
         return None
     rows = problem.fixed / CERTAIN
-    covariance, _, _ = _widened(without, free)
+    covariance, _, _ = free.widened(without)
     std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], covariance, rows[:, :-1]))
     z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
     if z.max() < _UNLIKE:

@@ -39,7 +39,42 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
         solution = solve_weighted(factor, prior, mixing)
         theta = mixing @ solution.value
     covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
-    n = model.robot.n
+    return _answer(problem, factor, solution, covariance, prior, measured)
+
+
+def predicted(problem: WeighingProblem, payload: Array) -> Answer:
+    """What `direct` will answer, with the covariance that it may expect.
+
+    The torques of the loaded runs do not count: they are those that the model predicts with the payload, and
+    as noisy as those of the empty arm were.
+
+    Args:
+        payload: its ten numbers, (10,)
+    """
+    model, prior = problem.model, problem.prior()
+    theta = problem.mixing @ np.append(model.estimate.value, payload)
+    rows = [model.rows(part, theta) for part in problem.loaded]
+    factor = RegressionFactor.of_rows([replace(part, tau=part.Y @ theta) for part in rows])
+    noise = np.resize(model.estimate.noise, len(factor.rows))
+    solution = solve_weighted(factor, prior, problem.mixing, noise=noise)
+    covariance = _of_empty_noise(problem, factor, solution, prior)
+    covariance[solution.unknown, solution.unknown] = np.inf
+    nothing = np.zeros((0, prior.shape[1]))
+    return replace(
+        _answer(problem, factor, solution, covariance, prior, nothing), value=payload, contradiction=0.0
+    )
+
+
+def _answer(
+    problem: WeighingProblem,
+    factor: RegressionFactor,
+    solution: Solution,
+    covariance: Array,
+    prior: Array,
+    measured: Array,
+) -> Answer:
+    """The answer of a solution, with what gains and noise of the motion do to it."""
+    model, mixing, n = problem.model, problem.mixing, problem.model.robot.n
     arm = prior[: len(prior) - len(measured)]
     beside = measured.reshape(-1, n, measured.shape[1])
     drifted = solution.gain_response(factor, n, mixing)

@@ -14,7 +14,7 @@ from steelyard.identification.least_squares import Solution
 from steelyard.identification.problem import kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
-from steelyard.torque.prior import FRICTION, arm_rows, friction_share
+from steelyard.torque.prior import FRICTION, arm_rows, by_gravity, friction_share, shifted, widened
 from steelyard.verdict import Doubt
 
 LOAD_ROUNDS = 4
@@ -150,6 +150,25 @@ class Answer:
             per_drift[-10:],
             friction_share(solution.inverse, len(friction) - 10, friction & ~solution.unknown),
         )
+
+    def widened(self, problem: WeighingProblem) -> tuple[Array, Array | None, dict[str, float]]:
+        """The covariance with all that may be wrong, what gains do, and shares of the mass's variance.
+
+        Args:
+            problem: that it answers
+        """
+        covariance, gain_error, shares = widened(
+            self.covariance,
+            problem.model.robot.drive,
+            per_gain=self.per_gain,
+            per_drift=self.per_drift,
+            contradiction=self.contradiction,
+            friction=self.friction,
+        )
+        gravity = None if len(problem.fixed) else by_gravity(problem.model.robot, self.value)
+        for name, shift in (("motion", self.shift), ("gravity", gravity)):
+            covariance, shares = shifted(covariance, shares, name, shift)
+        return covariance, gain_error, shares
 
 
 def undetermined(rows: Array) -> Mask:
