@@ -47,6 +47,7 @@ class DoubtKind(StrEnum):
     UNKNOWN_FRICTION = "unknown_friction"  # drives have friction that the model does not know
     BEYOND_LEARNED = "beyond_learned"  # a motion goes beyond the one that was learned from
     MOSTLY_CONTACT = "mostly_contact"  # more contact than free motion
+    ASSUMED = "assumed"  # what nobody has measured
     NOT_CHECKED = "not_checked"  # limits of a motion that nobody gave
     TOO_SHORT = "too_short"  # a recording is over before an observer has settled
 

@@ -15,7 +15,9 @@ enough. The merit is the largest logarithm of the r_i, smoothed, and a little of
 deviations, so that what was not requested stays known as well:
 
     f = (1 / 2s) log sum_i r_i^(2s) + (e / 20) sum_k log C_kk,
-    df/dA = -C D C,   D = (1/2) sum_i w_i l_i l_i' + (e / 20) sum_k 1_k 1_k' / C_kk,   w_i = r_i^(2s-2) / sum r^(2s)
+    df/dA = -C D C,   D = (1/2) sum_i w_i l_i l_i' + (e / 20) sum_k 1_k 1_k' / C_kk,
+
+w_i = r_i^(2s - 2) / sum r^(2s).
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def design(
         std=search.criterion.payload_std(trajectory, settings.rate_hz),
         start_values=tuple(value for value, _ in found),
         seconds=time.perf_counter() - began,
-        verdict=_verdict(search.stopped, certificate),
+        verdict=verdict_on(search.stopped, certificate),
         robot=robot.name,
     )
 
@@ -277,7 +277,12 @@ def _certified(
     raise InfeasibleDesign(f"no motion was found that keeps all limits; in the way is {words}")
 
 
-def _verdict(stopped: str, certificate: Certificate) -> Verdict:
+def verdict_on(stopped: str, certificate: Certificate) -> Verdict:
+    """The verdict on a certified motion.
+
+    Args:
+        stopped: why the search ended early, in words; empty when it did not
+    """
     ended = f"{stopped}; the best so far" if stopped else "best of all starts"
     which = "every limit that was given holds" if certificate.unchecked else "every limit holds"
     closest = f"{which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"

@@ -118,9 +118,7 @@ class Objective(ABC):
         possible = self.criterion(robot, limits or DesignLimits.of(robot), trajectory.offset, moving)
         return possible.value(trajectory, rate_hz)
 
-    def criterion(
-        self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices
-    ) -> Criterion:
+    def criterion(self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices) -> Criterion:
         """The objective for what the joints that move can excite; the others stay at the centre, (n,)."""
         rng = np.random.default_rng(0)
         low = np.maximum(limits.joints.q_min, centre - np.pi)

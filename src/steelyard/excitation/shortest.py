@@ -3,10 +3,10 @@
 A design of duration T lowers the largest share r(T) of what is requested (`accuracy`). r falls with T, as a
 power of it over short stretches, so the shortest T with r = 1 lies where a straight line through the
 logarithms of two durations around it meets zero: first such a bracket is found, then it is narrowed. What
-was designed for one duration is a start for the next one, at the pace of the new duration and shrunk until it
-is inside the limits; only the first one begins from postures and motions drawn at random, of which the
-best are kept. Limits of torque and of the flange cost most of the time and are seldom in the way: they join the
-others once a motion breaks them.
+was designed for one duration is a start for the next one, at the pace of the new duration and shrunk until
+it is inside the limits; only the first one begins from postures and motions drawn at random, of which the
+best are kept. Limits of torque and of the flange cost most of the time and are seldom in the way: they join
+the others once a motion breaks them.
 
 r is judged by a function of the caller, by formulas that the search does not use, and a motion counts
 only if its certificate holds.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -124,8 +124,9 @@ class DurationSearch:
             starts = [start for one in nearest if (start := self._continued(one, duration_s)) is not None]
             stages = _NEAR_STAGES if starts else _STAGES
             starts = starts or self._screened(criterion, duration_s)
+            lower = partial(self._lowered, criterion, stages)
             with ThreadPoolExecutor(self.settings.workers) as pool:
-                lowered = list(pool.map(lambda start: self._lowered(criterion, start, stages), starts))
+                lowered = list(pool.map(lower, starts))
             judged = [self._certified(start.space, u) for start, u in zip(starts, lowered, strict=True)]
             if self._all_limits or not self.limits.bounds_torque_or_flange or None not in judged:
                 break
@@ -242,7 +243,7 @@ class DurationSearch:
         return space.signals((np.arange(_SAMPLES) + 0.5) * space.period_s / _SAMPLES)
 
     def _lowered(
-        self, criterion: Criterion, start: _Start, stages: Sequence[tuple[float, float, int]]
+        self, criterion: Criterion, stages: Sequence[tuple[float, float, int]], start: _Start
     ) -> Array:
         """The best free numbers found from a start, (size,)."""
         space, program, at = start.space, criterion.rows.compiled(self.robot), self._at(start.space)
@@ -268,8 +269,8 @@ class DurationSearch:
         with suppress(StopIteration):
             for sharpness, barrier, iterations in stages:
                 minimiser.descend(
-                    lambda u, s=sharpness: value(u, s),  # type: ignore[misc]
-                    lambda u, s=sharpness: value_and_gradient(u, s),  # type: ignore[misc]
+                    partial(value, sharpness=sharpness),
+                    partial(value_and_gradient, sharpness=sharpness),
                     barrier=barrier,
                     iterations=round(max(1, self.settings.effort * iterations)),
                 )

@@ -140,7 +140,7 @@ def _model(
     made_from = tuple(
         f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts
     )
-    preparations = {part.preparation for part in parts}
+    preparations, rates = {part.preparation for part in parts}, {part.rate_hz for part in parts}
     return DynamicModel(
         robot,
         found.law,
@@ -153,6 +153,7 @@ def _model(
         from_currents=parts[0].gain is not None,
         preparation=preparations.pop() if len(preparations) == 1 else None,
         motion_shift=shift,
+        rate_hz=rates.pop() if len(rates) == 1 else None,
     )
 
 

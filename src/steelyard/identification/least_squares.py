@@ -112,11 +112,11 @@ def solve_weighted(
     for _ in range(_ROUNDS):
         value, inverse, unknown, condition = _solve_rows(factor, weights, known, mixed)
         squares = factor.squared_residuals(mixed @ value)
-        noise, found = _noise(squares, factor.rows, len(value), equal_weights=equal_weights)
+        left, found = _noise(squares, factor.rows, len(value), equal_weights=equal_weights)
         before, weights = weights, found
         if np.abs(before / weights - 1).max() < _SETTLED:
             break
-    return Solution(value, noise, before, inverse, unknown, condition)
+    return Solution(value, left, before, inverse, unknown, condition)
 
 
 def solve_grams(

@@ -52,6 +52,7 @@ _FORMAT = {
     "temperature": fields.optional(fields.numbers("n", finite=False)),
     "lag_std": fields.optional(fields.numbers("n", finite=False, low=0.0)),
     "motion_shift": fields.optional(fields.numbers("p")),
+    "rate_hz": fields.optional(fields.number(1e-9)),
     "factor": fields.table(
         {"R": fields.numbers("parts", "p+1", "p+1"), "rows": fields.numbers("parts", low=0.0)}
     ),
@@ -83,6 +84,7 @@ class DynamicModel:
             where the data do not show it; None where it was not estimated
         motion_shift: how far noise of the measured motion may have moved the parameters, (p,); None where
             that is not known
+        rate_hz: of the samples that it was fitted to, [Hz]; None where they had several
     """
 
     robot: RobotModel
@@ -98,6 +100,7 @@ class DynamicModel:
     temperature: Array | None = None
     lag_std: Array | None = None
     motion_shift: Array | None = None
+    rate_hz: float | None = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -236,6 +239,7 @@ class DynamicModel:
             "temperature": self.temperature,
             "lag_std": self.lag_std,
             "motion_shift": self.motion_shift,
+            "rate_hz": self.rate_hz,
             "factor": {"R": self.factor.R, "rows": self.factor.rows},
         }
 
@@ -255,10 +259,11 @@ class DynamicModel:
             None if content["choice"] is None else FrictionChoice(*content["choice"]),
             bool(content["from_currents"]),
             None if content["preparation"] is None else Preparation.from_dict(content["preparation"]),
-            *(
-                None if content.get(name) is None else np.array(content[name], dtype=float)
+            **{
+                name: None if content.get(name) is None else np.array(content[name], dtype=float)
                 for name in ("temperature", "lag_std", "motion_shift")
-            ),
+            },
+            rate_hz=content.get("rate_hz"),
         )
 
     def save(self, path: str | Path) -> None:

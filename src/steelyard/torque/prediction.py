@@ -41,28 +41,30 @@ class Prediction:
         covariance: of its ten numbers, (10, 10); infinite where the motion says nothing
         gain_error: how one standard deviation of each cause of wrong drive gains moves the ten numbers,
             (10, causes), which is in the covariance too; None where torques are measured
+        by_noise: the part of the covariance that more samples narrow: noise and friction, (10, 10)
         shares: of the mass's variance, by what makes it, see `Payload`
     """
 
     body: InertialParameters
     covariance: Array
+    by_noise: Array
     gain_error: Array | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        freeze(self, "covariance", "gain_error")
+        freeze(self, "covariance", "by_noise", "gain_error")
 
     @property
     def std(self) -> Array:
         """Standard deviation of the ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI]."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)))
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
 
     @property
     def com_std(self) -> Array:
         """Standard deviation of the centre of mass, (3,) [m]; infinite where it is unknown."""
         if not np.isfinite(np.diag(self.covariance)[:4]).all():
             return np.full(3, np.inf)
-        return np.asarray(np.sqrt(np.diag(self.body.com_covariance(self.covariance))))
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.body.com_covariance(self.covariance)), 0.0)))
 
     @property
     def half_widths(self) -> Array:
@@ -75,10 +77,10 @@ class Prediction:
         return Quantity.of_body(self.body, self.std, self.com_std)
 
     @property
-    def systematic(self) -> float:
-        """Half-width of the mass that no more motion narrows: gains, their drift, local gravity, [kg]."""
-        lasting = sum(self.shares.get(name, 0.0) for name in ("gains", "drift", "gravity"))
-        return float(HALF_WIDTH * self.std[0] * np.sqrt(lasting))
+    def lasting(self) -> Array:
+        """Half-widths that no more motion narrows: gains, their drift, local gravity, (10,) [SI]."""
+        rest = np.where(np.isfinite(self.by_noise), self.covariance - self.by_noise, 0.0)
+        return replace(self, covariance=rest).half_widths
 
 
 def predict(
@@ -104,7 +106,7 @@ def predict(
     problem = WeighingProblem(model, [samples], np.zeros((0, 11)))
     answer = predicted(problem, payload.vector)
     covariance, gain_error, shares = answer.widened(problem)
-    return Prediction(payload, covariance, gain_error, shares)
+    return Prediction(payload, covariance, answer.covariance, gain_error, shares)
 
 
 def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> DynamicModel:
@@ -128,6 +130,28 @@ def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> Dy
     estimate = Estimate(value, np.zeros((p, p)), names, std, np.ones(robot.n), 1.0, verdict)
     empty = RegressionFactor.empty(robot.n, p)
     return DynamicModel(robot, law, estimate, np.zeros((0, robot.n)), "commanded", (robot.source,), empty)
+
+
+def as_robot(model: DynamicModel) -> RobotModel:
+    """An arm with the torques of a model: links nearest to the given ones, which may be no real bodies.
+
+    Args:
+        model: whose base parameters pi and friction it shall have
+    """
+    robot, basis, names = model.robot, model.basis, model.estimate.names
+    phi = robot.parameters
+    masses = np.arange(0, 10 * robot.n, 10)
+    phi[masses] = np.where(phi[masses] == 0, 1.0, phi[masses])  # Pinocchio wants one where a moment is
+    wide = np.linalg.pinv(basis.K)
+    phi = phi + wide @ (model.estimate.value[: len(basis)] - basis.K @ phi)
+    bodies = phi[: 10 * robot.n].reshape(-1, 10)
+    links = [
+        InertialParameters.from_vector(x, name) for x, name in zip(bodies, robot.link_names, strict=True)
+    ]
+    rotor, coulomb, viscous, offset = phi[10 * robot.n :].reshape(4, -1)
+    drive = robot.drive.with_law(model.law, model.estimate.value[len(basis) : len(names)])
+    drive = replace(drive, rotor_inertia=rotor, coulomb=coulomb, viscous=viscous, offset=offset)
+    return robot.with_links(links).with_drive(drive)
 
 
 def _samples(model: DynamicModel, motion: Trajectory, rate_hz: float, until_s: float | None) -> Samples:
