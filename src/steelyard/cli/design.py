@@ -39,8 +39,27 @@ def command(
     ] = None,
     joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,
     start: Annotated[
-        str | None, typer.Option(help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default.")
+        str | None,
+        typer.Option(
+            "--start", "--from", help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default."
+        ),
     ] = None,
+    accuracy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT=HOW",
+            help="The shortest motion that weighs so well (95 %): mass=1% or 20g, com=2mm, inertia=5%;"
+            " may be repeated.",
+        ),
+    ] = None,
+    typical: Annotated[
+        str, typer.Option(metavar="KGkg:X,Y,Z", help="With --accuracy: the payload to expect.")
+    ] = "2kg:0,0,0.05",
+    model: Annotated[
+        Path | None,
+        typer.Option(help="With --accuracy: the identified arm (.json), its noise, friction and gains."),
+    ] = None,
+    longest: Annotated[float, typer.Option(help="With --accuracy: no motion longer than this [s].")] = 60.0,
     periodic: Annotated[bool, typer.Option("--periodic", help="Not at rest at the ends.")] = False,
     rigid: Annotated[bool, typer.Option("--rigid", help="Links only, no rotors and friction.")] = False,
     noise: Annotated[
@@ -85,13 +104,20 @@ def command(
 ) -> None:
     """Designs a motion: the most informative one found that keeps the limits it is given.
 
+    With --accuracy, the shortest one that weighs a payload as well as that.
     The certificate (1 kHz) says how closely, and what was not checked because no limit was given.
     """
     from steelyard.drawing import save_picture
     from steelyard.excitation import DesignSettings, design
     from steelyard.report.motion import excitation_page, orientation_plot
 
-    if objective != "payload":
+    if accuracy:
+        options.refuse_without_effect(
+            ctx, "with --accuracy", "period", "objective", "joints", "rigid", *(["noise"] if model else [])
+        )
+    else:
+        options.refuse_without_effect(ctx, "without --accuracy", "typical", "model", "longest")
+    if objective != "payload" and not accuracy:
         options.refuse_without_effect(ctx, f"on the objective {objective}", "noise")
     if objective not in ("condition", "dopt"):
         options.refuse_without_effect(ctx, f"on the objective {objective}", "rigid")
@@ -105,6 +131,10 @@ def command(
     ends: Any = arm.home if start == "home" else None
     if start is not None and start != "home":
         ends = options.numbers(start, f"--start {_LISTED}")
+    if accuracy:
+        from steelyard.cli.design_accuracy import design_for_accuracy
+
+        return design_for_accuracy(ctx, arm, bounds, ends)
     moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
     with out.progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s") as done:
         found = design(
@@ -128,8 +158,10 @@ def command(
         )
     page = partial(excitation_page, arm, bounds, found)
     with saved.together():
-        if output is not None:
-            _write(output, arm, bounds, found, rate, approach=approach)
+        if output is not None and output.suffix == ".json":
+            found.save(output)
+        elif output is not None:
+            write_design(output, arm, bounds, found, rate, approach=approach)
         out.report(ctx, page, [robot, limits, envelope], report=report, picture=picture)
         if picture is not None and bounds.workspace is not None:
             t = np.linspace(0, period, 500)
@@ -171,14 +203,13 @@ def _objective(name: str, rigid: bool, noise: str | None) -> Objective:
     return Objective.named(name)
 
 
-def _write(
+def write_design(
     path: Path, arm: RobotModel, bounds: DesignLimits, found: Design, rate: float, *, approach: bool
 ) -> None:
+    """Writes a motion for others, from home and back where `approach` says so."""
     from steelyard.io.motions import write_motion
     from steelyard.trajectory import ApproachedTrajectory, Trajectory
 
-    if path.suffix == ".json":
-        return found.save(path)
     trajectory: Trajectory = found.trajectory
     certificate, remarks = found.certificate, []
     if approach:
@@ -197,6 +228,16 @@ def _show(output: Output, found: Design) -> None:
     print(f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})")
     summary = found.verdict.summary
     print(f"{summary[0].upper()}{summary[1:]}; {found.seconds:.1f} s.\n")
+    show_certificate(output, found)
+    if found.std:
+        weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
+        output.table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
+    for doubt in found.verdict.doubts:
+        print(f"warning: {doubt.words}")
+
+
+def show_certificate(output: Output, found: Design) -> None:
+    """Prints every limit of a design where it is closest."""
     rows = [
         (
             check.limit,
@@ -217,8 +258,3 @@ def _show(output: Output, found: Design) -> None:
     ):
         if listed:
             print(f"\n{words}:\n  " + "\n  ".join(listed))
-    if found.std:
-        weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
-        output.table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
-    for doubt in found.verdict.doubts:
-        print(f"warning: {doubt.words}")

@@ -48,6 +48,7 @@ _FORMAT = {
     "verdict": fields.VERDICT,
     "certificate": fields.table(CERTIFICATE),
     "trajectory": fields.table(TRAJECTORY),
+    "prediction": fields.optional(fields.anything),
 }
 
 
@@ -66,6 +67,7 @@ class Design:
         seconds: wall time, compilation included, [s]
         verdict: why the search ended, the closest limit, and what was not checked
         robot: name of the arm; empty where a file does not say
+        prediction: what a weighing along it will know, as `torque.ShortestMotion` writes it; None elsewhere
     """
 
     trajectory: FourierTrajectory
@@ -78,6 +80,7 @@ class Design:
     seconds: float
     verdict: Verdict
     robot: str = ""
+    prediction: Mapping[str, Any] | None = None
 
     @property
     def status(self) -> str:
@@ -94,6 +97,7 @@ class Design:
             "verdict": self.verdict.to_dict(),
             "certificate": self.certificate.to_dict(),
             "trajectory": self.trajectory.to_dict(),
+            **({} if self.prediction is None else {"prediction": self.prediction}),
         }
 
     def save(self, path: str | Path) -> None:
@@ -115,6 +119,7 @@ class Design:
             start_values=tuple(float("inf") if x is None else x for x in content["start_values"]),
             verdict=Verdict.from_dict(content["verdict"]),
             robot=content.get("robot") or "",
+            prediction=content.get("prediction"),
             **rest,
         )
 

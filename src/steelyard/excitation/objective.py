@@ -256,6 +256,28 @@ OBJECTIVES: dict[str, type[Objective]] = {
 """The objectives by name, as the command line knows them."""
 
 
+def regression_condition(
+    robot: RobotModel,
+    trajectory: FourierTrajectory,
+    *,
+    noise: Sequence[float] | None = None,
+    rate_hz: float = 125.0,
+) -> float:
+    """The condition number that `identify` prints of a motion: rows over noise, columns of unit length.
+
+    It says how near to dependent the columns are, whatever their units; `ConditionNumber` counts units.
+
+    Args:
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; alike by default
+        rate_hz: of the recording, [Hz]
+    """
+    t = np.arange(round(trajectory.duration_s * rate_hz)) / rate_hz
+    rows, _ = _base_rows(robot, trajectory.at(t), None if noise is None else 1.0 / np.asarray(noise), True)
+    A = rows.exact(robot, *trajectory.at(t)).reshape(-1, len(rows.columns))
+    length = np.linalg.norm(A, axis=0)
+    return _condition(np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r")))
+
+
 def _std(R: Array) -> Array:
     """The standard deviation of each unknown from the factor R of whitened rows, (p,)."""
     return np.asarray(np.sqrt((np.linalg.inv(R) ** 2).sum(axis=1)))
@@ -298,7 +320,7 @@ def _minus_log_det(R: Array) -> float:
 
 
 def _base_rows(
-    robot: RobotModel, possible: Signals, weights: Sequence[float] | None, drive: bool
+    robot: RobotModel, possible: Signals, weights: Sequence[float] | Array | None, drive: bool
 ) -> tuple[RegressorRows, tuple[str, ...]]:
     basis = ParameterBasis.of_regressor(robot, robot.regressor(*possible), drive=drive)
     factor = np.ones(robot.n) if weights is None else _per_joint(weights, robot.n, "weights")

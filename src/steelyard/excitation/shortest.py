@@ -45,6 +45,9 @@ _NARROW = 1.02
 _STEPS = (1.15, 2.5)  # by which a duration changes at least and at most until there is a bracket
 _MOST_DESIGNS = 12
 _CONTINUED = 2  # motions of other durations that a search begins from
+_BESIDE = (0.6, 0.8, 1.5, 2.5)  # durations beside the shortest one, over it
+_SPACED = 0.12  # between logarithms of durations
+_SMALLEST_STROKE = 0.02  # [rad or m]
 _SHRINKS = (1.0, 0.998, 0.99, 0.97)
 
 
@@ -140,7 +143,7 @@ class DurationSearch:
         for _ in range(_MOST_DESIGNS):
             duration_s = self._on_grid(duration_s)
             if duration_s in tried:
-                return
+                break
             tried.add(duration_s)
             yield duration_s
             enough = [one for one in found if one.share <= 1]
@@ -156,11 +159,30 @@ class DurationSearch:
             lower = [one for one in short if one.duration_s < high.duration_s]
             if not lower:
                 duration_s = high.duration_s / float(np.clip(high.share ** (-2 / 3), *_STEPS))
+                if duration_s < self._shortest_s:
+                    break
                 continue
             low = max(lower, key=lambda one: one.duration_s)
             if high.duration_s / low.duration_s < _NARROW:
-                return
+                break
             duration_s = _between(low, high)
+        yield from self._around(found, tried, longest_s)
+
+    def _around(self, found: Sequence[Candidate], tried: set[float], longest_s: float) -> Iterator[float]:
+        """Durations beside the shortest one that is enough, to see what more and less time would give."""
+        enough = [one.duration_s for one in found if one.share <= 1]
+        for factor in _BESIDE if enough else ():
+            near = [d for d in tried if abs(np.log(d / (factor * min(enough)))) < _SPACED]
+            duration_s = self._on_grid(factor * min(enough))
+            if not near and self._shortest_s <= duration_s <= longest_s:
+                yield duration_s
+
+    @cached_property
+    def _shortest_s(self) -> float:
+        """Below it, the joints hardly move, [s]."""
+        joints = self.limits.joints
+        stroke = np.minimum(joints.v_max / (2 * np.pi), joints.a_max / (2 * np.pi) ** 2)[self.moving]
+        return float(np.sqrt(_SMALLEST_STROKE / stroke).max())
 
     def _on_grid(self, duration_s: float) -> float:
         return float(np.ceil(duration_s * self.settings.rate_hz - 1e-9) / self.settings.rate_hz)

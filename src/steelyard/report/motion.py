@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from steelyard.arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.excitation import Cone, Design, DesignLimits, OrientationWorkspace
+from steelyard.excitation.objective import regression_condition
 from steelyard.report.page import Page, Section, Table
 from steelyard.robot import RobotModel
 
@@ -35,8 +36,8 @@ def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> 
     doubts = [] if design.certificate.holds else [f"A limit is broken: {worst.sentence}."]
     if design.certificate.unchecked:
         doubts.append(f"{design.certificate.not_checked}.")
-    motion = _motion_plot(robot, limits, design)
-    sections = [Section("The motion", (), [motion]), _limits_section(design), _value_section(design)]
+    motion = motion_plot(robot, limits, design)
+    sections = [Section("The motion", (), [motion]), limits_section(design), _value_section(robot, design)]
     if limits.workspace is not None:
         t = np.linspace(0, design.trajectory.duration_s, _AXES_SHOWN)
         R = robot.forward_kinematics(design.trajectory.at(t)[0])[:, :3, :3]
@@ -60,7 +61,8 @@ def orientation_plot(R_base_sensor: ArrayLike, workspace: OrientationWorkspace |
     return Plot(f"Axes of the sensor in the base frame, {len(R)} orientations{words}.", panels, 3)
 
 
-def _motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plot:
+def motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plot:
+    """Position, velocity and acceleration of each joint of a design against their limits."""
     joints, motion = limits.joints, design.trajectory
     t = np.linspace(0, motion.duration_s, round(motion.duration_s * _RATE_HZ) + 1)
     bounds = ((joints.q_min, joints.q_max), (-joints.v_max, joints.v_max), (-joints.a_max, joints.a_max))
@@ -69,15 +71,21 @@ def _motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plo
     for j, name in enumerate(robot.joint_names):
         for (word, label), signal, (low, high) in zip(_SIGNALS, signals, bounds, strict=True):
             y, ends = signal[:, j], (float(low[j]), float(high[j]))
-            parts = [Curve("motion", t, y), _near_limits(t, y, ends)]
+            parts = [Curve("motion", t, y), near_limits(t, y, ends)]
             still = np.ptp(y) < _FLATTEST
             window = (y.mean() - _FLATTEST, y.mean() + _FLATTEST) if still else None
             panels.append(Panel(f"{name}: {word}", "time [s]", label, parts, y_range=window))
     return Plot("Position, velocity and acceleration of each joint; limits that are near, dashed.", panels, 3)
 
 
-def _near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
-    """The bounds that are not far from a signal, as one dashed curve."""
+def near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
+    """The bounds that are not far from a signal, as one dashed curve.
+
+    Args:
+        t: time, (N,) [s]
+        signal: (N,)
+        bounds: lowest and highest value
+    """
     low, high = float(signal.min()), float(signal.max())
     reach = _NEAR * max(high - low, 1e-6)
     near = [bound for bound in bounds if np.isfinite(bound) and low - reach < bound < high + reach]
@@ -86,7 +94,8 @@ def _near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
     return Curve("limit", x, y, "dashed", colour=_LIMIT)
 
 
-def _limits_section(design: Design) -> Section:
+def limits_section(design: Design) -> Section:
+    """Every limit of a design where it is closest."""
     head = ("limit", "closest at", "at [s]", "value", "bound", "margin", "unit")
     rows = [[c.limit, c.where, c.at_s, c.value, c.bound, c.margin, c.unit] for c in design.certificate.checks]
     rate = design.certificate.rate_hz
@@ -101,7 +110,7 @@ def _limits_section(design: Design) -> Section:
     return Section("Limits", (), [Table(caption, head, rows), *more])
 
 
-def _value_section(design: Design) -> Section:
+def _value_section(robot: RobotModel, design: Design) -> Section:
     rows = [[i + 1, value] for i, value in enumerate(design.start_values)]
     words = (
         f"Value of the objective '{design.objective}' that each random start reached; ∞: nothing feasible."
@@ -111,10 +120,16 @@ def _value_section(design: Design) -> Section:
         known: list[Sequence[str | float | None]] = [[name, std] for name, std in design.std.items()]
         parts.append(Table("Predicted standard deviations of a payload [SI].", ("parameter", "std"), known))
     line = (
-        f"Found in {design.seconds:.1f} s. Condition number of the stacked base regressor:"
-        f" {design.condition_number:.4g}."
+        f"Found in {design.seconds:.1f} s. Condition number of the stacked base regressor in SI units, as the"
+        f" papers print it: {design.condition_number:.4g}."
     )
-    return Section("How much it determines", (line,), parts)
+    unit = regression_condition(robot, design.trajectory)
+    other = (
+        f"With columns of unit length it is {unit:.3g}: about what `identify` will print of this motion, which"
+        " also weighs each joint by its noise. The first counts units (a kg m² beside a Nm), the second how"
+        " near to dependent the columns are, and only that limits what least squares can solve."
+    )
+    return Section("How much it determines", (line, other), parts)
 
 
 def _feasible_bands(workspace: OrientationWorkspace, axis: str) -> list[Band]:

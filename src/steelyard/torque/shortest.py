@@ -13,6 +13,7 @@ before anything is designed.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import saved
+from steelyard import fields, saved
 from steelyard.arrays import Array, Mask, finite, freeze
 from steelyard.errors import InfeasibleDesign, InvalidSamples, InvalidTrajectory
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings
@@ -37,9 +38,24 @@ from steelyard.torque.prior import arm_rows, by_gravity, slow_noise
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_SHORTEST_S = 0.5
 _TIMES = 40  # at which it is said what is known
-_KINDS = {"mass": slice(0, 1), "com": slice(1, 4), "inertia": slice(4, 10)}
+_ARRAYS = ("covariance", "by_noise", "durations_s", "reached", "times_s", "known")
+_PREDICTION = {
+    "requested": fields.table(
+        {name: fields.number(0.0, finite=False) for name in ("mass", "com", "inertia")}
+    ),
+    "payload": fields.numbers(10),
+    "frame": fields.TEXT,
+    "half_widths": fields.numbers(10, finite=False, low=0.0),
+    "covariance": fields.numbers(10, 10, finite=False, covariance=True),
+    "by_noise": fields.numbers(10, 10, finite=False, covariance=True),
+    "gain_error": fields.optional(fields.numbers(10, "causes")),
+    "shares": fields.named(fields.number()),
+    "durations_s": fields.numbers("designs", low=0.0),
+    "reached": fields.numbers("designs", 10, finite=False, low=0.0),
+    "times_s": fields.numbers("times", low=0.0),
+    "known": fields.numbers("times", 10, finite=False, low=0.0),
+}
 
 
 @dataclass(frozen=True)
@@ -82,8 +98,8 @@ class ShortestMotion:
         design: the motion with its certificate and its verdict
         requested: how well the payload shall be known
         prediction: how well it will be known
-        durations_s: of the motions that were designed, ascending, (k,) [s]
-        reached: half-widths of mass, centre of mass and inertia that each of them reaches, (k, 10) [SI]
+        durations_s: that motions were designed for, ascending, (k,) [s]
+        reached: half-widths of mass, centre of mass and inertia of the best of each, (k, 10) [SI]
         times_s: along the motion, (m,) [s]
         known: half-widths at these times, (m, 10) [SI]; infinite where nothing is known yet
     """
@@ -111,19 +127,39 @@ class ShortestMotion:
 
     def to_dict(self) -> dict[str, Any]:
         """The design with its prediction as plain values, for JSON."""
-        names = ("durations_s", "reached", "times_s", "known")
-        prediction = {
-            "payload": self.prediction.body.vector,
-            "requested": [x if np.isfinite(x) else None for x in self.requested.half_widths],
-            "half_widths": self.prediction.half_widths,
-            "shares": dict(self.prediction.shares),
-            **{name: getattr(self, name) for name in names},
+        prediction = self.prediction
+        found = {
+            "requested": vars(self.requested),
+            "payload": prediction.body.vector,
+            "frame": prediction.body.frame,
+            "half_widths": prediction.half_widths,
+            **{name: getattr(prediction, name) for name in ("covariance", "by_noise", "gain_error")},
+            "shares": dict(prediction.shares),
+            **{name: getattr(self, name) for name in ("durations_s", "reached", "times_s", "known")},
         }
-        return {**self.design.to_dict(), "prediction": prediction}
+        return {**self.design.to_dict(), "prediction": found}
 
     def save(self, path: str | Path) -> None:
-        """Writes the motion with its certificate and its prediction to a JSON file, a design's."""
+        """Writes the motion with its certificate and its prediction to a JSON file, that of a design."""
         saved.save(self.to_dict(), "design", path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ShortestMotion:
+        """The motion with its prediction in a JSON file that `save` wrote."""
+        with saved.reading(path, "design"):
+            return cls._of(Design.load(path))
+
+    @classmethod
+    def _of(cls, design: Design) -> ShortestMotion:
+        found: Mapping[str, Any] = design.prediction or {}
+        fields.check(found, _PREDICTION, "prediction")
+        body = InertialParameters.from_vector(found["payload"], found["frame"])
+        arrays = {name: np.array(found[name], dtype=float) for name in _ARRAYS}
+        gain_error = None if found["gain_error"] is None else np.array(found["gain_error"], dtype=float)
+        covariances = arrays.pop("covariance"), arrays.pop("by_noise")
+        prediction = Prediction(body, *covariances, gain_error, found["shares"])
+        alone = replace(design, prediction=None)
+        return cls(alone, Accuracy(**found["requested"]), prediction, **arrays)
 
     def __str__(self) -> str:
         mass = self.prediction.quantities[0]
@@ -169,10 +205,8 @@ def shortest_motion(
     if settings.at_rest and harmonics < 2:
         raise InvalidTrajectory("at rest at both ends, 1 harmonic leaves no motion; use at least 2")
     weighing = _Weighing(model, body, requested, settings.rate_hz)
-    loaded = (as_robot(model) if _identified(model) else robot).with_payload(body)
-    search = DurationSearch(
-        loaded, limits, weighing.objective, weighing.share, harmonics, moving, posture, settings
-    )
+    loaded, share = loaded_arm(model, body), weighing.share
+    search = DurationSearch(loaded, limits, weighing.objective, share, harmonics, moving, posture, settings)
     found = search.shortest(longest_s)
     enough = [one for one in found if one.share <= 1]
     if not enough:
@@ -193,6 +227,16 @@ def typical_payload(
     if not (np.isfinite(mass) and mass > 0):
         raise InvalidSamples(f"a typical payload needs a mass above 0, got {mass:g} kg")
     return InertialParameters.from_com(mass, com, mass * size**2 / 6 * np.eye(3), robot.flange)
+
+
+def loaded_arm(model: DynamicModel, body: InertialParameters) -> RobotModel:
+    """The arm of a model with a payload on its flange, for torques.
+
+    Args:
+        model: identified or assumed
+        body: the payload, in the flange frame
+    """
+    return (as_robot(model) if _identified(model) else model.robot).with_payload(body)
 
 
 @dataclass(eq=False)
@@ -280,12 +324,14 @@ class _Weighing:
             verdict=verdict,
             robot=robot.name,
         )
+        best_of = {one.duration_s: one for one in sorted(found, key=lambda one: -one.share)}
+        curve = [best_of[duration_s] for duration_s in sorted(best_of)]
         return ShortestMotion(
             design,
             self.requested,
             prediction,
-            np.array([one.duration_s for one in found]),
-            np.array([self.predicted(one.trajectory).half_widths for one in found]),
+            np.array([one.duration_s for one in curve]),
+            np.array([self.predicted(one.trajectory).half_widths for one in curve]),
             times,
             np.array([self.predicted(motion, t).half_widths for t in times]),
         )
