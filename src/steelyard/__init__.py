@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from steelyard.robot import robot_names as robot_names
     from steelyard.signals.prepare import prepare as prepare
     from steelyard.simulation import simulate as simulate
+    from steelyard.torque.shortest import Accuracy as Accuracy
+    from steelyard.torque.shortest import ShortestMotion as ShortestMotion
+    from steelyard.torque.shortest import shortest_motion as shortest_motion
     from steelyard.trajectory import FourierTrajectory as FourierTrajectory
     from steelyard.trajectory import load_trajectory as load_trajectory
     from steelyard.verdict import Doubt as Doubt
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from steelyard.wrist import weigh_static as weigh_static
 
 _HOME = {
+    "Accuracy": "torque.shortest",
     "Compensator": "control.compensation",
     "DHTable": "robot",
     "DesignLimits": "excitation",
@@ -76,6 +80,7 @@ _HOME = {
     "Recording": "recording",
     "RobotModel": "robot",
     "Samples": "recording",
+    "ShortestMotion": "torque.shortest",
     "SteelyardError": "errors",
     "Verdict": "verdict",
     "WrenchPayload": "wrist",
@@ -95,6 +100,7 @@ _HOME = {
     "prepare": "signals",
     "read_recording": "io",
     "robot_names": "robot",
+    "shortest_motion": "torque.shortest",
     "simulate": "simulation",
     "weigh": "workflow.payload",
     "weigh_dynamic": "wrist",

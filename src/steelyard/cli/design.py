@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +18,7 @@ from steelyard.errors import InvalidTrajectory
 
 if TYPE_CHECKING:
     from steelyard.excitation import Design, DesignLimits, Objective
+    from steelyard.report import Page
     from steelyard.robot import RobotModel
 
 
@@ -39,11 +42,9 @@ def command(
     ] = None,
     joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,
     start: Annotated[
-        str | None,
-        typer.Option(
-            "--start", "--from", help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default."
-        ),
+        str | None, typer.Option(help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default.")
     ] = None,
+    standing: Annotated[str | None, typer.Option("--from", help="The same as --start.")] = None,
     accuracy: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,34 +108,34 @@ def command(
     With --accuracy, the shortest one that weighs a payload as well as that.
     The certificate (1 kHz) says how closely, and what was not checked because no limit was given.
     """
-    from steelyard.drawing import save_picture
+    from steelyard.cli.design_accuracy import WeighingRequest
     from steelyard.excitation import DesignSettings, design
-    from steelyard.report.motion import excitation_page, orientation_plot
+    from steelyard.report.motion import excitation_page, shortest_page
 
-    if accuracy:
-        options.refuse_without_effect(
-            ctx, "with --accuracy", "period", "objective", "joints", "rigid", *(["noise"] if model else [])
-        )
-    else:
-        options.refuse_without_effect(ctx, "without --accuracy", "typical", "model", "longest")
-    if objective != "payload" and not accuracy:
-        options.refuse_without_effect(ctx, f"on the objective {objective}", "noise")
-    if objective not in ("condition", "dopt"):
-        options.refuse_without_effect(ctx, f"on the objective {objective}", "rigid")
-    if output is None or output.suffix == ".json":
-        options.refuse_without_effect(ctx, "without -o, or on a .json file", "approach")
+    _refuse_without_effect(ctx)
     arm = options.load_arm(robot, lock, flange, gravity)
-    if limits is None:
-        options.refuse_without_effect(ctx, "without a [scene] in --limits", "package_dir")
     bounds, out = options.load_limits(arm, robot, limits, package_dir), Output(as_json)
     bounds = bounds if envelope is None else _narrowed(arm, bounds, envelope)
-    ends: Any = arm.home if start == "home" else None
-    if start is not None and start != "home":
-        ends = options.numbers(start, f"--start {_LISTED}")
+    ends = _posture(arm, start, standing)
+    settings = DesignSettings(
+        starts=starts,
+        seed=seed,
+        at_rest=not periodic,
+        rate_hz=rate,
+        time_limit_s=np.inf if time_limit is None else time_limit,
+    )
     if accuracy:
-        from steelyard.cli.design_accuracy import design_for_accuracy
-
-        return design_for_accuracy(ctx, arm, bounds, ends)
+        request = WeighingRequest.of(ctx, arm)
+        with out.progress(f"{arm.name}: the shortest motion") as done:
+            motion = request.motion(
+                bounds,
+                start=ends,
+                harmonics=harmonics,
+                longest_s=longest,
+                settings=replace(settings, progress=lambda x, at_s: done(x, f"a design of {at_s:.2f} s")),
+            )
+        page = partial(shortest_page, request.loaded, bounds, motion)
+        return _finish(ctx, arm, bounds, motion.design, page)
     moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
     with out.progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s") as done:
         found = design(
@@ -145,26 +146,49 @@ def command(
             limits=bounds,
             joints=moving,
             start=ends,
-            settings=DesignSettings(
-                starts=starts,
-                seed=seed,
-                at_rest=not periodic,
-                rate_hz=rate,
-                time_limit_s=np.inf if time_limit is None else time_limit,
-                progress=lambda share, best: done(
-                    share, f"best log merit {best:.3f}" if best < 1e300 else "compiling"
-                ),
-            ),
+            settings=replace(settings, progress=lambda x, best: done(x, _merit_words(best))),
         )
-    page = partial(excitation_page, arm, bounds, found)
+    _finish(ctx, arm, bounds, found, partial(excitation_page, arm, bounds, found))
+
+
+def _refuse_without_effect(ctx: typer.Context) -> None:
+    """Refuses options that were given and have no effect beside the others."""
+    given = ctx.params
+    objective, output = given["objective"], given["output"]
+    if given["accuracy"]:
+        others = ("noise", "gravity") if given["model"] else ()
+        options.refuse_without_effect(ctx, "with --accuracy", "period", "objective", "joints", "rigid")
+        options.refuse_without_effect(ctx, "with --model, which has its own", *others)
+    else:
+        options.refuse_without_effect(ctx, "without --accuracy", "typical", "model", "longest")
+        if objective != "payload":
+            options.refuse_without_effect(ctx, f"on the objective {objective}", "noise")
+        if objective not in ("condition", "dopt"):
+            options.refuse_without_effect(ctx, f"on the objective {objective}", "rigid")
+    if output is None or output.suffix == ".json":
+        options.refuse_without_effect(ctx, "without -o, or on a .json file", "approach")
+    if given["limits"] is None:
+        options.refuse_without_effect(ctx, "without a [scene] in --limits", "package_dir")
+
+
+def _finish(
+    ctx: typer.Context, arm: RobotModel, bounds: DesignLimits, found: Design, page: Callable[[], Page]
+) -> None:
+    """Writes and prints what was found."""
+    from steelyard.drawing import save_picture
+    from steelyard.report.motion import orientation_plot
+
+    given, out = ctx.params, Output(ctx.params["as_json"])
+    output, picture, report = given["output"], given["picture"], given["report"]
     with saved.together():
         if output is not None and output.suffix == ".json":
             found.save(output)
         elif output is not None:
-            write_design(output, arm, bounds, found, rate, approach=approach)
-        out.report(ctx, page, [robot, limits, envelope], report=report, picture=picture)
+            _write(output, arm, bounds, found, given["rate"], approach=given["approach"])
+        read = [given[name] for name in ("robot", "limits", "envelope", "model")]
+        out.report(ctx, page, read, report=report, picture=picture)
         if picture is not None and bounds.workspace is not None:
-            t = np.linspace(0, period, 500)
+            t = np.linspace(0, found.trajectory.period_s, 500)
             R = arm.forward_kinematics(found.trajectory.at(t)[0])[:, :3, :3]
             plot = orientation_plot(R, bounds.workspace)
             save_picture([plot], _axes(picture), title=f"A motion for {arm.name}")
@@ -177,6 +201,20 @@ def command(
         verdict=found.verdict,
         requested={"a motion": found.value},
     )
+
+
+def _posture(arm: RobotModel, start: str | None, standing: str | None) -> Any:
+    """The posture at both ends, by either of its names."""
+    if start is not None and standing is not None:
+        raise InvalidTrajectory("--from and --start are the same: give one of them")
+    named, given = ("--from", standing) if start is None else ("--start", start)
+    if given is None or given == "home":
+        return None if given is None else arm.home
+    return options.numbers(given, f"{named} {_LISTED}")
+
+
+def _merit_words(best: float) -> str:
+    return f"best log merit {best:.3f}" if best < 1e300 else "compiling"
 
 
 def _axes(picture: Path) -> Path:
@@ -203,10 +241,9 @@ def _objective(name: str, rigid: bool, noise: str | None) -> Objective:
     return Objective.named(name)
 
 
-def write_design(
+def _write(
     path: Path, arm: RobotModel, bounds: DesignLimits, found: Design, rate: float, *, approach: bool
 ) -> None:
-    """Writes a motion for others, from home and back where `approach` says so."""
     from steelyard.io.motions import write_motion
     from steelyard.trajectory import ApproachedTrajectory, Trajectory
 
@@ -225,19 +262,15 @@ def write_design(
 
 
 def _show(output: Output, found: Design) -> None:
-    print(f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})")
+    from steelyard.cli.design_accuracy import predicted_table
+
+    head = f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})"
+    if found.prediction is not None:
+        half, mass = found.prediction["half_widths"][0], found.prediction["payload"][0]
+        head = f"{found.trajectory.period_s:.3g} s weigh {mass:g} kg to {100 * half / mass:.2g} % (95 %)."
+    print(head)
     summary = found.verdict.summary
     print(f"{summary[0].upper()}{summary[1:]}; {found.seconds:.1f} s.\n")
-    show_certificate(output, found)
-    if found.std:
-        weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
-        output.table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
-    for doubt in found.verdict.doubts:
-        print(f"warning: {doubt.words}")
-
-
-def show_certificate(output: Output, found: Design) -> None:
-    """Prints every limit of a design where it is closest."""
     rows = [
         (
             check.limit,
@@ -258,3 +291,10 @@ def show_certificate(output: Output, found: Design) -> None:
     ):
         if listed:
             print(f"\n{words}:\n  " + "\n  ".join(listed))
+    if found.prediction is not None:
+        output.table(*predicted_table(found))
+    elif found.std:
+        weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
+        output.table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
+    for doubt in found.verdict.doubts:
+        print(f"warning: {doubt.words}")

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 
-from steelyard import saved
 from steelyard.cli import options
-from steelyard.cli.design import show_certificate, write_design
-from steelyard.cli.output import Output
 from steelyard.errors import InvalidRobot, InvalidSamples
 
 if TYPE_CHECKING:
-    from steelyard.excitation import DesignLimits
+    from steelyard.excitation import Design, DesignLimits, DesignSettings
     from steelyard.identification import DynamicModel
     from steelyard.inertia import InertialParameters
     from steelyard.robot import RobotModel
@@ -33,62 +30,92 @@ _UNITS = {
 _SAME_CHAIN = 1e-6
 
 
-def design_for_accuracy(ctx: typer.Context, arm: RobotModel, bounds: DesignLimits, ends: Any) -> None:
-    """Designs, writes and prints the shortest motion that is enough.
+@dataclass(frozen=True, eq=False)
+class WeighingRequest:
+    """The weighing that a motion is requested for.
+
+    Attributes:
+        model: of the empty arm, identified or assumed
+        body: the payload to expect
+        accuracy: how well it shall be known
+        rate_hz: of the recordings of the model, [Hz]; None for what the verb says
+    """
+
+    model: DynamicModel
+    body: InertialParameters
+    accuracy: Accuracy
+    rate_hz: float | None
+
+    @classmethod
+    def of(cls, ctx: typer.Context, arm: RobotModel) -> WeighingRequest:
+        """What the options of the verb `design` request.
+
+        Args:
+            ctx: with its options
+            arm: that it names
+        """
+        from steelyard.torque.prediction import assumed_model
+
+        given = ctx.params
+        noise, source = given["noise"], ctx.get_parameter_source("rate")
+        if given["model"] is None:
+            listed = None if noise is None else options.numbers(noise, "--noise takes numbers as 1,2,3")
+            model = assumed_model(arm, listed)
+        else:
+            model = _model_of(given["model"], arm)
+        body = _typical(given["typical"], model.robot)
+        rate_hz = model.rate_hz if source is not None and source.name == "DEFAULT" else None
+        return cls(model, body, _accuracy(given["accuracy"], body), rate_hz)
+
+    @property
+    def loaded(self) -> RobotModel:
+        """The arm with the payload on its flange."""
+        from steelyard.torque.prediction import loaded_arm
+
+        return loaded_arm(self.model, self.body)
+
+    def motion(
+        self, limits: DesignLimits, *, start: Any, harmonics: int, longest_s: float, settings: DesignSettings
+    ) -> ShortestMotion:
+        """The shortest motion that is enough.
+
+        Args:
+            limits: to keep
+            start: posture at both ends, (n,) [rad or m]; free when None
+            harmonics: how many a motion has
+            longest_s: that it may take, [s]
+            settings: of the search
+        """
+        from steelyard.torque.shortest import shortest_motion
+
+        return shortest_motion(
+            self.model,
+            self.accuracy,
+            typical=self.body,
+            limits=limits,
+            start=start,
+            harmonics=harmonics,
+            longest_s=longest_s,
+            settings=replace(settings, rate_hz=self.rate_hz or settings.rate_hz),
+        )
+
+
+def predicted_table(design: Design) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
+    """Title, headers and rows of what a weighing will know, beside what is requested.
 
     Args:
-        ctx: of the verb `design`, with its options
-        ends: posture at both ends, (n,) [rad]; free when None
+        design: with a prediction
     """
-    from steelyard.excitation import DesignSettings
-    from steelyard.report.accuracy import shortest_page
-    from steelyard.torque.prediction import assumed_model
-    from steelyard.torque.shortest import loaded_arm, shortest_motion
+    from steelyard.torque.shortest import ShortestMotion
 
-    given, out = ctx.params, Output(ctx.params["as_json"])
-    path, rate = given["model"], given["rate"]
-    if path is not None:
-        model = _model_of(path, arm)
-        options.refuse_without_effect(ctx, "with --model, which has its own", "gravity")
-        source = ctx.get_parameter_source("rate")
-        rate = model.rate_hz if model.rate_hz and source is not None and source.name == "DEFAULT" else rate
-    else:
-        noise = given["noise"]
-        listed = None if noise is None else options.numbers(noise, "--noise takes numbers as 1,2,3")
-        model = assumed_model(arm, listed)
-    body = _typical(given["typical"], model.robot)
-    requested = _accuracy(given["accuracy"], body)
-    with out.progress(f"{arm.name}: the shortest motion") as done:
-        found = shortest_motion(
-            model,
-            requested,
-            typical=body,
-            limits=bounds,
-            start=ends,
-            harmonics=given["harmonics"],
-            longest_s=given["longest"],
-            settings=DesignSettings(
-                starts=given["starts"],
-                seed=given["seed"],
-                at_rest=not given["periodic"],
-                rate_hz=rate,
-                time_limit_s=np.inf if given["time_limit"] is None else given["time_limit"],
-                progress=lambda share, at_s: done(share, f"a design of {at_s:.2f} s"),
-            ),
-        )
-    output, picture, report = given["output"], given["picture"], given["report"]
-    with saved.together():
-        if output is not None and output.suffix == ".json":
-            found.save(output)
-        elif output is not None:
-            write_design(output, arm, bounds, found.design, rate, approach=given["approach"])
-        page = partial(shortest_page, loaded_arm(model, body), bounds, found)
-        read = [given["robot"], given["limits"], given["envelope"], path]
-        out.report(ctx, page, read, report=report, picture=picture)
-    files = {"file": output, "picture": picture, "report": report}
-    facts = {"robot": arm.name, **found.to_dict(), **{name: where or "" for name, where in files.items()}}
-    shown = partial(_show, out, found)
-    out.emit(facts, shown, files=files, verdict=found.verdict, requested={"a motion": found.duration_s})
+    found = ShortestMotion.of(design)
+    wanted = found.requested.half_widths * [1, 1e3, 1e3, 1e3, *[1] * 6]
+    rows: list[tuple[str, ...]] = []
+    for quantity, most in zip(found.prediction.quantities, wanted, strict=True):
+        half = f"{quantity.half_width:.3g}" if np.isfinite(quantity.half_width) else "unknown"
+        rows.append((quantity.name, half, f"{most:.3g}" if np.isfinite(most) else "", quantity.unit))
+    title = f"\nPredicted 95 % intervals of a payload of {found.prediction.body.mass:g} kg"
+    return title, ("", "+-", "requested", "unit"), rows
 
 
 def _model_of(path: Path, arm: RobotModel) -> DynamicModel:
@@ -142,20 +169,3 @@ def _accuracy(requests: list[str], body: InertialParameters) -> Accuracy:
             raise InvalidSamples(f"{_RULE}; got '{request}'")
         found[name] = number * factor
     return Accuracy(**found)
-
-
-def _show(output: Output, found: ShortestMotion) -> None:
-    mass = found.prediction.quantities[0]
-    share = 100 * mass.half_width / mass.value
-    print(f"{found.duration_s:.3g} s weigh {mass.value:g} kg to {share:.2g} % (95 %).")
-    print(f"{found.verdict.summary[0].upper()}{found.verdict.summary[1:]}; {found.design.seconds:.1f} s.\n")
-    show_certificate(output, found.design)
-    wanted = found.requested.half_widths * [1, 1e3, 1e3, 1e3, *[1] * 6]
-    rows = []
-    for quantity, most in zip(found.prediction.quantities, wanted, strict=True):
-        half = f"{quantity.half_width:.3g}" if np.isfinite(quantity.half_width) else "unknown"
-        rows.append((quantity.name, half, f"{most:.3g}" if np.isfinite(most) else "", quantity.unit))
-    headers = ("", "+-", "requested", "unit")
-    output.table(f"\nPredicted 95 % intervals of a payload of {mass.value:g} kg", headers, rows)
-    for doubt in found.verdict.doubts:
-        print(f"warning: {doubt.words}")

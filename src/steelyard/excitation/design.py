@@ -151,7 +151,6 @@ def design(
     settings, objective = settings or DesignSettings(), objective or ConditionNumber()
     limits = limits or DesignLimits.of(robot)
     moving = moving_joints(robot, limits, harmonics, period_s, joints)
-    require_room(robot, limits, moving, period_s)
     posture = None if start is None else finite(start, (robot.n,), "start", InvalidTrajectory)
     centre = centre_posture(robot, limits, moving, posture, settings.seed)
     w = 2 * np.pi / period_s
@@ -184,7 +183,13 @@ def moving_joints(
     period_s: float,
     joints: Sequence[int] | None,
 ) -> Indices:
-    """The joints that move, of a motion that makes sense."""
+    """The joints that move, of a motion that makes sense.
+
+    Args:
+        harmonics: L
+        period_s: length of the motion, [s]
+        joints: indices of those that move; all by default
+    """
     if harmonics < 1:
         raise InvalidTrajectory(f"a motion needs at least 1 harmonic, got {harmonics}")
     if not (np.isfinite(period_s) and period_s > 0):
@@ -196,10 +201,11 @@ def moving_joints(
         raise InvalidTrajectory(
             f"joints that move must be some of 1 to {robot.n}, got {[int(j) + 1 for j in moving]}"
         )
+    _require_room(robot, limits, moving, period_s)
     return moving
 
 
-def require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float) -> None:
+def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float) -> None:
     """Refuses limits that leave a joint unbounded, or no motion worth its name."""
     w = 2 * np.pi / period_s
     v_max, a_max = limits.joints.v_max, limits.joints.a_max

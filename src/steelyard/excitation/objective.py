@@ -66,11 +66,11 @@ class Criterion:
         return _log_det_merit(G, sharpness)
 
     def value(self, trajectory: FourierTrajectory, rate_hz: float) -> float:
-        """The exact value at the rate of a recording."""
+        """The exact value at the rate_hz of a recording."""
         return self.exact(self._factor(trajectory, rate_hz))
 
     def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
-        """The standard deviation of each payload parameter, by name; none of other rows."""
+        """The standard deviation of each payload parameter at a rate_hz, by name; none of other rows."""
         if self.rows.kind != "payload":
             return {}
         std = zip(self.names, _std(self._factor(trajectory, rate_hz)), strict=True)
@@ -303,7 +303,7 @@ def _eigen(G: Array) -> tuple[Array, Array]:
 
 
 def gram_inverse(G: Array) -> Array:
-    """The inverse of a Gram matrix, its columns scaled to unit length before."""
+    """The inverse of a Gram matrix G, (p, p), its columns scaled to unit length before."""
     length = np.sqrt(np.maximum(np.diag(G), 1e-300))
     values, vectors = _eigen(G / np.outer(length, length))
     return np.asarray((vectors / values) @ vectors.T / np.outer(length, length))
@@ -339,7 +339,7 @@ def _xu_parts(names: tuple[str, ...]) -> list[tuple[float, Indices]]:
 
 
 def independent_columns(A: Array) -> Indices:
-    """The first columns that are not in the span of those before them."""
+    """The first columns of A, (N, p), that are not in the span of those before them."""
     length = np.linalg.norm(A, axis=0)
     R = np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r"))
     R[:, length <= _DEPENDENT * length.max()] = 0.0

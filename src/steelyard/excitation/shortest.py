@@ -26,10 +26,11 @@ import numpy as np
 
 from steelyard.arrays import Array, Indices
 from steelyard.computing import interruptible, one_blas_thread
+from steelyard.excitation.certificate import Certificate
 from steelyard.excitation.design import centre_posture
 from steelyard.excitation.gradients import MotionSlacks
-from steelyard.excitation.limits import Certificate, DesignLimits
-from steelyard.excitation.objective import Criterion, Objective
+from steelyard.excitation.limits import DesignLimits
+from steelyard.excitation.objective import Criterion
 from steelyard.excitation.search import BY_HAND, DesignSettings
 from steelyard.excitation.solver import Constraint, Minimiser
 from steelyard.excitation.space import MotionSpace
@@ -80,7 +81,7 @@ class DurationSearch:
     Attributes:
         robot: the arm, with the payload on its flange
         limits: to keep
-        objective: what a motion of some duration [s] is for
+        criterion: what a motion of some duration [s] is for
         share: largest share of what is requested that a motion needs, judged exactly
         harmonics: L
         moving: indices of the joints that move, (m,)
@@ -91,7 +92,7 @@ class DurationSearch:
 
     robot: RobotModel
     limits: DesignLimits
-    objective: Callable[[float], Objective]
+    criterion: Callable[[float], Criterion]
     share: Callable[[FourierTrajectory], float]
     harmonics: int
     moving: Indices
@@ -105,6 +106,7 @@ class DurationSearch:
         """Every candidate, in the order of their durations; none is enough where longest_s [s] is not."""
         found: list[Candidate] = []
         deadline = time.perf_counter() + self.settings.time_limit_s
+        self._centre(0)  # refuses limits that leave no posture
         with one_blas_thread(), interruptible():
             try:
                 for duration_s in self._durations(found, longest_s):
@@ -119,9 +121,8 @@ class DurationSearch:
         return tuple(sorted(found, key=lambda one: one.duration_s))
 
     def at(self, duration_s: float, near: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """The best candidate of a duration [s], begun from others or at random; none where none is found."""
-        joints, centre = self.moving, self._centre(0)
-        criterion = self.objective(duration_s).criterion(self.robot, self.limits, centre, joints)
+        """The best candidates of a duration_s, begun from those near it or at random; none where none is."""
+        criterion = self.criterion(duration_s)
         nearest = sorted(near, key=lambda one: abs(np.log(one.duration_s / duration_s)))[:_CONTINUED]
         while True:
             starts = [start for one in nearest if (start := self._continued(one, duration_s)) is not None]
@@ -199,9 +200,9 @@ class DurationSearch:
     @cached_property
     def _postures(self) -> Array:
         """Postures inside all limits to begin from, the first one the user's, or home where it is."""
+        first = centre_posture(self.robot, self.limits, self.moving, self.posture, self.settings.seed)
         if self.posture is not None:
-            return self.posture[None]
-        first = centre_posture(self.robot, self.limits, self.moving, None, self.settings.seed)
+            return first[None]
         rng = np.random.default_rng(self.settings.seed)
         low = np.maximum(self.limits.joints.q_min, self.robot.home - np.pi)
         high = np.minimum(self.limits.joints.q_max, self.robot.home + np.pi)
@@ -256,7 +257,7 @@ class DurationSearch:
             start = self._inside(space, 0.5 * rng.normal(size=space.size))
             if start is not None:
                 at = self._at(space)
-                gram = criterion.rows.compiled(self.robot).gram(*space.motion(start.u, at))
+                gram = criterion.rows.compiled(criterion.robot).gram(*space.motion(start.u, at))
                 scored.append((criterion.merit(gram, 64.0)[0], k, start))
         scored.sort(key=lambda each: each[:2])
         return [start for _, _, start in scored[: self.settings.starts]]
@@ -268,7 +269,7 @@ class DurationSearch:
         self, criterion: Criterion, stages: Sequence[tuple[float, float, int]], start: _Start
     ) -> Array:
         """The best free numbers found from a start, (size,)."""
-        space, program, at = start.space, criterion.rows.compiled(self.robot), self._at(start.space)
+        space, program, at = start.space, criterion.rows.compiled(criterion.robot), self._at(start.space)
         best, lowest = start.u, np.inf
 
         def value(u: Array, sharpness: float) -> float:

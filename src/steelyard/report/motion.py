@@ -1,4 +1,4 @@
-"""The page of a designed motion, and postures: how much they determine, and every limit that they keep."""
+"""Pages of designed motions and postures: how much they determine, and every limit that they keep."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from steelyard.excitation import Cone, Design, DesignLimits, OrientationWorkspac
 from steelyard.excitation.objective import regression_condition
 from steelyard.report.page import Page, Section, Table
 from steelyard.robot import RobotModel
+from steelyard.torque.shortest import ShortestMotion
 
 _RATE_HZ = 100.0
 _SIGNALS = (("position", "q [rad]"), ("velocity", "v [rad/s]"), ("acceleration", "a [rad/s²]"))
@@ -20,6 +21,24 @@ _NEAR = 1.2  # of the span of a signal: limits farther away are not drawn
 _FLATTEST = 0.02  # the least height of an axis, of a joint that does not move [rad, rad/s, rad/s^2]
 _AXES_SHOWN = 500  # orientations along a motion
 _LIMIT, _FEASIBLE = "#c23030", "#2a9d5c"
+_TORQUE_HZ = 200.0
+_MASS, _COM = "± (95 %) [kg]", "± (95 %) [mm]"
+_INERTIA = "± (95 %) [kg m²]"
+_KINDS = (
+    ("mass", _MASS, {"mass": 0}, 1.0),
+    ("centre of mass", _COM, {"x": 1, "y": 2, "z": 3}, 1e3),
+    ("moments of inertia about the flange", _INERTIA, {"Ixx": 4, "Iyy": 6, "Izz": 9}, 1.0),
+    ("products of inertia about the flange", _INERTIA, {"Ixy": 5, "Ixz": 7, "Iyz": 8}, 1.0),
+)
+_TOO_WIDE = 1e3  # times the last half-width: nothing is known yet
+_CAUSES = {
+    "noise": "noise of the torques",
+    "friction": "friction, which is estimated anew",
+    "gains": "drive gains",
+    "drift": "drive gains that change from run to run",
+    "motion": "noise of the measured motion",
+    "gravity": "local gravity, of which the nominal size is given",
+}
 
 
 def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> Page:
@@ -36,13 +55,46 @@ def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> 
     doubts = [] if design.certificate.holds else [f"A limit is broken: {worst.sentence}."]
     if design.certificate.unchecked:
         doubts.append(f"{design.certificate.not_checked}.")
-    motion = motion_plot(robot, limits, design)
-    sections = [Section("The motion", (), [motion]), limits_section(design), _value_section(robot, design)]
+    motion = _motion_plot(robot, limits, design)
+    sections = [Section("The motion", (), [motion]), _limits_section(design), _value_section(robot, design)]
     if limits.workspace is not None:
         t = np.linspace(0, design.trajectory.duration_s, _AXES_SHOWN)
         R = robot.forward_kinematics(design.trajectory.at(t)[0])[:, :3, :3]
         sections.insert(1, Section("Where the sensor points", (), [orientation_plot(R, limits.workspace)]))
     return Page(f"A motion for {robot.name}", answer, sections, doubts=doubts, picture=[motion])
+
+
+def shortest_page(loaded: RobotModel, limits: DesignLimits, found: ShortestMotion) -> Page:
+    """The page of the shortest motion that is enough.
+
+    Args:
+        loaded: the arm with the payload on its flange
+        limits: that the motion keeps
+        found: the motion
+    """
+    mass, design = found.prediction.quantities[0], found.design
+    share = 100 * mass.half_width / mass.value
+    answer = [
+        f"A motion of {found.duration_s:.3g} s weighs {mass.value:g} kg to {share:.2g} %"
+        f" ({1e3 * mass.half_width:.3g} g, 95 %).",
+        f"{design.verdict.summary[0].upper()}{design.verdict.summary[1:]}.",
+    ]
+    curve, known, motion = _over_duration(found), _over_time(found), _motion_plot(loaded, limits, design)
+    sections = [
+        Section("What will be known", _causes(found), [_table(found)]),
+        Section("How long is enough", (), [curve]),
+        Section("What becomes known when", (), [known]),
+        Section("The motion", (), [motion, _torques(loaded, limits, found)]),
+        _limits_section(design),
+    ]
+    doubts = [f"{doubt.words}." for doubt in found.verdict.doubts]
+    return Page(
+        f"The shortest motion for {loaded.name}",
+        answer,
+        sections,
+        doubts=doubts,
+        picture=[curve, known, motion],
+    )
 
 
 def orientation_plot(R_base_sensor: ArrayLike, workspace: OrientationWorkspace | None = None) -> Plot:
@@ -61,7 +113,7 @@ def orientation_plot(R_base_sensor: ArrayLike, workspace: OrientationWorkspace |
     return Plot(f"Axes of the sensor in the base frame, {len(R)} orientations{words}.", panels, 3)
 
 
-def motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plot:
+def _motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plot:
     """Position, velocity and acceleration of each joint of a design against their limits."""
     joints, motion = limits.joints, design.trajectory
     t = np.linspace(0, motion.duration_s, round(motion.duration_s * _RATE_HZ) + 1)
@@ -71,21 +123,15 @@ def motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plot
     for j, name in enumerate(robot.joint_names):
         for (word, label), signal, (low, high) in zip(_SIGNALS, signals, bounds, strict=True):
             y, ends = signal[:, j], (float(low[j]), float(high[j]))
-            parts = [Curve("motion", t, y), near_limits(t, y, ends)]
+            parts = [Curve("motion", t, y), _near_limits(t, y, ends)]
             still = np.ptp(y) < _FLATTEST
             window = (y.mean() - _FLATTEST, y.mean() + _FLATTEST) if still else None
             panels.append(Panel(f"{name}: {word}", "time [s]", label, parts, y_range=window))
     return Plot("Position, velocity and acceleration of each joint; limits that are near, dashed.", panels, 3)
 
 
-def near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
-    """The bounds that are not far from a signal, as one dashed curve.
-
-    Args:
-        t: time, (N,) [s]
-        signal: (N,)
-        bounds: lowest and highest value
-    """
+def _near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
+    """The bounds that are not far from a signal, as one dashed curve."""
     low, high = float(signal.min()), float(signal.max())
     reach = _NEAR * max(high - low, 1e-6)
     near = [bound for bound in bounds if np.isfinite(bound) and low - reach < bound < high + reach]
@@ -94,7 +140,7 @@ def near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
     return Curve("limit", x, y, "dashed", colour=_LIMIT)
 
 
-def limits_section(design: Design) -> Section:
+def _limits_section(design: Design) -> Section:
     """Every limit of a design where it is closest."""
     head = ("limit", "closest at", "at [s]", "value", "bound", "margin", "unit")
     rows = [[c.limit, c.where, c.at_s, c.value, c.bound, c.margin, c.unit] for c in design.certificate.checks]
@@ -125,8 +171,8 @@ def _value_section(robot: RobotModel, design: Design) -> Section:
     )
     unit = regression_condition(robot, design.trajectory)
     other = (
-        f"With columns of unit length it is {unit:.3g}: about what `identify` will print of this motion, which"
-        " also weighs each joint by its noise. The first counts units (a kg m² beside a Nm), the second how"
+        f"With columns of unit length it is {unit:.3g}: about what `identify` prints of this motion, which"
+        " weighs each joint by its noise, too. The first counts units (a kg m² beside a Nm), the second how"
         " near to dependent the columns are, and only that limits what least squares can solve."
     )
     return Section("How much it determines", (line, other), parts)
@@ -164,3 +210,82 @@ def _cone_middles(workspace: OrientationWorkspace, axis: str) -> list[Curve]:
 def _spherical(x: Array) -> tuple[Array, Array]:
     """Azimuth and polar angle of unit vectors, (N,) each [degree]."""
     return np.degrees(np.arctan2(x[:, 1], x[:, 0])), np.degrees(np.arccos(np.clip(x[:, 2], -1, 1)))
+
+
+def _table(found: ShortestMotion) -> Table:
+    wanted = found.requested.half_widths * [1, 1e3, 1e3, 1e3, *[1] * 6]
+    last, rows = found.prediction.half_widths, list[list[str | float | None]]()
+    for k, (quantity, most) in enumerate(zip(found.prediction.quantities, wanted, strict=True)):
+        requested = float(most) if np.isfinite(most) else None
+        early = np.flatnonzero(found.known[:, k] <= 2 * last[k])
+        when = f"{found.times_s[early[0]]:.2f}" if early.size else None
+        rows.append([quantity.name, quantity.value, quantity.half_width, requested, quantity.unit, when])
+    caption = (
+        "A payload as expected, half-widths of the 95 % intervals that `weigh` will report, and when they are"
+        " down to twice that."
+    )
+    return Table(caption, ("", "expected", "± (95 %)", "requested", "unit", "twice that after [s]"), rows)
+
+
+def _causes(found: ShortestMotion) -> list[str]:
+    parts = [
+        f"{_CAUSES.get(name, name)} {100 * share:.0f} %"
+        for name, share in found.prediction.shares.items()
+        if share >= 0.005
+    ]
+    return [f"The variance of the mass is made of: {', '.join(parts)}."] if parts else []
+
+
+def _over_duration(found: ShortestMotion) -> Plot:
+    """Half-widths of what is requested, of the designs over their durations."""
+    wanted, panels = found.requested.half_widths, []
+    x, ends = found.durations_s, np.array([0.0, 1.05 * found.durations_s[-1]])
+    for title, unit, names, scale in _KINDS:
+        ks = [k for k in names.values() if np.isfinite(wanted[k])]
+        if not ks:
+            continue
+        y = scale * found.reached[:, ks].max(axis=1)
+        line = Curve("requested", ends, np.full(2, scale * wanted[ks[0]]), "dashed", colour=_LIMIT)
+        parts = [Curve("best found", x, y), Curve("designs", x, y, "dots", colour="#2266aa"), line]
+        marks = [(found.duration_s, f"{found.duration_s:.3g} s")]
+        panels.append(Panel(title, "duration [s]", unit, parts, marks, log_y=True, x_range=(0.0, ends[1])))
+    which = "" if len(panels) == 1 else ", the worst of each kind"
+    words = f"What motions of other durations reach{which}; dashed: what is requested."
+    return Plot(words, panels, min(len(panels), 2))
+
+
+def _over_time(found: ShortestMotion) -> Plot:
+    """Half-widths along the motion."""
+    wanted, last, panels = found.requested.half_widths, found.prediction.half_widths, []
+    x = found.times_s
+    for title, unit, names, scale in _KINDS:
+        parts = []
+        for name, k in names.items():
+            y = found.known[:, k]
+            known = np.isfinite(y) & (y < _TOO_WIDE * last[k])
+            if known.any():
+                parts.append(Curve(name, x, np.where(known, scale * y, np.nan)))
+        k = next(iter(names.values()))
+        if np.isfinite(wanted[k]):
+            ends = np.array([0.0, x[-1]])
+            parts.append(Curve("requested", ends, np.full(2, scale * wanted[k]), "dashed", colour=_LIMIT))
+        panels.append(Panel(title, "time [s]", unit, parts, log_y=True, x_range=(0.0, float(x[-1]))))
+    return Plot("Half-widths of the 95 % intervals while the arm moves.", panels, 2)
+
+
+def _torques(loaded: RobotModel, limits: DesignLimits, found: ShortestMotion) -> Plot:
+    motion, most = found.design.trajectory, limits.joints.tau_max
+    t = np.linspace(0, motion.duration_s, round(motion.duration_s * _TORQUE_HZ) + 1)
+    tau = loaded.torque(*motion.at(t))
+    panels = [
+        Panel(
+            f"{name}: torque",
+            "time [s]",
+            "τ [Nm]",
+            [Curve("motion", t, tau[:, j]), _near_limits(t, tau[:, j], (-float(most[j]), float(most[j])))],
+        )
+        for j, name in enumerate(loaded.joint_names)
+    ]
+    return Plot(
+        "Torques of the drives with the payload on the flange; limits that are near, dashed.", panels, 3
+    )

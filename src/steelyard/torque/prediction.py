@@ -62,9 +62,10 @@ class Prediction:
     @property
     def com_std(self) -> Array:
         """Standard deviation of the centre of mass, (3,) [m]; infinite where it is unknown."""
-        if not np.isfinite(np.diag(self.covariance)[:4]).all():
-            return np.full(3, np.inf)
-        return np.asarray(np.sqrt(np.maximum(np.diag(self.body.com_covariance(self.covariance)), 0.0)))
+        known = np.isfinite(np.diag(self.covariance))
+        C = np.where(np.outer(known, known), self.covariance, 0.0)
+        variance = np.maximum(np.diag(self.body.com_covariance(C)), 0.0)
+        return np.where(known[1:4] & known[0], np.sqrt(variance), np.inf)
 
     @property
     def half_widths(self) -> Array:
@@ -79,8 +80,9 @@ class Prediction:
     @property
     def lasting(self) -> Array:
         """Half-widths that no more motion narrows: gains, their drift, local gravity, (10,) [SI]."""
-        rest = np.where(np.isfinite(self.by_noise), self.covariance - self.by_noise, 0.0)
-        return replace(self, covariance=rest).half_widths
+        known = np.isfinite(np.diag(self.by_noise))
+        both = (np.where(np.outer(known, known), C, 0.0) for C in (self.covariance, self.by_noise))
+        return replace(self, covariance=np.subtract(*both)).half_widths
 
 
 def predict(
@@ -132,12 +134,18 @@ def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> Dy
     return DynamicModel(robot, law, estimate, np.zeros((0, robot.n)), "commanded", (robot.source,), empty)
 
 
-def as_robot(model: DynamicModel) -> RobotModel:
-    """An arm with the torques of a model: links nearest to the given ones, which may be no real bodies.
+def loaded_arm(model: DynamicModel, payload: InertialParameters) -> RobotModel:
+    """The arm of a model with a payload on its flange, for torques.
 
     Args:
-        model: whose base parameters pi and friction it shall have
+        model: identified or assumed
+        payload: in the flange frame
     """
+    return (_as_robot(model) if model.is_identified else model.robot).with_payload(payload)
+
+
+def _as_robot(model: DynamicModel) -> RobotModel:
+    """An arm with the torques of a model: links nearest to the given ones, which may be no real bodies."""
     robot, basis, names = model.robot, model.basis, model.estimate.names
     phi = robot.parameters
     masses = np.arange(0, 10 * robot.n, 10)

@@ -26,18 +26,20 @@ from steelyard.arrays import Array, Mask, finite, freeze
 from steelyard.errors import InfeasibleDesign, InvalidSamples, InvalidTrajectory
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings
 from steelyard.excitation.accuracy import ArmKnowledge, PayloadAccuracy
-from steelyard.excitation.design import moving_joints, require_room, verdict_on
+from steelyard.excitation.design import moving_joints, verdict_on
+from steelyard.excitation.objective import Criterion
 from steelyard.excitation.shortest import Candidate, DurationSearch
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import HALF_WIDTH
 from steelyard.robot import RobotModel
 from steelyard.torque.methods import WeighingProblem
-from steelyard.torque.prediction import Prediction, as_robot, assumed_model, predict
+from steelyard.torque.prediction import Prediction, assumed_model, loaded_arm, predict
 from steelyard.torque.prior import arm_rows, by_gravity, slow_noise
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
+_HUGE = 1e300
 _TIMES = 40  # at which it is said what is known
 _ARRAYS = ("covariance", "by_noise", "durations_s", "reached", "times_s", "known")
 _PREDICTION = {
@@ -85,9 +87,13 @@ class Accuracy:
         return np.array([self.mass, *[self.com] * 3, *[self.inertia] * 6])
 
     def shares(self, half_widths: Array) -> Array:
-        """How much of what is requested half-widths need, (10,); NaN where nothing is requested."""
+        """How much of what is requested half-widths (10,) [SI] need, (10,); NaN where nothing is requested.
+
+        Args:
+            half_widths: of mass, centre of mass and inertia, (10,) [SI]
+        """
         wanted = self.half_widths
-        return np.where(np.isfinite(wanted), half_widths / wanted, np.nan)
+        return np.where(np.isfinite(wanted), half_widths / np.minimum(wanted, _HUGE), np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +101,7 @@ class ShortestMotion:
     """The shortest motion found that weighs a payload as well as requested.
 
     Attributes:
-        design: the motion with its certificate and its verdict
+        design: the motion with its certificate and its verdict; its file holds the rest, too
         requested: how well the payload shall be known
         prediction: how well it will be known
         durations_s: that motions were designed for, ascending, (k,) [s]
@@ -114,6 +120,7 @@ class ShortestMotion:
 
     def __post_init__(self) -> None:
         freeze(self, "durations_s", "reached", "times_s", "known")
+        object.__setattr__(self, "design", replace(self.design, prediction=self._facts()))
 
     @property
     def duration_s(self) -> float:
@@ -125,10 +132,9 @@ class ShortestMotion:
         """Why the search ended, the closest limit, what was not checked and what was assumed."""
         return self.design.verdict
 
-    def to_dict(self) -> dict[str, Any]:
-        """The design with its prediction as plain values, for JSON."""
+    def _facts(self) -> dict[str, Any]:
         prediction = self.prediction
-        found = {
+        return {
             "requested": vars(self.requested),
             "payload": prediction.body.vector,
             "frame": prediction.body.frame,
@@ -137,20 +143,20 @@ class ShortestMotion:
             "shares": dict(prediction.shares),
             **{name: getattr(self, name) for name in ("durations_s", "reached", "times_s", "known")},
         }
-        return {**self.design.to_dict(), "prediction": found}
 
     def save(self, path: str | Path) -> None:
         """Writes the motion with its certificate and its prediction to a JSON file, that of a design."""
-        saved.save(self.to_dict(), "design", path)
+        self.design.save(path)
 
     @classmethod
     def load(cls, path: str | Path) -> ShortestMotion:
         """The motion with its prediction in a JSON file that `save` wrote."""
         with saved.reading(path, "design"):
-            return cls._of(Design.load(path))
+            return cls.of(Design.load(path))
 
     @classmethod
-    def _of(cls, design: Design) -> ShortestMotion:
+    def of(cls, design: Design) -> ShortestMotion:
+        """The motion of a design that holds a prediction."""
         found: Mapping[str, Any] = design.prediction or {}
         fields.check(found, _PREDICTION, "prediction")
         body = InertialParameters.from_vector(found["payload"], found["frame"])
@@ -158,8 +164,7 @@ class ShortestMotion:
         gain_error = None if found["gain_error"] is None else np.array(found["gain_error"], dtype=float)
         covariances = arrays.pop("covariance"), arrays.pop("by_noise")
         prediction = Prediction(body, *covariances, gain_error, found["shares"])
-        alone = replace(design, prediction=None)
-        return cls(alone, Accuracy(**found["requested"]), prediction, **arrays)
+        return cls(design, Accuracy(**found["requested"]), prediction, **arrays)
 
     def __str__(self) -> str:
         mass = self.prediction.quantities[0]
@@ -200,13 +205,12 @@ def shortest_motion(
         raise InvalidTrajectory(f"longest_s must be positive, got {longest_s}")
     _require_reachable(model, body, requested)
     moving = moving_joints(robot, limits, harmonics, longest_s, None)
-    require_room(robot, limits, moving, longest_s)
     posture = None if start is None else finite(start, (robot.n,), "start", InvalidTrajectory)
     if settings.at_rest and harmonics < 2:
         raise InvalidTrajectory("at rest at both ends, 1 harmonic leaves no motion; use at least 2")
     weighing = _Weighing(model, body, requested, settings.rate_hz)
     loaded, share = loaded_arm(model, body), weighing.share
-    search = DurationSearch(loaded, limits, weighing.objective, share, harmonics, moving, posture, settings)
+    search = DurationSearch(loaded, limits, weighing.criterion, share, harmonics, moving, posture, settings)
     found = search.shortest(longest_s)
     enough = [one for one in found if one.share <= 1]
     if not enough:
@@ -227,16 +231,6 @@ def typical_payload(
     if not (np.isfinite(mass) and mass > 0):
         raise InvalidSamples(f"a typical payload needs a mass above 0, got {mass:g} kg")
     return InertialParameters.from_com(mass, com, mass * size**2 / 6 * np.eye(3), robot.flange)
-
-
-def loaded_arm(model: DynamicModel, body: InertialParameters) -> RobotModel:
-    """The arm of a model with a payload on its flange, for torques.
-
-    Args:
-        model: identified or assumed
-        body: the payload, in the flange frame
-    """
-    return (as_robot(model) if _identified(model) else model.robot).with_payload(body)
 
 
 @dataclass(eq=False)
@@ -264,7 +258,7 @@ class _Weighing:
         felt = _felt(self.model)
         return np.concatenate([felt[:1], felt[1:4] & felt[0], felt[4:]])
 
-    def objective(self, duration_s: float) -> PayloadAccuracy:
+    def criterion(self, duration_s: float) -> Criterion:
         """What a motion of some duration is for."""
         m, c = self.body.mass, self.body.com
         rows = np.eye(10)
@@ -272,10 +266,13 @@ class _Weighing:
         wanted = self.requested.half_widths
         counted = np.isfinite(wanted) & self.felt
         if self.lasting is not None:  # what is left for noise
-            wanted = np.sqrt(np.maximum(wanted**2 - self.lasting**2, (0.1 * wanted) ** 2))
+            wanted = np.sqrt(np.maximum(1 - (self.lasting / wanted) ** 2, 0.01)) * wanted
         requested = HALF_WIDTH * rows[counted] / wanted[counted][:, None]
-        arm = _knowledge(self.model) if _identified(self.model) else None
-        return PayloadAccuracy(requested, slow_noise(self.model), duration_s * self.rate_hz, arm)
+        arm = _knowledge(self.model) if self.model.is_identified else None
+        samples = duration_s * self.rate_hz
+        objective = PayloadAccuracy(requested, slow_noise(self.model), samples, arm)
+        robot = self.model.robot
+        return objective.criterion(robot, DesignLimits.of(robot), robot.home, np.arange(robot.n))
 
     def why_not(self, found: tuple[Candidate, ...], stopped: str) -> str:
         """Why no motion is enough, in words."""
@@ -296,9 +293,10 @@ class _Weighing:
         helps = f"; most of that is {most}" if k == 0 and most else ""
         if lasting >= 1:
             helps += ": calibrate with a known mass" if k == 0 else ", which no motion changes"
+        longest = max(one.duration_s for one in found)
         return (
-            f"no motion of up to {best.duration_s:g} s was found that is enough: {quantity.name} to {half}"
-            f" (95 %), not {wanted}{helps}"
+            f"no motion of up to {longest:g} s was found that is enough: {quantity.name} to {half} (95 %),"
+            f" not {wanted}{helps}"
         )
 
     def result(
@@ -310,8 +308,9 @@ class _Weighing:
         times = np.linspace(motion.duration_s / _TIMES, motion.duration_s, _TIMES)
         verdict = verdict_on(stopped, best.certificate)
         verdict = replace(verdict, summary=f"the shortest of {len(found)} designs; {verdict.summary}")
-        if not _identified(self.model):
-            verdict = verdict.doubted(Doubt(DoubtKind.ASSUMED, _ASSUMED, blocks=False))
+        if not self.model.is_identified:
+            noise = ", ".join(f"{x:.3g}" for x in self.model.estimate.noise)
+            verdict = verdict.doubted(Doubt(DoubtKind.ASSUMED, f"{_ASSUMED}, {noise} Nm or N", blocks=False))
         design = Design(
             trajectory=motion,
             certificate=best.certificate,
@@ -341,11 +340,6 @@ _ASSUMED = (
     "no identified arm was given: it is taken as known but for its friction, its torques as exact,"
     " their noise as white"
 )
-
-
-def _identified(model: DynamicModel) -> bool:
-    """Whether it was fitted to runs of the arm."""
-    return bool(model.factor.rows.any())
 
 
 def _felt(model: DynamicModel) -> Mask:
