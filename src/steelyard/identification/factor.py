@@ -61,6 +61,11 @@ class RegressionFactor:
         return cls(np.concatenate([f.R for f in factors]), np.concatenate([f.rows for f in factors]))
 
     @property
+    def has_rows(self) -> bool:
+        """Whether it has seen any rows."""
+        return bool(self.rows.any())
+
+    @property
     def p(self) -> int:
         """Number of unknowns."""
         return int(self.R.shape[1]) - 1

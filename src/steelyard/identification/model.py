@@ -115,11 +115,6 @@ class DynamicModel:
         return self.estimate.verdict
 
     @property
-    def is_identified(self) -> bool:
-        """Whether it was fitted to runs of the arm."""
-        return bool(self.factor.rows.any())
-
-    @property
     def lag(self) -> Array:
         """How much later torques come than motion in the recordings it was fitted to, (n,) [s]."""
         lag_s = None if self.preparation is None else self.preparation.lag_s

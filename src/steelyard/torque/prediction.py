@@ -141,7 +141,7 @@ def loaded_arm(model: DynamicModel, payload: InertialParameters) -> RobotModel:
         model: identified or assumed
         payload: in the flange frame
     """
-    return (_as_robot(model) if model.is_identified else model.robot).with_payload(payload)
+    return (_as_robot(model) if model.factor.has_rows else model.robot).with_payload(payload)
 
 
 def _as_robot(model: DynamicModel) -> RobotModel:

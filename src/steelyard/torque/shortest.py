@@ -268,7 +268,7 @@ class _Weighing:
         if self.lasting is not None:  # what is left for noise
             wanted = np.sqrt(np.maximum(1 - (self.lasting / wanted) ** 2, 0.01)) * wanted
         requested = HALF_WIDTH * rows[counted] / wanted[counted][:, None]
-        arm = _knowledge(self.model) if self.model.is_identified else None
+        arm = _knowledge(self.model) if self.model.factor.has_rows else None
         samples = duration_s * self.rate_hz
         objective = PayloadAccuracy(requested, slow_noise(self.model), samples, arm)
         robot = self.model.robot
@@ -308,7 +308,7 @@ class _Weighing:
         times = np.linspace(motion.duration_s / _TIMES, motion.duration_s, _TIMES)
         verdict = verdict_on(stopped, best.certificate)
         verdict = replace(verdict, summary=f"the shortest of {len(found)} designs; {verdict.summary}")
-        if not self.model.is_identified:
+        if not self.model.factor.has_rows:
             noise = ", ".join(f"{x:.3g}" for x in self.model.estimate.noise)
             verdict = verdict.doubted(Doubt(DoubtKind.ASSUMED, f"{_ASSUMED}, {noise} Nm or N", blocks=False))
         design = Design(
