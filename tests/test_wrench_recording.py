@@ -132,6 +132,9 @@ def test_what_a_recording_refuses(rng):
         WrenchRecording(t, w, 2 * R, WristSensor())
     with pytest.raises(InvalidRecording, match=r"position must have shape \(4, 3\)"):
         WrenchRecording(t, w, R, WristSensor(), position=np.zeros((3, 3)))
+    w[1, 2] = -1e300
+    with pytest.raises(InvalidRecording, match=r"wrench reaches 1e\+300 in row 2: no arm does; leave such"):
+        WrenchRecording(t, w, R, WristSensor())
     w[2, 1] = np.nan
     with pytest.raises(InvalidRecording, match="wrench is not finite in row 3"):
         WrenchRecording(t, w, R, WristSensor())

@@ -17,6 +17,7 @@ from steelyard.arrays import Array, Mask, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import checked_transform
 from steelyard.quality import QualityReport, check_signals
+from steelyard.quality.check import without_impossible
 from steelyard.recording import Recording, WrenchConvention, checked_clock, median_rate_hz
 from steelyard.robot import RobotModel
 from steelyard.signals import noise_of_differences, resample, uniform_clock
@@ -25,6 +26,7 @@ WrenchFrame = Literal["sensor", "base"]
 
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _ALMOST = 0.999  # of the range: a reading there is not a measurement
+_MOST = 1e6  # of a wrench, a motion or a temperature, in any unit
 _FEWEST_ROWS = 9  # with different times, of a motion
 _FEWEST_FLAT = 20  # rows at one extreme value, the other axes moving: a sensor that has hit its end
 _MOTION_NOISE = ("joints", "position", "rotation", "acceleration", "angular_velocity")
@@ -214,16 +216,18 @@ class WrenchRecording:
             raise InvalidRecording("the recording has no wrench; is a wrist sensor connected and logged?")
         if recording.n != robot.n:
             raise InvalidRecording(f"{robot.name} has {robot.n} joints, the recording {recording.n}")
-        sensor = sensor or WristSensor()
-        whole = np.isfinite(np.hstack([recording.q, recording.wrench])).all(axis=1)
+        sensor, convention = sensor or WristSensor(), recording.wrench_convention
+        recording = without_impossible(recording)
+        wrench = np.asarray(recording.wrench)
+        whole = np.isfinite(np.hstack([recording.q, wrench])).all(axis=1)
         if not whole.any():
             raise InvalidRecording("no row has both joint positions and a wrench")
         T = robot.forward_kinematics(recording.q[whole]) @ sensor.T_flange_sensor
         made = cls.of_measured(
             recording.t[whole],
-            recording.wrench[whole],
+            wrench[whole],
             T[:, :3, :3],
-            sensor=replace(sensor, convention=recording.wrench_convention),
+            sensor=replace(sensor, convention=convention),
             motion={"position": T[:, :3, 3]},
             timed=timed,
             source=recording.source,
@@ -305,6 +309,11 @@ def _require_finite(name: str, array: Array, shape: tuple[int, ...]) -> None:
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise InvalidRecording(f"{name} is not finite in row {row + 1}; leave such rows out")
+    if np.abs(array).max(initial=0.0) > _MOST:
+        row = int(np.unravel_index(np.abs(array).argmax(), shape)[0])
+        raise InvalidRecording(
+            f"{name} reaches {np.abs(array).max():.3g} in row {row + 1}: no arm does; leave such rows out"
+        )
 
 
 def _flattest(wrench: Array) -> tuple[int, int]:

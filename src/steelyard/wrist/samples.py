@@ -22,6 +22,7 @@ from scipy.spatial.transform import Rotation
 from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check_quality
+from steelyard.quality.check import without_impossible
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.signals import (
@@ -109,8 +110,9 @@ class WrenchSamples:
         measured = WrenchRecording.of_joints(recording, robot, sensor)
         quality = check_quality(recording)
         quality.require_ok()
-        whole = np.isfinite(np.hstack([recording.q, recording.wrench])).all(axis=1)  # type: ignore[list-item]
-        t, (q, wrench), words = measured.on_uniform_clock([recording.q[whole], measured.wrench])
+        clean = without_impossible(recording)
+        whole = np.isfinite(np.hstack([clean.q, clean.wrench])).all(axis=1)  # type: ignore[list-item]
+        t, (q, wrench), words = measured.on_uniform_clock([clean.q[whole], measured.wrench])
         stated = measured.sensor.motion_noise.get("joints") if position_std is None else position_std
         std = noise_of_differences(q) if stated is None else _checked_std(stated, robot.n)
         zero_phase = _ZeroPhase.on(t, cutoff_hz)
