@@ -106,6 +106,7 @@ def test_payloads(tmp_path, vector, half, unknown, noise, verdict):
     ("change", "why"),
     [
         ({"noise": [1.0] * 4}, "'noise' must be 3 values, not 4"),
+        ({"noise": [1.0, True, 1.0]}, "'noise' must be an array of numbers"),
         ({"channels": 2.0}, "'channels' must be a whole number"),
         ({"shares": {"noise": 0.5, "gains": 0.4}}, "'shares' must be shares that sum up to one"),
         ({"shares": {"noise": 1.5, "gains": -0.5}}, "'shares.noise' must be a finite number from 0 to 1"),

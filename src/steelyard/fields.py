@@ -274,7 +274,8 @@ def _array(value: Any, place: str) -> Array:
         array = np.empty(0, dtype=object)
     if array.size == 0 and array.dtype.kind != "O":
         return array.astype(float)
-    _require(array.dtype.kind in "fiu", place, "an array of numbers")
+    flags = isinstance(value, list) and any(isinstance(x, bool) for x in _flat(value))
+    _require(array.dtype.kind in "fiu" and not flags, place, "an array of numbers")
     return array.astype(float)
 
 
