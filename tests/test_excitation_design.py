@@ -90,6 +90,20 @@ def test_a_certificate_says_what_was_not_checked(arm):
     assert not any("position" in words for words in DesignLimits(endless).certify(arm, motion).unchecked)
 
 
+def test_many_starts_go_down_together_and_stay_inside(arm):
+    settings = DesignSettings(starts=12, effort=0.2, workers=2)
+    many = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=settings)
+    assert many.certificate.holds
+    assert len(many.start_values) == 4
+    alone = replace(settings, starts=1)
+    one = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=alone)
+    assert many.value < 1.02 * one.value
+    with pytest.raises(InvalidTrajectory, match="JAX finds no gpu here, only cpu: leave the device out"):
+        design(arm, limits=DesignLimits(TWO), settings=replace(settings, device="gpu"))
+    with pytest.raises(InvalidTrajectory, match="device must be 'cpu' or 'gpu', got 'abacus'"):
+        DesignSettings(device="abacus")
+
+
 def test_same_seed_gives_the_same_motion(arm, found):
     again = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=replace(QUICK, workers=1))
     np.testing.assert_array_equal(again.trajectory.sine, found.trajectory.sine)

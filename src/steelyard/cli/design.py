@@ -66,7 +66,10 @@ def command(
     noise: Annotated[
         str | None, typer.Option(help="Torque noise of each joint for payload designs, as s1,...,sn [Nm].")
     ] = None,
-    starts: Annotated[int, typer.Option(max=10_000, help="Random starts.")] = 4,
+    starts: Annotated[
+        int, typer.Option(max=100_000, help="Random starts; beyond 4 the best of a first descent go on.")
+    ] = 32,
+    device: Annotated[str, typer.Option(help="Of the first descent: cpu or gpu.")] = "cpu",
     seed: Annotated[int, typer.Option(min=0, help="Of the starts; the same seed gives the same motion.")] = 0,
     time_limit: Annotated[float | None, typer.Option(help="Take the best after so long [s].")] = None,
     approach: Annotated[
@@ -119,6 +122,7 @@ def command(
     ends = _posture(arm, start, standing)
     settings = DesignSettings(
         starts=starts,
+        device=device,
         seed=seed,
         at_rest=not periodic,
         rate_hz=rate,

@@ -24,6 +24,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from typing import Any
+
 import numpy as np
 
 from steelyard.arrays import Array, Indices
@@ -89,8 +91,8 @@ class PayloadAccuracy(Objective):
         requested[:, weighing.payload] = self.requested[:, ten]
         N = self.samples
 
-        def merit(G: Array, sharpness: float) -> tuple[float, Array]:
-            return weighing.merit(G, N, requested, sharpness)
+        def merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+            return weighing.merit(G, N, requested, sharpness, xp)
 
         def exact(R: Array) -> float:
             C = weighing.covariance(R.T @ R, 1.0)
@@ -107,19 +109,19 @@ class _Weighing:
     before: Array
     payload: Indices
 
-    def covariance(self, G: Array, N: float) -> Array:
-        return gram_inverse(N * self.mixing.T @ G @ self.mixing + self.before)
+    def covariance(self, G: Any, N: float, xp: Any = np) -> Any:
+        return gram_inverse(N * self.mixing.T @ G @ self.mixing + self.before, xp)
 
-    def merit(self, G: Array, N: float, requested: Array, sharpness: float) -> tuple[float, Array]:
-        C = self.covariance(G, N)
+    def merit(self, G: Any, N: float, requested: Array, sharpness: Any, xp: Any) -> tuple[Any, Any]:
+        C = self.covariance(G, N, xp)
         across = requested @ C
-        squares = np.maximum((across * requested).sum(axis=1), 1e-300)
+        squares = xp.maximum((across * requested).sum(axis=1), 1e-300)
         power = (squares / squares.max()) ** sharpness
-        own = np.diag(C)[self.payload]
-        f = (np.log(squares.max()) + np.log(power.sum()) / sharpness) / 2
-        f += _OTHERS * np.log(own).mean() / 2
+        own = xp.diag(C)[self.payload]
+        f = (xp.log(squares.max()) + xp.log(power.sum()) / sharpness) / 2
+        f += _OTHERS * xp.log(own).mean() / 2
         weight = power / power.sum() / squares / 2
         slope = -(across * weight[:, None]).T @ across
         beside = C[:, self.payload]
         slope -= _OTHERS / (2 * len(own)) * (beside / own) @ beside.T
-        return float(f), N * self.mixing @ slope @ self.mixing.T
+        return f, N * self.mixing @ slope @ self.mixing.T

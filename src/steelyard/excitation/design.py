@@ -63,7 +63,7 @@ class Design:
         value: of the objective, exact, at the recording's rate
         condition_number: of the stacked base regressor, for all that the motion determines
         std: predicted standard deviation of each payload parameter, by name; only for payload designs
-        start_values: value that each start reached; infinite for those that reached nothing
+        start_values: value that each refined start reached; infinite for those that reached nothing
         seconds: wall time, compilation included, [s]
         verdict: why the search ended, the closest limit, and what was not checked
         robot: name of the arm; empty where a file does not say

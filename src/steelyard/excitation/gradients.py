@@ -26,17 +26,19 @@ other, so the derivatives by q, v and a of all samples come from 3 n forward pas
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from steelyard.arrays import Array, Indices
-from steelyard.errors import MissingExtra
+from steelyard.errors import InvalidTrajectory, MissingExtra
 from steelyard.excitation.limits import RESERVE, DesignLimits
 from steelyard.inertia import InertialParameters, skew
 from steelyard.robot import RobotModel
@@ -96,11 +98,13 @@ class _Program:
         rows: of q, v and a: the rows of each sample, with the smoothed sign of friction, (N, n or 6, p)
         gram: of q, v and a: G, mean over samples, (p, p)
         pull: of q, v, a and change (p, p): gradients by q, v and a of sum(change * G), each (N, n)
+        traced: G as `gram` gives it, as a part of other programs
     """
 
     rows: Callable[[Array, Array, Array], Array]
     gram: Callable[[Array, Array, Array], Array]
     pull: Callable[[Array, Array, Array, Array], tuple[Array, Array, Array]]
+    traced: Callable[[Any, Any, Any], Any]
 
     def __init__(self, robot: RobotModel, rows: RegressorRows) -> None:
         chain = _Chain(robot)
@@ -116,7 +120,8 @@ class _Program:
         def pull(q: Any, v: Any, a: Any, change: Any) -> Any:
             return jax.grad(lambda *motion: jnp.sum(gram(*motion) * change), argnums=(0, 1, 2))(q, v, a)
 
-        self.rows, self.gram, self.pull = _compiled(every), _compiled(gram), _compiled(pull)
+        self.rows, self.gram, self.pull = (compiled(function) for function in (every, gram, pull))
+        self.traced = gram
 
 
 class MotionSlacks:
@@ -125,10 +130,12 @@ class MotionSlacks:
     Attributes:
         slacks: of q, v and a, each (N, n): slacks of each sample, (N, k)
         slopes: of the same: the slacks, and their derivatives by q, v and a, (N, k, 3, n)
+        traced: `slacks` as a part of other programs
     """
 
     slacks: Callable[[Array, Array, Array], Array]
     slopes: Callable[[Array, Array, Array], tuple[Array, Array]]
+    traced: Callable[[Any, Any, Any], Any]
 
     def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
         chain = _Chain(robot)
@@ -157,7 +164,7 @@ class MotionSlacks:
             by_motion = jnp.moveaxis(jax.vmap(along)(units), 0, -1)
             return slacks(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
 
-        self.slacks, self.slopes = _compiled(slacks), _compiled(slopes)
+        self.slacks, self.slopes, self.traced = compiled(slacks), compiled(slopes), slacks
 
 
 class _Chain:
@@ -165,7 +172,7 @@ class _Chain:
 
     def __init__(self, robot: RobotModel) -> None:
         units = [InertialParameters.from_vector(e) for e in np.eye(10)]
-        self.jax, self.jnp = _jax_numpy()
+        self.jax, self.jnp = jax_numpy()
         self.n = robot.n
         self.masses = np.array([body.mass for body in units])
         self.moments = np.array([body.first_moment for body in units])
@@ -318,37 +325,60 @@ def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: b
     return A
 
 
-def _jax_numpy() -> tuple[Any, Any]:
-    """The modules jax and jax.numpy, or a refusal that names the extra."""
+@cache
+def jax_numpy() -> tuple[Any, Any]:
+    """The modules jax and jax.numpy, or a refusal that names the extra.
+
+    What is compiled is kept in the user's cache folder, unless JAX was told another one.
+    """
     try:
         import jax
         import jax.numpy as jnp
     except ModuleNotFoundError as error:
         raise MissingExtra("jax", "excitation") from error
+    if jax.config.jax_compilation_cache_dir is None:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        with suppress(OSError, AttributeError):
+            (folder := Path(home) / "steelyard" / "jax").mkdir(parents=True, exist_ok=True)
+            jax.config.update("jax_compilation_cache_dir", str(folder))
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
     return jax, jnp
 
 
 @contextmanager
-def _on_cpu() -> Iterator[None]:
-    """64-bit floats on the CPU, for the calling thread and while it lasts."""
-    jax, _ = _jax_numpy()
+def _on(device: str) -> Iterator[None]:
+    """64-bit floats on a device, for the calling thread and while it lasts."""
+    jax, _ = jax_numpy()
     if hasattr(jax, "enable_x64"):
         wide = jax.enable_x64(True)
     else:
         from jax.experimental import enable_x64
 
         wide = enable_x64(True)
-    with wide, jax.default_device(jax.devices("cpu")[0]):
+    try:
+        found = jax.devices(device)[0]
+    except RuntimeError as error:
+        raise InvalidTrajectory(
+            f"JAX finds no {device} here, only {jax.devices()[0].platform}: leave the device out, or install"
+            " JAX for it (jax[cuda13])"
+        ) from error
+    with wide, jax.default_device(found):
         yield
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, compiled by JAX for the CPU, with NumPy arrays in and out."""
-    jax, _ = _jax_numpy()
-    program = jax.jit(function, compiler_options=_compiler_options())
+def compiled(function: Callable[..., Any], device: str = "cpu") -> Callable[..., Any]:
+    """A function, compiled by JAX for a device, with NumPy arrays in and out.
+
+    Args:
+        function: that JAX can trace
+        device: 'cpu' or 'gpu'
+    """
+    jax, _ = jax_numpy()
+    with _on(device):
+        program = jax.jit(function, compiler_options=_compiler_options() if device == "cpu" else None)
 
     def run(*arrays: Array) -> Any:
-        with _on_cpu():
+        with _on(device):
             return jax.tree_util.tree_map(np.asarray, program(*arrays))
 
     return run
@@ -357,10 +387,10 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 @cache
 def _compiler_options() -> dict[str, bool] | None:
     """Without fusion emitters XLA compiles in half the time; None where it does not know the option."""
-    jax, jnp = _jax_numpy()
+    jax, jnp = jax_numpy()
     options = {"xla_cpu_use_fusion_emitters": False}
     try:
-        with _on_cpu():
+        with _on("cpu"):
             jax.jit(lambda x: x + 1, compiler_options=options)(jnp.zeros(1))
     except (RuntimeError, TypeError, ValueError):
         return None

@@ -23,6 +23,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -51,19 +52,25 @@ class Criterion:
         robot: the arm
         rows: that a motion contributes
         names: what each column of the rows stands for
-        merit: smooth value and derivative by G, of G and a sharpness
+        merit: smooth value and derivative by G, of G, a sharpness, and numpy (by default) or jax.numpy
         exact: value, of the triangular factor of all rows
     """
 
     robot: RobotModel
     rows: RegressorRows
     names: tuple[str, ...]
-    merit: Callable[[Array, float], tuple[float, Array]]
+    merit: Callable[..., tuple[Any, Any]]
     exact: Callable[[Array], float]
 
-    def log_det_merit(self, G: Array, sharpness: float) -> tuple[float, Array]:
-        """-(1 / 2p) log det G and its derivative: a way to where the other merits have gradients."""
-        return _log_det_merit(G, sharpness)
+    def log_det_merit(self, G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+        """-(1 / 2p) log det G and its derivative: a way to where the other merits have gradients.
+
+        Args:
+            G: (p, p)
+            sharpness: has no effect
+            xp: numpy or jax.numpy
+        """
+        return _log_det_merit(G, sharpness, xp)
 
     def value(self, trajectory: FourierTrajectory, rate_hz: float) -> float:
         """The exact value at the rate_hz of a recording."""
@@ -176,13 +183,14 @@ class Xu2024(Objective):
         rows, names = _base_rows(robot, possible, self.weights, True)
         parts = [(factor, part) for factor, part in _xu_parts(names) if len(part)]
 
-        def merit(G: Array, sharpness: float) -> tuple[float, Array]:
-            total, slope = 0.0, np.zeros_like(G)
+        def merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+            total, slope = 0.0, 0.0
             for factor, part in parts:
-                f, S = _condition_merit(G[np.ix_(part, part)], sharpness)
-                total += factor * np.exp(f)
-                slope[np.ix_(part, part)] += factor * np.exp(f) * S
-            return float(np.log(total)), slope / total
+                E = np.eye(len(names))[:, part]
+                f, S = _condition_merit(E.T @ G @ E, sharpness, xp)
+                total += factor * xp.exp(f)
+                slope += factor * xp.exp(f) * (E @ S @ E.T)
+            return xp.log(total), slope / total
 
         def exact(R: Array) -> float:
             return sum(factor * _condition(R[:, part]) for factor, part in parts)
@@ -233,11 +241,11 @@ class PayloadOptimal(Objective):
         columns = independent_columns(every.exact(robot, *possible).reshape(-1, count))
         ten = int((columns < 10).sum())
 
-        def merit(G: Array, sharpness: float) -> tuple[float, Array]:
-            C = gram_inverse(G)
-            variance = np.diag(C)[:ten]
+        def merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+            C = gram_inverse(G, xp)
+            variance = xp.diag(C)[:ten]
             slope = -(C[:, :ten] / variance) @ C[:ten] / (2 * ten)
-            return float(np.log(variance).mean() / 2), slope
+            return xp.log(variance).mean() / 2, slope
 
         def exact(R: Array) -> float:
             return float(np.exp(np.log(_std(R)[:ten]).mean()))
@@ -283,30 +291,30 @@ def _std(R: Array) -> Array:
     return np.asarray(np.sqrt((np.linalg.inv(R) ** 2).sum(axis=1)))
 
 
-def _log_det_merit(G: Array, sharpness: float) -> tuple[float, Array]:
-    values, vectors = _eigen(G)
+def _log_det_merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+    values, vectors = _eigen(G, xp)
     p = len(values)
-    return float(-np.log(values).sum() / (2 * p)), -(vectors / values) @ vectors.T / (2 * p)
+    return -xp.log(values).sum() / (2 * p), -(vectors / values) @ vectors.T / (2 * p)
 
 
-def _condition_merit(G: Array, sharpness: float) -> tuple[float, Array]:
-    values, vectors = _eigen(G)
+def _condition_merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+    values, vectors = _eigen(G, xp)
     high, low = (values / values[-1]) ** sharpness, (values[0] / values) ** sharpness
-    f = np.log(values[-1] / values[0]) + (np.log(high.sum()) + np.log(low.sum())) / sharpness
+    f = xp.log(values[-1] / values[0]) + (xp.log(high.sum()) + xp.log(low.sum())) / sharpness
     slope = (high / high.sum() - low / low.sum()) / (2 * values)
-    return float(f / 2), (vectors * slope) @ vectors.T
+    return f / 2, (vectors * slope) @ vectors.T
 
 
-def _eigen(G: Array) -> tuple[Array, Array]:
-    values, vectors = np.linalg.eigh(G)
-    return np.maximum(values, _SMALLEST_EIGENVALUE * max(values[-1], 1e-300)), vectors
+def _eigen(G: Any, xp: Any) -> tuple[Any, Any]:
+    values, vectors = xp.linalg.eigh(G)
+    return xp.maximum(values, _SMALLEST_EIGENVALUE * xp.maximum(values[-1], 1e-300)), vectors
 
 
-def gram_inverse(G: Array) -> Array:
-    """The inverse of a Gram matrix G, (p, p), its columns scaled to unit length before."""
-    length = np.sqrt(np.maximum(np.diag(G), 1e-300))
-    values, vectors = _eigen(G / np.outer(length, length))
-    return np.asarray((vectors / values) @ vectors.T / np.outer(length, length))
+def _inverse(G: Any, xp: Any) -> Any:
+    """The inverse of a Gram matrix, its columns scaled to unit length before."""
+    length = xp.sqrt(xp.maximum(xp.diag(G), 1e-300))
+    values, vectors = _eigen(G / xp.outer(length, length), xp)
+    return (vectors / values) @ vectors.T / xp.outer(length, length)
 
 
 def _condition(R: Array) -> float:

@@ -1,8 +1,9 @@
-"""The search for a motion from several starts.
+"""The search for a motion from many starts.
 
-Each start is a random motion around a centre posture, inside all limits. It is first made informative (log
-det), then its objective is lowered in stages of growing sharpness and falling distance from the limits
-(`solver`). Starts run in threads, with progress and a way to stop.
+Each start is a random motion around a centre posture, inside all limits. Many are lowered together on thinned
+samples (`batch`), and the best of them go on. A few starts go there at once: each is made informative (log
+det), then lowered in stages of growing sharpness and falling distance from the limits (`solver`). This runs
+in threads, with progress and a way to stop.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.computing import interruptible, one_blas_thread
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
+from steelyard.excitation.batch import Batch
 from steelyard.excitation.gradients import MotionSlacks
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import Objective
@@ -30,6 +32,11 @@ from steelyard.robot import RobotModel
 BY_HAND = "stopped by hand"
 _SAMPLES_PER_HARMONIC, _FEWEST_SAMPLES = 30, 160
 _VALUE_HZ = 125.0
+_REFINED, _REFINED_OF = 4, 64  # starts that go on: so many, and one of so many
+_RANKED = 4  # times as many are ranked on all samples
+_FIRST_ITERATIONS = 60
+_SCREENED_STAGE = 2  # with which these begin
+_WELL_INSIDE = 0.95
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
 _STAGES = ((False, 1.0, 1e-2), (True, 2.0, 1e-3), (True, 8.0, 1e-4), (True, 32.0, 1e-5))
 """Own merit or log det, sharpness, barrier."""
@@ -41,22 +48,24 @@ class DesignSettings:
     """How a design is searched for.
 
     Attributes:
-        starts: number of random starts
+        starts: number of random starts; beyond a few, the best of a first descent are refined
         seed: of the starts; the same seed gives the same motion, unless time runs out
         at_rest: whether the arm is at rest at both ends
         rate_hz: of the recording that the value is for, [Hz]
         effort: factor of the iterations
         workers: threads; all cores by default
+        device: of the first descent, 'cpu' or 'gpu'
         time_limit_s: after which the best so far counts, [s]
         progress: called with the share that is done and the best value of the objective's merit so far
     """
 
-    starts: int = 4
+    starts: int = 32
     seed: int = 0
     at_rest: bool = True
     rate_hz: float = 125.0
     effort: float = 1.0
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    device: str = "cpu"
     time_limit_s: float = np.inf
     progress: Callable[[float, float], None] | None = None
 
@@ -64,6 +73,8 @@ class DesignSettings:
         for name in ("starts", "rate_hz", "effort", "workers", "time_limit_s"):
             if not getattr(self, name) > 0:
                 raise InvalidTrajectory(f"{name} must be positive, got {getattr(self, name)}")
+        if self.device not in ("cpu", "gpu"):
+            raise InvalidTrajectory(f"device must be 'cpu' or 'gpu', got '{self.device}'")
 
 
 class Search:
@@ -93,25 +104,46 @@ class Search:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._done, self._lowest = 0, np.inf
-        self._iterations = [max(1, round(settings.effort * count)) for count in _ITERATIONS]
+        first = 0 if settings.starts <= _REFINED else _SCREENED_STAGE
+        self._stages = [
+            (*stage, max(1, round(settings.effort * count)))
+            for stage, count in zip(_STAGES[first:], _ITERATIONS[first:], strict=True)
+        ]
+        self._iterations = sum(stage[-1] for stage in self._stages)
 
     def run(self) -> list[tuple[float, Array | None]]:
         """The best of each start, in order: exact value and free numbers u, (size,), or inf and None."""
         self._compile()
-        seeds = np.random.SeedSequence(self.settings.seed).spawn(self.settings.starts)
         with one_blas_thread(), ThreadPoolExecutor(self.settings.workers) as pool:
-            futures = [pool.submit(self._lowered, s, k == 0) for k, s in enumerate(seeds)]
+            starts = self._starts()
+            futures = [pool.submit(self._lowered, u, k == 0) for k, u in enumerate(starts)]
             with interruptible():
                 self._watch(futures)
-            found = [self._result(future) for future in futures]
+            found = [future.result() for future in futures]
             return [(np.inf if u is None else self._value(u), u) for u in found]
 
-    def _result(self, future: Future[Array | None]) -> Array | None:
+    def _starts(self) -> list[Array]:
+        """Where the solver begins, each (size,): random motions, or the best of a first descent."""
+        constraints, settings = self._constraints(), self.settings
+        seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
         try:
-            return future.result()
+            u = [
+                _random_start(self.space, self.limits, constraints, np.random.default_rng(seed))
+                for seed in seeds
+            ]
         except InfeasibleDesign as error:
             closest = self.limits.closest_at_rest(self.robot, self.space.centre)
             raise InfeasibleDesign(f"{error}; closest is {closest.sentence}") from error
+        if settings.starts <= _REFINED:
+            return u
+        batch = Batch(self.criterion, self.space, self.limits, self._slacks, settings.device)
+        iterations = max(1, round(settings.effort * _FIRST_ITERATIONS))
+        score, lowered = batch.lowered(_WELL_INSIDE * np.array(u), iterations)
+        count = _REFINED + settings.starts // _REFINED_OF
+        best = lowered[np.argsort(score)[: _RANKED * count]]
+        inside = [x for one in best if (x := _shrunk(one, constraints, 0.97)) is not None]
+        inside.sort(key=lambda x: float(self.criterion.merit(self._gram(x), _EXACT)[0]))
+        return inside[:count] or u[:count]
 
     def _value(self, u: Array) -> float:
         return self.criterion.value(self.space.trajectory(u), _VALUE_HZ)
@@ -128,7 +160,7 @@ class Search:
     def _compile(self) -> None:
         """Compiles what the threads share."""
         zero = np.zeros(self.space.size)
-        self._merit(zero, lambda G, sharpness: (0.0, np.eye(len(G))), 1.0)
+        self._program.pull(*self.space.motion(zero, self._at), np.eye(len(self._gram(zero))))
         for constraint in self._constraints():
             constraint.slack(zero)
             constraint.linearised(zero)
@@ -136,16 +168,8 @@ class Search:
     def _gram(self, u: Array) -> Array:
         return self._program.gram(*self.space.motion(u, self._at))
 
-    def _merit(
-        self, u: Array, merit: Callable[[Array, float], tuple[float, Array]], sharpness: float
-    ) -> tuple[float, Array]:
-        """A merit and its gradient by u."""
-        motion = self.space.motion(u, self._at)
-        f, change = merit(self._program.gram(*motion), sharpness)
-        return f, self.space.gradient(self._at, *self._program.pull(*motion, change))
-
     def _watch(self, futures: list[Future[Array | None]]) -> None:
-        waiting, total = set(futures), len(futures) * sum(self._iterations)
+        waiting, total = set(futures), len(futures) * self._iterations
         while waiting:
             try:
                 _, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
@@ -158,20 +182,19 @@ class Search:
                 self.stopped = BY_HAND
                 self._stop.set()
 
-    def _lowered(self, seed: np.random.SeedSequence, first: bool) -> Array | None:
+    def _lowered(self, start: Array, first: bool) -> Array | None:
         """The best motion of one start; the first one makes at least one step, so that there is one.
 
         The robot is not asked here: its workspace belongs to the main thread.
         """
         if self._stop.is_set() and not first:
             return None
-        constraints = self._constraints()
-        best = _random_start(self.space, self.limits, constraints, np.random.default_rng(seed))
+        constraints, best, gram = self._constraints(), start, _Remembered(self._gram)
         lowest, count = np.inf, 0
 
         def visit(u: Array) -> None:
             nonlocal best, lowest, count
-            score = self.criterion.merit(self._gram(u), _EXACT)[0]
+            score = float(self.criterion.merit(gram(u), _EXACT)[0])
             if score < lowest:
                 lowest, best = score, u.copy()
             count += 1
@@ -183,22 +206,46 @@ class Search:
 
         minimiser = Minimiser(constraints, best, visit)
         with suppress(StopIteration):
-            for stage, iterations in zip(_STAGES, self._iterations, strict=True):
-                self._descend(minimiser, *stage, iterations)
+            for stage in self._stages:
+                self._descend(minimiser, gram, *stage)
         with self._lock:
-            self._done += sum(self._iterations) - count
+            self._done += self._iterations - count
         return best
 
     def _descend(
-        self, minimiser: Minimiser, own: bool, sharpness: float, barrier: float, iterations: int
+        self,
+        minimiser: Minimiser,
+        gram: _Remembered,
+        own: bool,
+        sharpness: float,
+        barrier: float,
+        iterations: int,
     ) -> None:
         merit = self.criterion.merit if own else self.criterion.log_det_merit
+
+        def value_and_gradient(u: Array) -> tuple[float, Array]:
+            f, change = merit(gram(u), sharpness)
+            pulled = self._program.pull(*self.space.motion(u, self._at), change)
+            return float(f), self.space.gradient(self._at, *pulled)
+
         minimiser.descend(
-            lambda u: merit(self._gram(u), sharpness)[0],
-            lambda u: self._merit(u, merit, sharpness),
+            lambda u: float(merit(gram(u), sharpness)[0]),
+            value_and_gradient,
             barrier=barrier,
             iterations=iterations,
         )
+
+
+class _Remembered:
+    """A function of u, (size,), that is not asked twice for the same one in a row."""
+
+    def __init__(self, function: Callable[[Array], Array]) -> None:
+        self._function, self._u, self._value = function, np.zeros(0), np.zeros(0)
+
+    def __call__(self, u: Array) -> Array:
+        if not np.array_equal(u, self._u):
+            self._u, self._value = u.copy(), self._function(u)
+        return self._value
 
 
 def _random_start(
@@ -217,8 +264,16 @@ def _random_start(
     with np.errstate(divide="ignore"):
         largest = np.minimum.reduce([room / (q + shift), joints.v_max[j] / v, joints.a_max[j] / a])
     u = (u.reshape(len(j), -1) * 0.8 * largest[:, None]).ravel()
+    inside = _shrunk(u, constraints, 0.8)
+    if inside is None:
+        raise InfeasibleDesign("no motion around the centre posture keeps its limits with a reserve")
+    return inside
+
+
+def _shrunk(u: Array, constraints: Sequence[Constraint], factor: float) -> Array | None:
+    """The motion u, (size,), made smaller until it is inside all limits; None where it never is."""
     for _ in range(80):
         if all((constraint.slack(u) > 0).all() for constraint in constraints):
             return np.asarray(u)
-        u = 0.8 * u
-    raise InfeasibleDesign("no motion around the centre posture keeps its limits with a reserve")
+        u = factor * u
+    return None

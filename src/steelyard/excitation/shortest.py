@@ -39,6 +39,7 @@ from steelyard.trajectory import FourierTrajectory
 
 _FIRST_S = 2.5
 _SCREENED = 24  # random motions for each that is kept
+_REFINED = 4  # starts that are refined, at most
 _SAMPLES = 160
 _STAGES = ((4.0, 1e-2, 40), (16.0, 1e-3, 40), (64.0, 1e-5, 40))  # sharpness, barrier, iterations
 _NEAR_STAGES = ((64.0, 1e-3, 25), (64.0, 1e-5, 40))
@@ -252,7 +253,7 @@ class DurationSearch:
         """The best of many random motions about random postures."""
         rng = np.random.default_rng([self.settings.seed, round(1e3 * duration_s)])
         scored = []
-        for k in range(_SCREENED * self.settings.starts):
+        for k in range(_SCREENED * min(self.settings.starts, _REFINED)):
             space = self._space(self._centre(k), duration_s)
             start = self._inside(space, 0.5 * rng.normal(size=space.size))
             if start is not None:
@@ -260,7 +261,7 @@ class DurationSearch:
                 gram = criterion.rows.compiled(criterion.robot).gram(*space.motion(start.u, at))
                 scored.append((criterion.merit(gram, 64.0)[0], k, start))
         scored.sort(key=lambda each: each[:2])
-        return [start for _, _, start in scored[: self.settings.starts]]
+        return [start for _, _, start in scored[: min(self.settings.starts, _REFINED)]]
 
     def _at(self, space: MotionSpace) -> Array:
         return space.signals((np.arange(_SAMPLES) + 0.5) * space.period_s / _SAMPLES)

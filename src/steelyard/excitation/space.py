@@ -123,9 +123,33 @@ class MotionSpace:
         by_c = gq[:, j].T @ at[0] + gv[:, j].T @ at[1] + ga[:, j].T @ at[2]
         return np.asarray((by_c @ self.free * self.scale[:, None]).ravel())
 
+    def joint_families(self, limits: DesignLimits, points: int) -> list[_Family]:
+        """Position, velocity and acceleration of every moving joint on a grid, as shares of their bounds.
+
+        Args:
+            points: of the grid, for each harmonic
+        """
+        M, j, bounds = points * self.harmonics, self.joints, limits.joints
+        at = self.signals(np.arange(M) * self.period_s / M)
+        share = np.cos(np.pi * self.harmonics / M)
+        middle, half = (bounds.q_max[j] + bounds.q_min[j]) / 2, (bounds.q_max[j] - bounds.q_min[j]) / 2
+        middle = np.where(np.isfinite(middle), middle, 0.0)
+        zero = np.zeros(len(j))
+        return [
+            _Family(matrix @ self.free, bound, offset, self.scale)
+            for matrix, bound, offset in (
+                (at[0], half * share, self.centre[j] - middle),
+                (at[1], bounds.v_max[j] * share, zero),
+                (at[2], bounds.a_max[j] * share, zero),
+            )
+            if np.isfinite(bound).any()
+        ]
+
     def joint_constraint(self, limits: DesignLimits) -> Constraint:
         """The limits of position, velocity and acceleration in the form that they ask for."""
-        return (_Amplitudes if limits.form == "amplitude" else _JointGrid)(self, limits.joints)
+        if limits.form == "amplitude":
+            return _Amplitudes(self, limits.joints)
+        return _JointGrid(self, self.joint_families(limits, _JOINT_POINTS))
 
     def motion_constraint(self, slacks: _SampleSlacks) -> Constraint:
         """Limits on what follows from q, v and a at each time."""
@@ -189,22 +213,8 @@ class _JointGrid:
 
     linear = True
 
-    def __init__(self, space: MotionSpace, limits: JointLimits) -> None:
-        M = _JOINT_POINTS * space.harmonics
-        at = space.signals(np.arange(M) * space.period_s / M)
-        share, j = np.cos(np.pi * space.harmonics / M), space.joints
-        middle, half = (limits.q_max[j] + limits.q_min[j]) / 2, (limits.q_max[j] - limits.q_min[j]) / 2
-        middle = np.where(np.isfinite(middle), middle, 0.0)
-        zero = np.zeros(len(j))
-        self.count, self.size = len(j), space.size
-        self.families = []
-        for matrix, bound, offset in (
-            (at[0], half * share, space.centre[j] - middle),
-            (at[1], limits.v_max[j] * share, zero),
-            (at[2], limits.a_max[j] * share, zero),
-        ):
-            if np.isfinite(bound).any():
-                self.families.append(_Family(matrix @ space.free, bound, offset, space.scale))
+    def __init__(self, space: MotionSpace, families: list[_Family]) -> None:
+        self.count, self.size, self.families = len(space.joints), space.size, families
 
     def slack(self, u: Array) -> Array:
         parts = [family.slack(u.reshape(self.count, -1)).ravel() for family in self.families]
@@ -215,16 +225,14 @@ class _JointGrid:
 
 
 class _Family:
-    """One signal of all joints between symmetric bounds: |offset + scale P u| <= bound, where bounded."""
+    """One signal of all joints between symmetric bounds: |offset + scale P u| <= bound, 0 where unbounded."""
 
     def __init__(self, P: Array, bound: Array, offset: Array, scale: Array) -> None:
         self.P = P
-        self.joints = np.flatnonzero(np.isfinite(bound))
-        self.factor = scale[self.joints] / bound[self.joints]
-        self.offset = offset[self.joints] / bound[self.joints]
+        self.factor, self.offset = scale / bound, offset / bound
 
     def relative(self, U: Array) -> Array:
-        return np.asarray((U[self.joints] * self.factor[:, None]) @ self.P.T)
+        return np.asarray((U * self.factor[:, None]) @ self.P.T)
 
     def slack(self, U: Array) -> Array:
         y = self.relative(U) + self.offset[:, None]
@@ -241,7 +249,7 @@ class _JointGridAt:
     def _parts(self, z: Array) -> list[tuple[_Family, Array]]:
         parts, start = [], 0
         for family in self.grid.families:
-            shape = (2, len(family.joints), len(family.P))
+            shape = (2, self.grid.count, len(family.P))
             parts.append((family, z[start : start + np.prod(shape)].reshape(shape)))
             start += int(np.prod(shape))
         return parts
@@ -254,7 +262,7 @@ class _JointGridAt:
     def pull(self, z: Array) -> Array:
         out = np.zeros((self.grid.count, self.grid.size // self.grid.count))
         for family, part in self._parts(z):
-            out[family.joints] += (part[1] - part[0]) @ family.P * family.factor[:, None]
+            out += (part[1] - part[0]) @ family.P * family.factor[:, None]
         return out.ravel()
 
     def curvature(self, d: Array) -> Array:
@@ -262,7 +270,7 @@ class _JointGridAt:
         H = np.zeros((count, size // count, count, size // count))
         for family, part in self._parts(d):
             weights = (part[0] + part[1]) * family.factor[:, None] ** 2
-            for j, w in zip(family.joints, weights, strict=True):
+            for j, w in enumerate(weights):
                 H[j, :, j] += (family.P * w[:, None]).T @ family.P
         return H.reshape(size, size)
 

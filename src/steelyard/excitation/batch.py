@@ -1,0 +1,182 @@
+"""Many motions lowered at once, in one program of JAX: on the cores, or on a GPU.
+
+Each start minimises its merit f(u) plus a barrier -mu sum log s(u) over its limits. Slacks of position,
+velocity and acceleration on a grid are 1 - y and 1 + y with y linear in u, so that their curvature is exact,
+
+    (B + mu sum P' diag(1 / (1 - y)^2 + 1 / (1 + y)^2) P) du = -grad f - mu sum P' (1 / (1 - y) - 1 / (1 + y))
+
+with B the curvature of f (BFGS, damped as Powell does). One evaluation of f and its gradient is one iteration
+for every start: the trial point is taken where the barrier function falls (Armijo), and from there the next
+direction follows; elsewhere the step is shortened. So all starts do the same work; none waits for another.
+
+The rows are thinned, the barrier stays far from the limits, and what Coal says is left out: this is for
+finding good starts. `solver` refines the best of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from steelyard.arrays import Array
+from steelyard.excitation.gradients import MotionSlacks, compiled, jax_numpy
+from steelyard.excitation.limits import DesignLimits
+from steelyard.excitation.objective import Criterion
+from steelyard.excitation.space import MotionSpace
+
+_SAMPLES_PER_HARMONIC = 10
+_GRID = 16  # points per harmonic
+_TO_BOUNDARY, _SUFFICIENT, _SHORTER = 0.9, 1e-4, 0.4
+_EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
+_STAGES = ((0.0, 1.0, 1e-2, 0.2), (1.0, 2.0, 3e-3, 0.4), (1.0, 8.0, 5e-4, 0.4))
+"""Share of the own merit (else log det), sharpness, barrier, share of the iterations."""
+_LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
+
+
+class Batch:
+    """Many motions of one arm, lowered together.
+
+    Args:
+        criterion: the objective for this arm
+        space: the motions
+        limits: of the joints
+        slacks: limits on torque and flange; None where there are none
+        device: 'cpu' or 'gpu'
+        samples: for each harmonic
+        grid: points of the limits' grid for each harmonic
+    """
+
+    def __init__(
+        self,
+        criterion: Criterion,
+        space: MotionSpace,
+        limits: DesignLimits,
+        slacks: MotionSlacks | None,
+        device: str,
+        *,
+        samples: int = _SAMPLES_PER_HARMONIC,
+        grid: int = _GRID,
+    ) -> None:
+        self.jax, self.jnp = jax_numpy()
+        self._criterion, self._space, self._slacks = criterion, space, slacks
+        self._shape = (len(space.joints), space.size // len(space.joints))
+        self._families = space.joint_families(limits, grid)
+        count = samples * space.harmonics
+        self._at = space.signals((np.arange(count) + 0.5) * space.period_s / count) @ space.free
+        points = grid * space.harmonics
+        self._motion_at = space.signals(np.arange(points) * space.period_s / points) @ space.free
+        self._gram = criterion.rows.compiled(criterion.robot).traced
+        self._descend = compiled(self.jax.vmap(self._stage, (0, 0, None, None, None, None)), device)
+
+    def lowered(self, u: Array, iterations: int) -> tuple[Array, Array]:
+        """The merits that the starts reach, (B,), and where, (B, size), from points u, (B, size), inside.
+
+        Args:
+            iterations: of each start
+        """
+        return self._through(_STAGES, u, iterations)
+
+    def refined(self, u: Array, iterations: int) -> tuple[Array, Array]:
+        """The same from points that are good already, closer to the limits.
+
+        Args:
+            iterations: of each start
+        """
+        return self._through(_LAST_STAGES, u, iterations)
+
+    def _through(self, stages: Sequence[tuple[float, ...]], u: Array, iterations: int) -> tuple[Array, Array]:
+        B = np.tile(np.eye(u.shape[1]), (len(u), 1, 1))
+        for own, sharpness, mu, share in stages:
+            u, B, _ = self._descend(u, B, own, sharpness, mu, np.int32(2 + round(share * iterations)))
+        _, _, score = self._descend(u, B, 1.0, _EXACT, 0.0, np.int32(1))
+        return np.where(np.isfinite(score), score, np.inf), u
+
+    def _motion(self, u: Any, at: Any) -> tuple[Any, Any, Any]:
+        """Position, velocity and acceleration of all joints, each (N, n)."""
+        space = self._space
+        moved = at @ (u.reshape(self._shape) * space.scale[:, None]).T
+        still = self.jnp.zeros((at.shape[1], len(space.centre)))
+        q, v, a = (still.at[:, space.joints].set(x) for x in moved)
+        return q + space.centre, v, a
+
+    def _value(self, u: Any, own: Any, sharpness: Any, mu: Any) -> tuple[Any, Any]:
+        """f, with a barrier of torque and flange, and its gradient."""
+        jax, jnp = self.jax, self.jnp
+        G, pull = jax.vjp(lambda x: self._gram(*self._motion(x, self._at)), u)
+        merits = (self._criterion.merit, own), (self._criterion.log_det_merit, 1 - own)
+        parts = [(share, merit(G, sharpness, jnp)) for merit, share in merits]
+        f = sum(share * value for share, (value, _) in parts)
+        (slope,) = pull(sum(share * change for share, (_, change) in parts))
+        if self._slacks is None:
+            return f, slope
+        traced = self._slacks.traced
+
+        def barrier(x: Any) -> Any:
+            s = traced(*self._motion(x, self._motion_at))
+            return -mu * jnp.where(s > 0, jnp.log(jnp.maximum(s, 1e-300)), -jnp.inf).sum()
+
+        above, change = jax.value_and_grad(barrier)(u)
+        return f + above, slope + change
+
+    def _relative(self, u: Any) -> list[Any]:
+        U = u.reshape(self._shape)
+        return [(U * family.factor[:, None]) @ family.P.T for family in self._families]
+
+    def _barrier(self, u: Any) -> tuple[Any, Any, Any, list[Any]]:
+        """-sum log s of the joints' limits, infinite outside, its gradient and curvature, and the signals."""
+        jnp, size = self.jnp, self._space.size
+        total, grad, signals = 0.0, jnp.zeros(self._shape), []
+        blocks = jnp.zeros((self._shape[0], self._shape[1], self._shape[1]))
+        for relative, family in zip(self._relative(u), self._families, strict=True):
+            y = relative + family.offset[:, None]
+            inside = (jnp.abs(y) < 1).all()
+            total += jnp.where(inside, -jnp.log(jnp.maximum((1 - y) * (1 + y), 1e-300)).sum(), jnp.inf)
+            grad += (1 / (1 - y) - 1 / (1 + y)) @ family.P * family.factor[:, None]
+            weights = (1 / (1 - y) ** 2 + 1 / (1 + y) ** 2) * family.factor[:, None] ** 2
+            blocks += jnp.einsum("jm,mr,ms->jrs", weights, family.P, family.P)
+            signals.append(y)
+        H = jnp.einsum("jrs,jk->jrks", blocks, jnp.eye(self._shape[0])).reshape(size, size)
+        return total, grad.ravel(), H, signals
+
+    def _stage(self, u: Any, B: Any, own: Any, sharpness: Any, mu: Any, iterations: Any) -> tuple[Any, ...]:
+        """One start through one stage: where it ends, the curvature that it has learned, and f there."""
+        jnp, zero = self.jnp, self.jnp.zeros_like(u)
+
+        def step(_: Any, state: Any) -> Any:
+            here, way = state[:3], state[4:]
+            u, f, slope, B, du, length, falls = state
+            there = u + length * du
+            f_next, slope_next = self._value(there, own, sharpness, mu)
+            barrier, grad, curved, signals = self._barrier(there)
+            f_next = f_next + mu * barrier
+            good = f_next <= f + _SUFFICIENT * length * falls
+            learned = self._learned(B, length * du, slope_next - slope)
+            H = learned + mu * curved
+            H = H + 1e-10 * jnp.trace(H) / len(H) * jnp.eye(len(H))
+            onward = -jnp.linalg.solve(H, slope_next + mu * grad)
+            fall = 1e-12
+            for y, dy in zip(signals, self._relative(onward), strict=True):
+                fall = jnp.maximum(fall, jnp.maximum(dy / (1 - y), -dy / (1 + y)).max())
+            farthest = jnp.minimum(1.0, _TO_BOUNDARY / fall)
+            taken = (there, f_next, slope_next, learned, onward, farthest, (slope_next + mu * grad) @ onward)
+            kept = (*here, B, way[0], _SHORTER * length, falls)
+            return tuple(jnp.where(good, x, y) for x, y in zip(taken, kept, strict=True))
+
+        state = (u, jnp.inf, zero, B, zero, 0.0, 0.0)
+        state = self.jax.lax.fori_loop(0, iterations, step, state)
+        return state[0], state[3], state[1]
+
+    def _learned(self, B: Any, du: Any, change: Any) -> Any:
+        """Powell's damped BFGS update; a unit matrix is scaled first. Nothing is learned from no step."""
+        jnp = self.jnp
+        along, moved = du @ change, du @ du > 0
+        fresh = (jnp.eye(len(B)) == B).all() & (along > 0) & moved
+        B = B * jnp.where(fresh, change @ change / jnp.where(fresh, along, 1.0), 1.0)
+        Bdu = B @ du
+        curved = jnp.where(moved, du @ Bdu, 1.0)
+        share = jnp.where(along < 0.2 * curved, 0.8 * curved / (curved - along), 1.0)
+        y = share * change + (1 - share) * Bdu
+        update = jnp.outer(y, y) / jnp.where(moved, du @ y, 1.0) - jnp.outer(Bdu, Bdu) / curved
+        return B + jnp.where(moved, update, 0.0)
