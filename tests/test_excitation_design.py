@@ -162,7 +162,7 @@ def test_ctrl_c_returns_the_best_so_far(arm):
         if best < np.inf:
             raise KeyboardInterrupt
 
-    settings = DesignSettings(starts=50, effort=5.0, progress=interrupt, workers=1)
+    settings = DesignSettings(starts=3, effort=5.0, progress=interrupt, workers=1)
     made = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=settings)
     assert made.certificate.holds
     assert made.status.startswith("stopped by hand; the best so far")
@@ -171,8 +171,8 @@ def test_ctrl_c_returns_the_best_so_far(arm):
 
 def test_time_limit_returns_the_best_so_far(arm):
     began = time.perf_counter()
-    settings = DesignSettings(starts=500, effort=5.0, time_limit_s=0.5, workers=1)
-    made = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=settings)
+    settings = DesignSettings(starts=40, effort=5.0, time_limit_s=0.2, workers=1)
+    made = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=settings)
     assert "the time limit was reached" in made.status
     assert time.perf_counter() - began < 60
 

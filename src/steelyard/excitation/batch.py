@@ -15,7 +15,7 @@ finding good starts. `solver` refines the best of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from steelyard.excitation.space import MotionSpace
 _SAMPLES_PER_HARMONIC = 10
 _GRID = 16  # points per harmonic
 _TO_BOUNDARY, _SUFFICIENT, _SHORTER = 0.9, 1e-4, 0.4
+_SLICE = 10  # iterations between two questions whether to go on
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
 _STAGES = ((0.0, 1.0, 1e-2, 0.2), (1.0, 2.0, 3e-3, 0.4), (1.0, 8.0, 5e-4, 0.4))
 """Share of the own merit (else log det), sharpness, barrier, share of the iterations."""
@@ -70,13 +71,16 @@ class Batch:
         self._gram = criterion.rows.compiled(criterion.robot).traced
         self._descend = compiled(self.jax.vmap(self._stage, (0, 0, None, None, None, None)), device)
 
-    def lowered(self, u: Array, iterations: int) -> tuple[Array, Array]:
+    def lowered(
+        self, u: Array, iterations: int, go_on: Callable[[float], bool] = lambda share: True
+    ) -> tuple[Array, Array]:
         """The merits that the starts reach, (B,), and where, (B, size), from points u, (B, size), inside.
 
         Args:
             iterations: of each start
+            go_on: called with the share that is done; where it says no, the rest is left out
         """
-        return self._through(_STAGES, u, iterations)
+        return self._through(_STAGES, u, iterations, go_on)
 
     def refined(self, u: Array, iterations: int) -> tuple[Array, Array]:
         """The same from points that are good already, closer to the limits.
@@ -84,12 +88,22 @@ class Batch:
         Args:
             iterations: of each start
         """
-        return self._through(_LAST_STAGES, u, iterations)
+        return self._through(_LAST_STAGES, u, iterations, lambda share: True)
 
-    def _through(self, stages: Sequence[tuple[float, ...]], u: Array, iterations: int) -> tuple[Array, Array]:
-        B = np.tile(np.eye(u.shape[1]), (len(u), 1, 1))
+    def _through(
+        self,
+        stages: Sequence[tuple[float, ...]],
+        u: Array,
+        iterations: int,
+        go_on: Callable[[float], bool],
+    ) -> tuple[Array, Array]:
+        B, done = np.tile(np.eye(u.shape[1]), (len(u), 1, 1)), 0
         for own, sharpness, mu, share in stages:
-            u, B, _ = self._descend(u, B, own, sharpness, mu, np.int32(2 + round(share * iterations)))
+            left = max(1, round(share * iterations))
+            while left > 0 and go_on(done / iterations):
+                count = min(left, _SLICE)
+                u, B, _ = self._descend(u, B, own, sharpness, mu, np.int32(count + 1))
+                left, done = left - count, done + count
         _, _, score = self._descend(u, B, 1.0, _EXACT, 0.0, np.int32(1))
         return np.where(np.isfinite(score), score, np.inf), u
 

@@ -115,7 +115,8 @@ class Search:
         """The best of each start, in order: exact value and free numbers u, (size,), or inf and None."""
         self._compile()
         with one_blas_thread(), ThreadPoolExecutor(self.settings.workers) as pool:
-            starts = self._starts()
+            with interruptible():
+                starts = self._starts()
             futures = [pool.submit(self._lowered, u, k == 0) for k, u in enumerate(starts)]
             with interruptible():
                 self._watch(futures)
@@ -138,7 +139,9 @@ class Search:
             return u
         batch = Batch(self.criterion, self.space, self.limits, self._slacks, settings.device)
         iterations = max(1, round(settings.effort * _FIRST_ITERATIONS))
-        score, lowered = batch.lowered(_WELL_INSIDE * np.array(u), iterations)
+        score, lowered = batch.lowered(
+            _WELL_INSIDE * np.array(u), iterations, lambda share: self._go_on(share / 2)
+        )
         count = _REFINED + settings.starts // _REFINED_OF
         best = lowered[np.argsort(score)[: _RANKED * count]]
         inside = [x for one in best if (x := _shrunk(one, constraints, 0.97)) is not None]
@@ -168,19 +171,30 @@ class Search:
     def _gram(self, u: Array) -> Array:
         return self._program.gram(*self.space.motion(u, self._at))
 
+    def _go_on(self, share: float) -> bool:
+        """Shows the share that is done, and says whether there is time to go on."""
+        try:
+            if time.perf_counter() > self._deadline:
+                self._stopped("the time limit was reached")
+            if self.settings.progress is not None:
+                self.settings.progress(share, self._lowest)
+        except KeyboardInterrupt:
+            self._stopped(BY_HAND)
+        return not self._stop.is_set()
+
     def _watch(self, futures: list[Future[Array | None]]) -> None:
         waiting, total = set(futures), len(futures) * self._iterations
+        before = 0.0 if self.settings.starts <= _REFINED else 0.5
         while waiting:
             try:
                 _, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-                if time.perf_counter() > self._deadline and not self._stop.is_set():
-                    self.stopped = "the time limit was reached"
-                    self._stop.set()
-                if self.settings.progress is not None:
-                    self.settings.progress(min(1.0, self._done / total), self._lowest)
             except KeyboardInterrupt:
-                self.stopped = BY_HAND
-                self._stop.set()
+                self._stopped(BY_HAND)
+            self._go_on(before + (1 - before) * min(1.0, self._done / total))
+
+    def _stopped(self, why: str) -> None:
+        self.stopped = self.stopped or why
+        self._stop.set()
 
     def _lowered(self, start: Array, first: bool) -> Array | None:
         """The best motion of one start; the first one makes at least one step, so that there is one.
