@@ -86,6 +86,7 @@ class Batch:
         """The same from points that are good already, closer to the limits.
 
         Args:
+            u: points inside, (B, size)
             iterations: of each start
         """
         return self._through(_LAST_STAGES, u, iterations, lambda share: True)

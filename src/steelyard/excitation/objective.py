@@ -73,11 +73,29 @@ class Criterion:
         return _log_det_merit(G, sharpness, xp)
 
     def value(self, trajectory: FourierTrajectory, rate_hz: float) -> float:
+<<<<<<< HEAD
         """The exact value at the rate_hz of a recording."""
         return self.exact(self._factor(trajectory, rate_hz))
 
     def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
         """The standard deviation of each payload parameter at a rate_hz, by name; none of other rows."""
+=======
+        """The exact value at the rate of a recording.
+
+        Args:
+            trajectory: the motion
+            rate_hz: of the recording, [Hz]
+        """
+        return self.exact(self._factor(trajectory, rate_hz))
+
+    def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
+        """The standard deviation of each payload parameter, by name, at a rate [Hz]; none of other rows.
+
+        Args:
+            trajectory: the motion
+            rate_hz: of the recording, [Hz]
+        """
+>>>>>>> 39716dd (Docstrings)
         if self.rows.kind != "payload":
             return {}
         std = zip(self.names, _std(self._factor(trajectory, rate_hz)), strict=True)
