@@ -23,7 +23,6 @@ w_i = r_i^(2s - 2) / sum r^(2s).
 from __future__ import annotations
 
 from dataclasses import dataclass
-
 from typing import Any
 
 import numpy as np

@@ -73,29 +73,11 @@ class Criterion:
         return _log_det_merit(G, sharpness, xp)
 
     def value(self, trajectory: FourierTrajectory, rate_hz: float) -> float:
-<<<<<<< HEAD
         """The exact value at the rate_hz of a recording."""
         return self.exact(self._factor(trajectory, rate_hz))
 
     def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
         """The standard deviation of each payload parameter at a rate_hz, by name; none of other rows."""
-=======
-        """The exact value at the rate of a recording.
-
-        Args:
-            trajectory: the motion
-            rate_hz: of the recording, [Hz]
-        """
-        return self.exact(self._factor(trajectory, rate_hz))
-
-    def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
-        """The standard deviation of each payload parameter, by name, at a rate [Hz]; none of other rows.
-
-        Args:
-            trajectory: the motion
-            rate_hz: of the recording, [Hz]
-        """
->>>>>>> 39716dd (Docstrings)
         if self.rows.kind != "payload":
             return {}
         std = zip(self.names, _std(self._factor(trajectory, rate_hz)), strict=True)
@@ -328,8 +310,13 @@ def _eigen(G: Any, xp: Any) -> tuple[Any, Any]:
     return xp.maximum(values, _SMALLEST_EIGENVALUE * xp.maximum(values[-1], 1e-300)), vectors
 
 
-def _inverse(G: Any, xp: Any) -> Any:
-    """The inverse of a Gram matrix, its columns scaled to unit length before."""
+def gram_inverse(G: Any, xp: Any = np) -> Any:
+    """The inverse of a Gram matrix, its columns scaled to unit length before.
+
+    Args:
+        G: (p, p)
+        xp: numpy or jax.numpy
+    """
     length = xp.sqrt(xp.maximum(xp.diag(G), 1e-300))
     values, vectors = _eigen(G / xp.outer(length, length), xp)
     return (vectors / values) @ vectors.T / xp.outer(length, length)

@@ -274,7 +274,7 @@ class DurationSearch:
         best, lowest = start.u, np.inf
 
         def value(u: Array, sharpness: float) -> float:
-            return criterion.merit(program.gram(*space.motion(u, at)), sharpness)[0]
+            return float(criterion.merit(program.gram(*space.motion(u, at)), sharpness)[0])
 
         def value_and_gradient(u: Array, sharpness: float) -> tuple[float, Array]:
             motion = space.motion(u, at)
