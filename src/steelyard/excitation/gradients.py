@@ -329,7 +329,7 @@ def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: b
 def jax_numpy() -> tuple[Any, Any]:
     """The modules jax and jax.numpy, or a refusal that names the extra.
 
-    What is compiled is kept in the user's cache folder, unless JAX was told another one.
+    What is compiled is kept in the user's cache folder, unless JAX is set to another one.
     """
     try:
         import jax
