@@ -9,7 +9,7 @@ from steelyard.identification import RegressionFactor, identify
 from steelyard.identification.covariance import correlated_covariance
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import Rows
-from steelyard.recording import Samples
+from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.trajectory import load_trajectory
 from steelyard.verdict import DoubtKind
@@ -133,10 +133,17 @@ def test_a_model_shows_itself(robot):
     words = f"ur10, friction law '{model.law.name}'. All 58 parameters were excited"
     assert str(model).startswith(words)
     assert repr(model) == f"<DynamicModel: {model}>"
+    assert repr(model.estimate) == f"<Estimate: 58 parameters. {model.verdict}>"
+    samples, motion = made(robot), load_trajectory("xu2024")
+    assert repr(samples) == f"<Samples: {len(samples)} at 125 Hz, 6 joints, measured motion>"
+    assert repr(Recording(samples.t, samples.q)) == f"<Recording: {len(samples)} rows, 9.992 s, q>"
+    assert repr(robot).startswith("<RobotModel: ur10, shoulder_pan_joint, ")
+    assert repr(motion) == "<FourierTrajectory: 6 joints, 5 harmonics, 10 s>"
     shown = model._repr_html_()
     assert shown.count("<tr>") == 59
     assert f"<td>mx2r</td><td>{model.estimate.value[6]:.4g}</td>" in shown
     assert "All 58 parameters" in shown
+    assert '<img alt="Friction against speed' in shown
     friction = model.plot()
     assert friction._repr_html_().startswith('<img alt="Friction against speed, law')
     band, curve = friction.plots[0].panels[2].curves

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -34,11 +34,7 @@ _GAP_STEPS, _GAP_S = 5.0, 0.05  # what an interpolation may bridge
 
 
 def arrow_table(columns: Mapping[str, Sequence[object] | Array]) -> Any:
-    """A table of Arrow, which pandas, Polars and DuckDB take.
-
-    Args:
-        columns: of one length each, by name
-    """
+    """A table of Arrow with these columns of one length, which pandas, Polars and DuckDB take."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -161,6 +157,9 @@ class Recording:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def __repr__(self) -> str:
+        return f"<Recording: {len(self)} rows, {self.duration_s:.6g} s, {', '.join(self.channels)}>"
 
     @property
     def n(self) -> int:
@@ -304,11 +303,8 @@ class Preparation:
             raise InvalidRecording(
                 "the recording has no commanded positions; use kinematics='measured' and a model fitted to it"
             )
-        if recording.v_commanded is None:
-            return (recording.q_commanded,)
-        if recording.a_commanded is None:
-            return recording.q_commanded, recording.v_commanded
-        return recording.q_commanded, recording.v_commanded, recording.a_commanded
+        derived = takewhile(lambda x: x is not None, (recording.v_commanded, recording.a_commanded))
+        return (recording.q_commanded, *(x for x in derived if x is not None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,6 +369,9 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.q)
+
+    def __repr__(self) -> str:
+        return f"<Samples: {len(self)} at {self.rate_hz:g} Hz, {self.n} joints, {self.kinematics} motion>"
 
     @property
     def n(self) -> int:

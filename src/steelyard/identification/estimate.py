@@ -50,6 +50,9 @@ class Estimate:
         freeze(self, "value", "covariance", "noise", "inflation")
         object.__setattr__(self, "names", tuple(self.names))
 
+    def __repr__(self) -> str:
+        return f"<Estimate: {len(self.names)} parameters. {self.verdict}>"
+
     @property
     def status(self) -> str:
         """The verdict as a sentence without a full stop."""

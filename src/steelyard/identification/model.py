@@ -198,7 +198,7 @@ class DynamicModel:
 
         found = zip(self.estimate.names, self.estimate.value, self.estimate.std, strict=True)
         rows = [(name, f"{value:.4g}", f"{std:.2g}") for name, value, std in found]
-        return notebook_html(("", "value [SI]", "std"), rows, words=str(self))
+        return notebook_html(("", "value [SI]", "std"), rows, words=str(self), plot=self.plot().plots[0])
 
     def plot(self) -> Picture:
         """Friction and offset of each joint against its speed, with 95 % intervals; a notebook shows it."""

@@ -105,7 +105,7 @@ class FrameMotion:
     angular_acceleration: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KinematicChain:
     """What `RobotModel` knows without masses; it is not made by itself.
 
@@ -124,6 +124,9 @@ class KinematicChain:
     def __post_init__(self) -> None:
         freeze(self, "T_joint_link")
         object.__setattr__(self, "_data", self._pin.createData())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.name}, {', '.join(self.joint_names)}; flange '{self.flange}'>"
 
     @property
     def n(self) -> int:

@@ -45,7 +45,7 @@ FORMAT = {**CHAIN, "drive": fields.table(DRIVE), "dh": fields.optional(fields.ta
 """Fields of a saved robot."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RobotModel(KinematicChain):
     """An arm of n joints in a row. Make one with `from_urdf`, `from_dh` or `steelyard.load_robot`.
 

@@ -163,6 +163,10 @@ class FourierTrajectory:
         """Writes the trajectory to a JSON file that `load_trajectory` reads."""
         saved.save(self.to_dict(), "trajectory", path)
 
+    def __repr__(self) -> str:
+        size = f"{self.n} joints, {self.sine.shape[1]} harmonics"
+        return f"<FourierTrajectory: {size}, {self.period_s:g} s>"
+
     @property
     def n(self) -> int:
         """Number of joints."""
