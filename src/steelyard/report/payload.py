@@ -137,7 +137,8 @@ def _payload_table(payload: Payload, truth: InertialParameters | None = None) ->
         head.insert(3, "truth")
         for row, value in zip(rows, [truth.mass, *(1e3 * truth.com), *truth.vector[4:]], strict=True):
             row.insert(3, float(value))
-    note = "∞: the data say nothing about it, do not use the number."
+    known = all(np.isfinite(x.std) for x in payload.quantities[:10])
+    note = "" if known else "∞: the data say nothing about it, do not use the number."
     return Table(f"The payload in the frame '{payload.body.frame}'.", head, rows, note)
 
 
