@@ -289,7 +289,7 @@ class DynamicModel:
         if off.any():
             j = int(off.argmax())
             raise UnreadableFile(
-                f"{path}: its parameters leave {rms[j]:.3g} at joint {j + 1}, not {said[j]:.3g} as it says:"
+                f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not {said[j]:.3g} as it says:"
                 " it was changed; identify the arm again"
             )
 
