@@ -289,8 +289,8 @@ class DynamicModel:
         if off.any():
             j = int(off.argmax())
             raise UnreadableFile(
-                f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not {said[j]:.3g} as it says:"
-                " it was changed; identify the arm again"
+                f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not {said[j]:.3g}"
+                " as it says: it was changed; identify the arm again"
             )
 
     @property
