@@ -31,7 +31,7 @@ DOES = {
     "excitation": """
 import steelyard as sy
 from steelyard.excitation import DesignSettings
-robot = sy.load_robot("planar2r")
+robot = sy.load_robot("ur10")
 quick = DesignSettings(starts=1, time_limit_s=5.0)
 assert sy.design(robot, settings=quick).certificate.holds
 """,
