@@ -112,7 +112,9 @@ def test_postures_by_every_method(app, folder):
     for method in ("dopt", "random", "pick"):
         data = json.loads(run(app, "postures", "kr60ha", "--count", 4, "--method", method, "--json"))
         assert len(data["postures"]) == 4
-    with pytest.raises(UnknownName, match="no method 'x'; there are liu2025, dopt, random, pick"):
+    with pytest.raises(
+        UnknownName, match="no method 'x'; there are liu2025, liu2025-dopt, dopt, random, pick"
+    ):
         run(app, "postures", "kr60ha", "--method", "x")
     with pytest.raises(UnreadableFile, match=r"a.txt: the name of this file ends in .csv"):
         run(app, "postures", "kr60ha", "--count", 4, "--method", "random", "-o", folder / "a.txt")

@@ -157,3 +157,31 @@ def test_it_works_on_another_robot():
         state = estimator.step(state, OnlineSample(*row))
     change = arm.basis.payload_jacobian @ (estimator.estimate(state).body.vector - small.vector)
     assert np.abs(change).max() < 0.1
+
+
+def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkeypatch):
+    """`weigh --online --estimator xu2024`: the plug finds it; the answer is that of the estimator itself."""
+    from importlib.metadata import EntryPoint
+
+    from steelyard.workflow.stream import weigh_online
+    from steelyard_papers.xu2024.online import estimator_for
+
+    plug = EntryPoint("xu2024", "steelyard_papers.xu2024.online:estimator_for", "steelyard.estimators")
+    monkeypatch.setattr("steelyard.workflow.stream.entry_points", lambda group: [plug])
+    assert estimator_for(model, 0.01).rows == UR10_ROWS
+    t = np.arange(400) / 125
+    q, v, a = load_trajectory("xu2024").at(t)
+    Y = model.basis.reduce(model.robot.regressor(q, v, a))
+    tau = Y @ (TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector)
+    data = Samples(q, v, a, tau, 125.0, model.robot.joint_names, "commanded")
+    found = weigh_online(model, data, estimator="xu2024")
+    direct = Xu2024Estimator(model, rows=UR10_ROWS)
+    state = direct.init()
+    for row in zip(data.t, q, v, a, tau, strict=True):
+        state = direct.step(state, OnlineSample(*row))
+    assert found.payload.mass == pytest.approx(direct.estimate(state).mass, rel=1e-9)
+    assert found.payload.verdict.has(DoubtKind.TOO_UNCERTAIN)
+    assert found.page().title
+    assert found.to_dict()["mass"] == pytest.approx(found.payload.mass)
+    with pytest.raises(InvalidSamples, match="only 'direct' saves"):
+        found.save_state(tmp_path / "state.json")

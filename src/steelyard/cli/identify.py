@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 import typer
@@ -14,10 +15,12 @@ import typer
 from steelyard import saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, number
-from steelyard.errors import InvalidSamples, SteelyardError
+from steelyard.errors import InvalidSamples, SteelyardError, UnreadableFile
 
 if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
+    from steelyard.identification.feasible_space import ParameterBounds
+    from steelyard.identification.fit import Estimator
     from steelyard.recording import Preparation, Recording
     from steelyard.workflow.arm import Identification
 
@@ -57,9 +60,29 @@ def command(
             help="Of a filter on the torques [Hz]; none by default (it blurs friction).",
         ),
     ] = None,
+    kinematics: Annotated[
+        str, typer.Option(help="Fit the motion that was measured, or the one that was commanded.")
+    ] = "measured",
+    fourier: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERIOD[,HARMONICS]",
+            help="Derivatives of a Fourier series fitted to the positions [s]; 5 harmonics by default.",
+        ),
+    ] = None,
+    lowest_speed: Annotated[
+        float, typer.Option(min=0.0, help="Torques of joints that are slower do not count [rad/s].")
+    ] = 0.01,
+    estimator: Annotated[
+        str, typer.Option(help="weighted (joints by their noise), ordinary (all alike) or huber.")
+    ] = "weighted",
     feasible: Annotated[
         bool, typer.Option("--feasible", help="Also the nearest parameters that real bodies can have.")
     ] = False,
+    bounds: Annotated[
+        Path | None,
+        typer.Option(help="With --feasible: bounds in a TOML file, m1 = [0, 5], cx1 = [-1, 0], ..."),
+    ] = None,
     urdf: Annotated[Path | None, options.file_to_write("Write these into a URDF.")] = None,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
@@ -78,6 +101,9 @@ def command(
     """
     from steelyard.workflow.arm import Identification
 
+    if not feasible:
+        options.refuse_without_effect(ctx, "without --feasible", "bounds")
+    known = None if bounds is None else _bounds(bounds)
     out, arm = Output(as_json), options.load_arm(robot, lock, flange, gravity)
     read = partial(
         options.read_requested, column=column, joints=joints, robot=arm, degrees=degrees, names=names
@@ -89,11 +115,12 @@ def command(
             validate=options.read_all(validate, read),
             friction=friction,
             gains=_gains(gains, read),
-            preparation=_preparation(cutoff, torque_cutoff),
+            preparation=_preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed),
+            estimator=cast("Estimator", estimator),
             progress=done,
         )
     model = found.model
-    bodies = model.feasible_arm() if feasible or urdf else None
+    bodies = model.feasible_arm(known) if feasible or urdf else None
     read_files: list[str | Path] = [robot, *recordings, *(validate or []), gains.partition(":")[2]]
     with saved.together():
         model.save(output)
@@ -132,10 +159,32 @@ def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
         ) from None
 
 
-def _preparation(cutoff: str, torque_cutoff: float | None) -> Preparation:
+def _bounds(path: Path) -> ParameterBounds:
+    """The bounds in a TOML file: a pair of numbers for each name."""
+    from steelyard.identification.feasible_space import ParameterBounds
+
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return ParameterBounds({name: (float(low), float(high)) for name, (low, high) in content.items()})
+    except SteelyardError:
+        raise
+    except (OSError, ValueError, TypeError) as error:
+        raise UnreadableFile(f"{path}: bounds are NAME = [LOW, HIGH], one per line; {error}") from None
+
+
+def _preparation(
+    cutoff: str, torque_cutoff: float | None, kinematics: str, fourier: str | None, lowest_speed: float
+) -> Preparation:
     from steelyard.recording import Preparation
 
-    how = Preparation(torque_cutoff_hz=torque_cutoff)
+    motion: Any = kinematics
+    how = Preparation(torque_cutoff_hz=torque_cutoff, kinematics=motion, lowest_speed=lowest_speed)
+    if fourier is not None:
+        rule = "--fourier is PERIOD [s] or PERIOD,HARMONICS, say 10,5"
+        period_s, harmonics, *more = [*options.numbers(fourier, rule), 5.0]
+        if not period_s > 0 or harmonics < 1 or harmonics % 1 or len(more) > 1:
+            raise InvalidSamples(f"{rule}; got '{fourier}'")
+        how = replace(how, fourier_period_s=period_s, fourier_harmonics=int(harmonics))
     try:
         if cutoff == "auto":
             return how

@@ -35,41 +35,44 @@ ResumeOption = Annotated[Path | None, typer.Option("--resume", help="Online: a s
 
 
 @contextmanager
-def screen(title: str, *, quiet: bool) -> Iterator[Callable[[CurvePoint], None]]:
+def screen(title: str, *, quiet: bool, intervals: bool = True) -> Iterator[Callable[[CurvePoint], None]]:
     """A function that shows a point: live in a terminal, elsewhere one line per second.
 
     Args:
         title: what is weighed
         quiet: nothing is shown
+        intervals: whether the estimator gives any
     """
     if quiet:
         yield lambda point: None
         return
     if not sys.stdout.isatty():
         print(f"{title}:")
-        yield _Lines()
+        yield _Lines(intervals)
         return
     from rich.live import Live
     from rich.text import Text
 
     with Live(refresh_per_second=10) as live:
-        yield lambda point: live.update(Text(f"{title}\n{_line(point)}\n{point.status}"))
+        yield lambda point: live.update(Text(f"{title}\n{_line(point, intervals)}\n{point.status}"))
 
 
 class _Lines:
     """Prints one line per second of the recording."""
 
-    def __init__(self) -> None:
-        self.due_s = -np.inf
+    def __init__(self, intervals: bool) -> None:
+        self.due_s, self.intervals = -np.inf, intervals
 
     def __call__(self, point: CurvePoint) -> None:
         if point.t >= self.due_s - 1e-9:
-            print(f"{_line(point)}  {point.status}")
+            print(f"{_line(point, self.intervals)}  {point.status}")
             self.due_s = point.t + 1.0
 
 
-def _line(point: CurvePoint) -> str:
+def _line(point: CurvePoint, intervals: bool) -> str:
     """A point at a glance."""
+    if not intervals:
+        return f"{point.t:8.2f} s  mass {point.mass:7.3f} kg, no interval"
     if not np.isfinite(point.mass_std):
         return f"{point.t:8.2f} s  mass unknown"
     words = f"{point.t:8.2f} s  mass {point.mass:7.3f} +- {1.96 * point.mass_std:6.3f} kg"

@@ -14,8 +14,12 @@ from steelyard.cli.output import Output
 from steelyard.errors import UnknownName
 
 _LISTED = "takes numbers as 1,2,3"
-_METHODS = ("liu2025", "dopt", "random", "pick")
-_USED_BY = {"share": ("liu2025",), "joints": ("liu2025", "dopt"), "pick": ("pick",)}
+_METHODS = ("liu2025", "liu2025-dopt", "dopt", "random", "pick")
+_USED_BY = {
+    "share": ("liu2025", "liu2025-dopt"),
+    "joints": ("liu2025", "liu2025-dopt", "dopt"),
+    "pick": ("pick",),
+}
 
 
 def command(
@@ -24,10 +28,11 @@ def command(
     method: Annotated[
         str,
         typer.Option(
-            help="liu2025 (Algorithm 1), dopt (greedy choice from the whole workspace),"
-            " random (gaz2017) or pick (small moves around a posture, gaz2017)."
+            help="liu2025-dopt (the best of Algorithm 1's), liu2025 (Algorithm 1 as printed: more than"
+            " --count), dopt (greedy choice from the whole workspace), random (gaz2017) or pick (small moves"
+            " around a posture, gaz2017)."
         ),
-    ] = "liu2025",
+    ] = "liu2025-dopt",
     count: Annotated[int, typer.Option(max=100_000, help="How many postures.")] = 15,
     share: Annotated[float, typer.Option("--K", help="K of liu2025's Algorithm 1.")] = -0.2,
     limits: Annotated[Path | None, typer.Option(help="A TOML file of limits, with the workspace.")] = None,
@@ -47,7 +52,7 @@ def command(
     ] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Finds static postures: by liu2025's Algorithm 1, D-optimal, random, or around a pick posture."""
+    """Finds static postures: of liu2025's Algorithm 1 or the best of them, random, or around a pick."""
     from steelyard.drawing import save_picture
     from steelyard.excitation import PostureSet
     from steelyard.report.motion import orientation_plot
@@ -67,8 +72,10 @@ def command(
         found = PostureSet.random(arm, count, limits=bounds, seed=seed)
     elif method == "pick":
         found = PostureSet.around(arm, around, count=count, limits=bounds)
+    elif method == "liu2025":
+        found = PostureSet.liu2025(arm, count, limits=bounds, joints=moving, K=share)
     else:
-        K = share if method == "liu2025" else None
+        K = share if method == "liu2025-dopt" else None
         found = PostureSet.for_sensor(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
     with saved.together():
         if output is not None:

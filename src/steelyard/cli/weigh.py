@@ -24,10 +24,13 @@ from steelyard.cli.output import Output
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
+    from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
+    from steelyard.recording import Preparation
     from steelyard.workflow.payload import Weighing
 
 _TITLE = "What the arm carries"
+_ONLINE_ALONE = ("accuracy", "real_time", "save_state", "resume", "estimator")
 
 
 def command(
@@ -62,7 +65,14 @@ def command(
             min=options.LOWEST_HZ, help="Of the filter on the motion [Hz]; as the model's, by default."
         ),
     ] = None,
+    kinematics: Annotated[
+        str | None,
+        typer.Option(help="measured or commanded motion; as the model's, by default, and it must be."),
+    ] = None,
     online: OnlineFlag = False,
+    estimator: Annotated[
+        str, typer.Option(help="Online: direct, or xu2024 (with the package papers).")
+    ] = "direct",
     accuracy: OnlineAccuracyOption = 1.0,
     real_time: RealTimeFlag = False,
     save_state: SaveStateOption = None,
@@ -78,14 +88,13 @@ def command(
     """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
-    from steelyard.workflow.data import preparation_for
     from steelyard.workflow.payload import Weighing
 
     out, arm = Output(as_json), DynamicModel.load(model)
     read = partial(
         options.read_requested, column=column, joints=joints, robot=arm.robot, degrees=degrees, names=names
     )
-    how = None if cutoff is None else replace(preparation_for(arm, None), cutoff_hz=cutoff)
+    how = _preparation(arm, cutoff, kinematics)
     files = {"Payload": output, "Picture": picture, "Report": report}
     if online:
         from steelyard.workflow.stream import weigh_online
@@ -94,13 +103,15 @@ def command(
             raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
         if method != "direct" or fix or empty or tool:
             raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
-        with screen(f"{recordings[0].name}, sample by sample", quiet=as_json) as show:
+        title = f"{recordings[0].name}, sample by sample"
+        with screen(title, quiet=as_json, intervals=estimator == "direct") as show:
             replayed = weigh_online(
                 arm,
                 {str(recordings[0]): read(recordings[0])},
                 accuracy=accuracy / 100,
                 resume=resume,
                 preparation=how,
+                estimator=estimator,
                 real_time=real_time,
                 on_point=show,
             )
@@ -114,7 +125,7 @@ def command(
         facts = replayed.to_dict() | {"file": output}
         words, requested = partial(show_online, out, replayed, _TITLE), _mass(replayed.payload)
         return out.emit(facts, words, verdict=replayed.payload.verdict, requested=requested)
-    options.refuse_without_effect(ctx, "without --online", "accuracy", "real_time", "save_state", "resume")
+    options.refuse_without_effect(ctx, "without --online", *_ONLINE_ALONE)
     found = Weighing(
         arm,
         options.read_all(recordings, read),
@@ -135,6 +146,15 @@ def command(
     if output is not None:
         then = f"steelyard export {output} --to ur (abb, ...), or --to urdf --into ARM.urdf -o NEW.urdf"
     out.emit(facts, words, files=files, verdict=verdict, requested=requested, then=then)
+
+
+def _preparation(arm: DynamicModel, cutoff: float | None, kinematics: str | None) -> Preparation | None:
+    """How recordings become samples where the user says it; None for as the model's."""
+    from steelyard.workflow.data import preparation_for
+
+    changes: dict[str, Any] = {"cutoff_hz": cutoff, "kinematics": kinematics}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    return replace(preparation_for(arm, None), **changes) if changes else None
 
 
 def _mass(payload: Payload) -> dict[str, float]:

@@ -104,6 +104,35 @@ class PostureSet:
         return cls.at(robot, candidates.q[_chosen(candidates.sensor_rows, count)])
 
     @classmethod
+    def liu2025(
+        cls,
+        robot: RobotModel,
+        count: int,
+        *,
+        limits: DesignLimits | None = None,
+        joints: Sequence[int] | None = None,
+        K: float = -0.2,
+    ) -> PostureSet:
+        """The postures of liu2025's Algorithm 1 as printed: more than `count`, without repeats.
+
+        Args:
+            limits: to keep, with the workspace; those of the robot by default
+            joints: that may move, from 0; all by default
+            K: share of gamma_z that gamma_x gets
+        """
+        bounds = limits or DesignLimits.of(robot)
+        workspace = bounds.workspace or OrientationWorkspace()
+        for many in (1, 2, 4):
+            R = workspace.liu2025_orientations(many * count, K=K)
+            reached = _reached(robot, R, bounds, joints)
+            if len(reached) > count:
+                return cls.at(robot, reached)
+        raise InfeasibleDesign(
+            f"{robot.name} reaches {len(reached)} of {len(R)} orientations of Algorithm 1, not more than"
+            f" {count}; widen the workspace or let more joints move"
+        )
+
+    @classmethod
     def random(
         cls, robot: RobotModel, count: int, *, limits: DesignLimits | None = None, seed: int = 0
     ) -> PostureSet:

@@ -31,6 +31,7 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 if TYPE_CHECKING:
     from steelyard.drawing import Picture
     from steelyard.identification.feasible import FeasibleArm
+    from steelyard.identification.feasible_space import ParameterBounds
 
 _VERSION = 2
 _FRICTION = ("Fc", "Fv", "B", "Fs", "Fl")
@@ -338,12 +339,12 @@ class DynamicModel:
         require_same_joints(self.robot, samples)
         return validation_of(samples.tau, self.rows(samples).Y @ self.estimate.value)
 
-    def feasible_arm(self) -> FeasibleArm:
-        """The arm of real bodies that explains the data of the model best."""
+    def feasible_arm(self, bounds: ParameterBounds | None = None) -> FeasibleArm:
+        """The arm of real bodies, within bounds on their numbers, that explains the model's data best."""
         from steelyard.identification.feasible import feasible_parameters
 
         weights = solve_weighted(self.factor).weights
-        return feasible_parameters(self.robot, self.basis, self.factor.weighted(weights))
+        return feasible_parameters(self.robot, self.basis, self.factor.weighted(weights), bounds=bounds)
 
     def friction_torque(self, samples: Samples) -> tuple[Array, Array]:
         """Friction and offset as measured (torque less links and rotors) and as modelled, (N, n) each.

@@ -17,6 +17,7 @@ from steelyard.computing import Progress, one_blas_thread
 from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel, Validation
 from steelyard.identification import identify as identify_from_samples
+from steelyard.identification.fit import Estimator
 from steelyard.identification.gains import (
     DriveGains,
     gains_from_known_mass,
@@ -89,6 +90,7 @@ class Identification:
         friction: str | FrictionLaw | None = "auto",
         gains: Gains = "auto",
         preparation: Preparation | None = None,
+        estimator: Estimator = "weighted",
         progress: Progress | None = None,
     ) -> Identification:
         """The empty arm with the runs that it was made from; see `identify`.
@@ -100,6 +102,7 @@ class Identification:
             friction: name of a law, 'auto', a law, or None
             gains: where torques come from when motor currents were recorded
             preparation: how recordings become samples
+            estimator: 'weighted', 'ordinary' or 'huber'
             progress: called with the share that is done and words
         """
         arm = load_robot(robot) if isinstance(robot, str) else robot
@@ -119,7 +122,7 @@ class Identification:
         how, fitted, lag_std, late = _in_time(arm, fitted, how, drive)
         predicted = tuple(run.prepared(how, drive, arm.limits) for run in predicted)
         samples = [run.ready for run in fitted]
-        model = identify_from_samples(arm, samples, friction=friction, progress=progress)
+        model = identify_from_samples(arm, samples, friction=friction, estimator=estimator, progress=progress)
         if isinstance(gains, KnownMass):
             found = _by_mass(replace(model, lag_std=lag_std), fitted, gains, how)
             drive = found.in_drive(arm.drive)
@@ -174,6 +177,7 @@ def identify(
     friction: str | FrictionLaw | None = "auto",
     gains: Gains = "auto",
     preparation: Preparation | None = None,
+    estimator: Estimator = "weighted",
     progress: Progress | None = None,
 ) -> DynamicModel:
     """The empty arm from its own motion and torques: base parameters and friction, with covariance.
@@ -185,10 +189,17 @@ def identify(
             None for the law of `robot.drive`
         gains: where torques come from when motor currents were recorded, see `Gains`
         preparation: how recordings become samples; the defaults of `Preparation` otherwise
+        estimator: 'weighted' (joints by their noise), 'ordinary' (all alike) or 'huber'
         progress: called with the share that is done and words
     """
     return Identification.of(
-        robot, data, friction=friction, gains=gains, preparation=preparation, progress=progress
+        robot,
+        data,
+        friction=friction,
+        gains=gains,
+        preparation=preparation,
+        estimator=estimator,
+        progress=progress,
     ).model
 
 
@@ -224,8 +235,7 @@ def _too_late(joints: Sequence[str]) -> list[Doubt]:
 def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
     """A doubt where no bodies on the links of the robot explain the torques of the controller's own model.
 
-    These are those of rigid bodies, so little is left where the kinematics are right: up to 6 % of a joint's
-    torque on a real arm (noise of its accelerations), 40 to 70 % with another arm's kinematics.
+    Of a real arm up to 6 % of a joint's torque are left, 40 to 70 % with another arm's kinematics.
     """
     basis = ParameterBasis.of(robot)
     rigid = ~np.isin(kinds(basis.short_names), ("Fc", "Fv", "B"))
@@ -256,8 +266,7 @@ def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
 def _too_small(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
     """A doubt where torques are far below those that the controller states, or the masses of the robot need.
 
-    Currents read as torques are: a drive gives ten Nm for each ampere. Masses of a robot file that are
-    placeholders are mostly too small, which does no harm here.
+    Currents read as torques are; placeholders of masses in a robot file are mostly too small: no harm here.
     """
     for run in runs:
         samples, recording = run.ready, run.recording
@@ -281,13 +290,9 @@ def _too_small(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
 def _seen(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
     """Doubts about runs that judge a model although it was fitted to them."""
     names = {run.name for run in fitted}
-    return [
-        Doubt(
-            DoubtKind.RECORDING, f"{run.name} is a training recording too: it validates nothing", blocks=False
-        )
-        for run in predicted
-        if run.name in names
-    ]
+    twice = (run.name for run in predicted if run.name in names)
+    words = (f"{name} is a training recording too: it validates nothing" for name in twice)
+    return [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
 
 
 def _gains(

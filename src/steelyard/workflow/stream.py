@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -14,7 +15,7 @@ import numpy as np
 from steelyard import fields, saved
 from steelyard.computing import one_blas_thread
 from steelyard.drawing import notebook_html
-from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
 from steelyard.payload.online import CurvePoint, convergence_times
@@ -36,6 +37,7 @@ X = TypeVar("X", contravariant=True)
 RESUME_S = 1.0
 """A resumed clock goes on so much after the saved one, [s]."""
 
+_DIRECT = "direct"
 _POINT_S = 0.1
 _MOST_POINTS = 600
 _DAY_S = 86_400.0
@@ -137,6 +139,8 @@ class OnlineWeighing(OnlineCurve):
 
     def save_state(self, path: str | Path) -> None:
         """Writes the state of the estimator to a JSON file, to go on from later."""
+        if not isinstance(self.state, OnlineState):
+            raise InvalidSamples(f"only '{_DIRECT}' saves its state")
         content = {"model": _fingerprint(self.model), "state": self.state.to_dict()}
         saved.save(content, "online state", path, version=_STATE_VERSION)
 
@@ -162,6 +166,7 @@ def weigh_online(
     accuracy: float = 0.01,
     resume: str | Path | None = None,
     preparation: Preparation | None = None,
+    estimator: str = _DIRECT,
     real_time: bool = False,
     on_point: OnPoint | None = None,
 ) -> OnlineWeighing:
@@ -173,6 +178,7 @@ def weigh_online(
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
         resume: a file that `save_state` wrote, to go on from
         preparation: how rows become samples; as those of the model were, by default
+        estimator: 'direct', ours, or the name of one that another package plugs in, say 'xu2024'
         real_time: not faster than the recording's clock
         on_point: called with each point of the curve as it becomes known
     """
@@ -183,8 +189,10 @@ def weigh_online(
     (run,) = runs
     arm, doubts = as_warm(arm, runs)
     doubts += _quality(run, arm)
-    estimator = OnlineEstimator(arm, arm.kinematics, options=OnlineOptions(accuracy=accuracy))
-    state = estimator.init() if resume is None else _load_state(resume, arm)
+    weigher = _estimator(estimator, arm, accuracy)
+    if resume is not None and estimator != _DIRECT:
+        raise InvalidSamples(f"{estimator} does not resume: only {_DIRECT} saves its state")
+    state = weigher.init() if resume is None else _load_state(resume, arm)
     how = replace(preparation_for(arm, preparation), trim_s=0.0, decimate=1)
     source = run.recording if run.recording is not None else run.ready
     sleep, v_max = time.sleep if real_time else None, arm.robot.limits.v_max
@@ -196,12 +204,24 @@ def weigh_online(
     if run.recording is not None:
         delay_s = CausalPath.of(run.recording, how).delay_s
         duration_s = run.recording.duration_s
-    state, points = replayed(estimator, state, samples, duration_s, on_point)
-    payload = estimator.estimate(state)
+    state, points = replayed(weigher, state, samples, duration_s, on_point)
+    payload = weigher.estimate(state)
     payload = replace(payload, verdict=payload.verdict.doubted(*doubts))
     return OnlineWeighing(
         model=arm, payload=payload, run=run, state=state, points=points, accuracy=accuracy, delay_s=delay_s
     )
+
+
+def _estimator(name: str, model: DynamicModel, accuracy: float) -> Any:
+    """The online estimator of a name: ours, or one of another package, which makes it of a model."""
+    if name == _DIRECT:
+        return OnlineEstimator(model, model.kinematics, options=OnlineOptions(accuracy=accuracy))
+    others = {entry.name: entry for entry in entry_points(group="steelyard.estimators")}
+    if name not in others:
+        known = ", ".join([_DIRECT, *others])
+        more = "" if others else "; those of papers are in a package of their own: pip install ./papers"
+        raise UnknownName(f"no online estimator '{name}'; there are {known}{more}")
+    return others[name].load()(model, accuracy)
 
 
 def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:

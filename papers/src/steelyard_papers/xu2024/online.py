@@ -28,12 +28,14 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.payload.online import Counts
 from steelyard.signals import OnlineSample
+from steelyard.torque.online import OnlineOptions
 from steelyard.torque.online.rows import OnlineRows
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))
 """The base parameters of the UR10, counted from 0, that eq. (12)-(16) use."""
 
+_UR10_CHANGED = {row - 1 for row in (1, 2, 4, 6, 7, 9, 11, 13, 14, 16, 20, 22, 23, 27, *range(29, 37))}
 SMALL_CHANGE = 0.005
 TIMES = 300
 """The rule of convergence: the watched parameters change by less, more than so many times in a row."""
@@ -62,6 +64,11 @@ class Xu2024State(NamedTuple):
     converged_s: float
     counts: Counts
 
+    @property
+    def history(self) -> tuple[()]:
+        """Payloads before this one: the recursion knows of none."""
+        return ()
+
 
 @dataclass(frozen=True, eq=False)
 class Xu2024Estimator:
@@ -76,6 +83,7 @@ class Xu2024Estimator:
         lowest_speed: torques of joints that are slower do not count, [rad/s]; the paper counts all. A joint
             that turns round is held by any friction, and one sample of that is enough to delay convergence by
             2.4 s
+        options: of the replay, its accuracy
         watched: the parameters that the rule of convergence watches
     """
 
@@ -85,6 +93,7 @@ class Xu2024Estimator:
     xi: float = 100.0
     rows: Sequence[int] | None = None
     lowest_speed: float = 0.0
+    options: OnlineOptions = field(default_factory=OnlineOptions)
     _maker: OnlineRows = field(init=False, repr=False)
     watched: Indices = field(init=False, repr=False)
 
@@ -152,11 +161,12 @@ class Xu2024Estimator:
         """
         return state.converged_s < np.inf
 
-    def estimate(self, state: Xu2024State) -> Payload:
+    def estimate(self, state: Xu2024State, *, physical: bool = False) -> Payload:
         """The payload from the difference of base parameters, without covariance: the paper gives none.
 
         Args:
             state: as `init` or `step` gave it
+            physical: has no effect: the paper looks for no real body
         """
         chosen = np.array(self.rows, dtype=np.intp)
         epsilon = (state.parameters - self.model.estimate.value)[chosen]
@@ -188,3 +198,15 @@ class Xu2024Estimator:
         last = np.array([name.rstrip("r").endswith(str(n)) for name in names]) & inertial
         single = last & np.array([not name.endswith("r") for name in names])
         return np.flatnonzero(single if single.any() else last)
+
+
+def estimator_for(model: DynamicModel, accuracy: float) -> Xu2024Estimator:
+    """The recursion for `steelyard weigh --online --estimator xu2024`; of a UR10 the rows of the paper.
+
+    Args:
+        model: of the empty arm
+        accuracy: of the mass at which ours would have converged; the paper has a rule of its own
+    """
+    changed = set(OnlineRows.of(model).payload_rows.tolist())
+    rows = UR10_ROWS if changed == _UR10_CHANGED else None
+    return Xu2024Estimator(model, model.kinematics, rows=rows, options=OnlineOptions(accuracy=accuracy))
