@@ -102,22 +102,26 @@ def test_payloads(tmp_path, vector, half, unknown, noise, verdict):
     assert unlike(Payload.load(tmp_path / "a.json"), payload) == []
 
 
+SHARES = {"noise": 0.25, "friction": 0.0, "gains": 0.7, "drift": 0.0, "gravity": 0.05}
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         ({"noise": [1.0] * 4}, "'noise' must be 3 values, not 4"),
         ({"noise": [1.0, True, 1.0]}, "'noise' must be an array of numbers"),
         ({"channels": 2.0}, "'channels' must be a whole number"),
-        ({"shares": {"noise": 0.5, "gains": 0.4}}, "'shares' must be shares that sum up to one"),
-        ({"shares": {"noise": 1.5, "gains": -0.5}}, "'shares.noise' must be a finite number from 0 to 1"),
-        ({"shares": {"noise": 0.5, "luck": 0.5}}, "'shares.luck' must be no field of this format"),
+        ({"shares": {**SHARES, "noise": 0.5}}, "'shares' must be shares that sum up to one"),
+        ({"shares": {**SHARES, "noise": 1.5}}, "'shares.noise' must be a finite number from 0 to 1"),
+        ({"shares": {**SHARES, "luck": 0.0}}, "'shares.luck' must be no field of this format"),
+        ({"shares": {"noise": 0.25, "gains": 0.75}}, "'shares.friction' is missing"),
+        ({"shares": []}, "'shares' must be a table of fields"),
     ],
 )
 def test_payloads_with_nonsense_are_refused(change, why):
     body = InertialParameters.from_vector(np.arange(1.0, 11.0), "flange")
-    shares = {"noise": 0.25, "gains": 0.75}
-    content = Payload(body, body, np.eye(10), np.ones(3), Verdict(), shares=shares).to_dict()
-    assert Payload.from_dict(content).shares == shares
+    content = Payload(body, body, np.eye(10), np.ones(3), Verdict(), shares=SHARES).to_dict()
+    assert Payload.from_dict(content).shares == SHARES
     with pytest.raises(ValueError, match=re.escape(why)):
         Payload.from_dict({**content, **change})
 

@@ -84,16 +84,19 @@ class Quantity(NamedTuple):
         return self.name, f"{self.value:.4f}", f"{self.half_width:.4f}", self.unit
 
 
+_SHARE = fields.number(0.0, 1.0)
 _SHARES = fields.table(
-    dict.fromkeys(("noise", "friction", "gains", "drift", "motion", "gravity"), fields.number(0.0, 1.0)),
-    partial=True,
+    {
+        **dict.fromkeys(("noise", "friction", "gains", "drift"), _SHARE),
+        **dict.fromkeys(("motion", "gravity"), fields.optional(_SHARE)),
+    }
 )
 _ROUNDING = 1e-6
 
 
 def _shares(value: Any, place: str, sizes: dict[str, int]) -> None:
     """A rule: shares of a whole, or none."""
-    _SHARES(value, place, sizes)
+    (_SHARES if value else fields.table({}))(value, place, sizes)
     if value and abs(sum(value.values()) - 1.0) > _ROUNDING:
         raise ValueError(f"'{place}' must be shares that sum up to one")
 
