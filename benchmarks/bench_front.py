@@ -87,24 +87,24 @@ def _make_data(there: Path) -> None:
 
 def _installed(there: Path) -> list[str]:
     """The command of a fresh environment that has the wheel of these sources."""
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "-w",
-        str(there / "wheel"),
-        str(ROOT),
-    ]
-    subprocess.run(pip, check=True)
+    pip = ["-m", "pip", "--quiet", "--disable-pip-version-check"]
+    python = there / "env" / "bin" / "python"
+    _run([sys.executable, *pip, "wheel", "--no-deps", "-w", str(there / "wheel"), str(ROOT)])
     (wheel,) = (there / "wheel").glob("steelyard-*.whl")
-    subprocess.run([sys.executable, "-m", "venv", there / "env"], check=True)
-    bin_ = there / "env" / "bin"
-    words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", ROOT / "constraints.txt"]
-    subprocess.run([bin_ / "python", *words, f"{wheel}[cli,io,report]"], check=True)
-    return [str(bin_ / "steelyard")]
+    _run([sys.executable, "-m", "venv", str(there / "env")])
+    pins = ["-c", str(ROOT / "constraints.txt")]
+    _run([str(python), *pip, "install", *pins, f"{wheel}[cli,io,report]"])
+    return [str(python.with_name("steelyard"))]
+
+
+def _run(words: list[str]) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, env=_outside())
+    _require(done.returncode == 0, f"{' '.join(words)}: {done.stderr} (HERE=1 needs no package index)")
+
+
+def _outside() -> dict[str, str]:
+    """The surroundings without what leads to these sources."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def _walk(command: list[str], there: Path) -> float:
@@ -122,7 +122,8 @@ def _walk(command: list[str], there: Path) -> float:
             named = re.search(rf"(?<![\w-]){option}\b", said)
             _require(named is not None, f"no message has named {option} of '{words}': {said}")
         began = time.perf_counter()
-        done = subprocess.run([*command, *words.split()], cwd=there, capture_output=True, text=True)
+        every, around = [*command, *words.split()], None if os.environ.get("HERE") else _outside()
+        done = subprocess.run(every, cwd=there, env=around, capture_output=True, text=True)
         spent += time.perf_counter() - began
         _require(done.returncode == expected, f"{words}: {done.stdout}{done.stderr}")
         said += done.stdout + done.stderr
