@@ -112,7 +112,7 @@ def test_missing_files_and_folders_are_named(model, tmp_path):
         Payload.load(tmp_path / "none.json")
     with pytest.raises(UnreadableFile, match="there is no folder"):
         model.save(tmp_path / "no" / "model.json")
-    (tmp_path / "half.json").write_text('{"steelyard": "payload", "version": 2, "frame": "flange"}')
+    (tmp_path / "half.json").write_text('{"steelyard": "payload", "version": 3, "frame": "flange"}')
     with pytest.raises(UnreadableFile, match="not a whole payload file: 'mass' is missing"):
         Payload.load(tmp_path / "half.json")
     with pytest.raises(InvalidRobot, match="a saved robot is incomplete"):
