@@ -1,4 +1,4 @@
-"""The papers recomputed: how long each page takes, and the share of ten minutes that all need."""
+"""The papers recomputed: the processor time of each page, and the share of four minutes that all need."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from figure import Figure
 
 from steelyard_papers import PAPERS, reproduce
 
-LIMIT_S = 600.0
+LIMIT_S = 240.0
 
 
 def figures() -> Iterator[Figure]:
     total = 0.0
     for name in PAPERS:
-        began = time.perf_counter()
+        began = time.process_time()
         page = reproduce(name)
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         total += seconds
         tables = sum(hasattr(part, "rows") for section in page.sections for part in section.parts)
-        words = f"{name}: a page with {tables} tables, one after the other"
+        words = f"{name}: a page with {tables} tables, processor time"
         yield Figure(f"{name}_s", words, seconds, "s")
-    yield Figure("all_share", "all papers: share of ten minutes", total / LIMIT_S, "", goal=1.0)
+    yield Figure(
+        "all_share", "all papers: share of four minutes of processor time", total / LIMIT_S, "", goal=1.0
+    )

@@ -19,6 +19,7 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard_papers import PAPERS, ding2019, liu2025, reproduce
 from steelyard_papers import command as verb
 from steelyard_papers.ding2019 import fits, printed, sections, world
+from steelyard_papers.headline import Claim, opening
 from steelyard_papers.index import index_html
 from steelyard_papers.liu2025 import answers, cell_sections, literal, motions
 from steelyard_papers.liu2025 import sections as liu_sections
@@ -126,6 +127,24 @@ def test_the_index_links_every_page_and_escapes_words():
     assert "less &amp; more" in text
 
 
+def test_a_number_is_met_within_two_deviations_of_the_papers_method():
+    claims = [
+        Claim("inside", "kg", 1.05, [1.0, 1.1, 0.9], [1.0]),
+        Claim("outside", "kg", 1.5, [1.0, 1.1, 0.9]),
+        Claim("a count", "", 12, [12]),
+        Claim("rounded", "", 1.23, [1.2342], digit=0.005),
+        Claim("not printed", "", None, [1.0]),
+    ]
+    assert [claim.met for claim in claims] == [True, False, True, True, None]
+    answer, (table, short) = opening(claims, "the rest.", findings=["A finding."])
+    assert answer == ["3 of 4 printed numbers are met by the paper's own method here."]
+    assert tables(table)[0].met == [True, False, True, True, None]
+    assert short.text == ["Not reproduced: the rest.", "A finding."]
+    page = Page("t", answer, [table, short])
+    assert page.html().count('<tr class="met">') == 3
+    assert page.to_dict()["sections"][0]["parts"][0]["met"] == [True, False, True, True, None]
+
+
 # --- ding2019 ---
 
 
@@ -229,13 +248,13 @@ def test_sections_of_ding2019_are_whole(comparison, tx60):
         sections.torque_section(both),
         sections.scatter_section(both, both),
         sections.what_is_missing(),
-        ding2019._headline(both),
+        *opening(ding2019._claims(both), "nothing")[1][:1],
     ]
     for section in made:
         require_whole(section)
     assert len(tables(made[1])[0].rows) == 58
     assert tables(made[2])[0].rows[1][2] == 22.3964
-    assert ding2019._answer(found, both, both)
+    assert ding2019._findings(found, both, both)
 
 
 # --- liu2025 ---
@@ -390,9 +409,9 @@ def test_sections_of_liu2025_are_whole(cell, kr60):
         liu_sections.contact_section([fast], [slow]),
         liu_sections.what_is_missing(),
         cell_sections.cell_section(cells),
-        liu2025._headline(cells, [slow]),
+        *opening(liu2025._claims(cells, [slow]), "nothing")[1][:1],
     ]
     for section in made:
         require_whole(section)
     assert tables(made[4])[0].rows[1][2] == 67.34
-    assert len(liu2025._answer(planned, cells, noisy)) == 4
+    assert len(liu2025._findings(planned, cells, noisy)) == 4

@@ -65,25 +65,30 @@ def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Mean and two standard deviations; None where there are too few."""
     if not len(values):
         return None, None
-    return float(np.mean(values)), float(_SPREAD * np.std(values, ddof=1)) if len(values) > 1 else None
+    if len(values) == 1:
+        return values[0], None  # a count stays a whole number
+    return float(np.mean(values)), float(_SPREAD * np.std(values, ddof=1))
 
 
-def headline(claims: Sequence[Claim], missing: str, note: str = "") -> Section:
-    """The section that opens a page.
+def opening(
+    claims: Sequence[Claim], missing: str, *, note: str = "", findings: Sequence[str] = ()
+) -> tuple[list[str], list[Section]]:
+    """How a page opens: the sentence above all, and the first sections: the table, and what was found.
 
     Args:
         claims: of the paper
         missing: what was not reproduced, and why
         note: under the table, after the rule of what is met
+        findings: in sentences
     """
     met = [claim.met for claim in claims]
     counted = f"{sum(x is True for x in met)} of {sum(x is not None for x in met)}"
-    return Section(
-        "What is printed, and what comes out",
-        [f"{counted} printed numbers are met. Not reproduced: {missing}"],
+    rows, words = [claim.row for claim in claims], f"{_RULE} {note}".strip()
+    table = Table("What the paper prints, its method here, and ours.", HEAD, rows, words, met)
+    return (
+        [f"{counted} printed numbers are met by the paper's own method here."],
         [
-            Table(
-                "The paper's numbers.", HEAD, [claim.row for claim in claims], f"{_RULE} {note}".strip(), met
-            )
+            Section("Paper, paper's method here, ours", [], [table]),
+            Section("In short", [f"Not reproduced: {missing}", *findings]),
         ],
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -179,7 +180,7 @@ def inertial_answers(static: StaticAnswer, runs: Sequence[Pair], sensors: Sensor
     both = np.vstack([J, _gravity_columns()])
     at_rest = (static.pi_loaded - static.pi)[CHANGING]
     return Inertial(
-        _counts(_swings()),
+        _counts(),
         int((np.abs(J) > 1e-9).any(axis=1).sum()),
         np.asarray(np.linalg.lstsq(both, np.append(difference, at_rest), rcond=None)[0]),
         together,
@@ -197,21 +198,21 @@ def _gravity_columns() -> Array:
     return gravity_matrix()[CHANGING, 60:70]
 
 
-def _shown(swings: Sequence[Swing]) -> ParameterBasis:
-    """The coefficients that motions show."""
-    motions = [swing.at(np.arange(0.0, 15.0, 0.05)) for swing in swings]
+@cache
+def _shown(names: str = "ABC") -> ParameterBasis:
+    """The coefficients that motions show, by the names of `OTHERS`."""
+    motions = [Swing(OTHERS[name]).at(np.arange(0.0, 15.0, 0.05)) for name in names]
     rows = np.concatenate([arm().regressor(*motion) for motion in motions])
     return ParameterBasis.of_regressor(arm(), rows, drive=False)
 
 
-def _counts(swings: Sequence[Swing]) -> dict[str, int]:
-    alone = {name: len(_shown([swing])) for name, swing in zip(OTHERS, swings, strict=True)}
-    return alone | {"together": len(_shown(swings))}
+def _counts() -> dict[str, int]:
+    return {name: len(_shown(name)) for name in OTHERS} | {"together": len(_shown())}
 
 
 def _difference(runs: Sequence[Pair]) -> tuple[Array, Array]:
     """The difference of the coefficients that the swings show, and their payload Jacobian."""
-    robot, basis = arm(), _shown(_swings())
+    robot, basis = arm(), _shown()
     found = []
     for i in (0, 1):
         parts: list[Samples] = [prepare(pair[i], _PAPER) for pair in runs]

@@ -32,7 +32,8 @@ def reductions(found: Sequence[GuidingReproduction], key: str, which: str) -> Ar
         key: of `ASSUMPTIONS`
         which: 'mean' or 'variance'
     """
-    return 100 * np.array([getattr(x.comparisons[key], f"{which}_reduction") for x in found])
+    seen = [x.comparisons[key] for x in found if key in x.comparisons]
+    return 100 * np.array([getattr(comparison, f"{which}_reduction") for comparison in seen])
 
 
 def guiding_section(found: Sequence[GuidingReproduction]) -> Section:
@@ -47,7 +48,7 @@ def guiding_section(found: Sequence[GuidingReproduction]) -> Section:
     return Section(
         "Hand guiding with the online estimate (section 4.4, Fig. 10 to 12)",
         [
-            "A simulated hand drags the simulated UR10 along a square of 0.2 m at 0.1 m/s. The"
+            "A simulated hand drags the simulated UR10 along a square of 0.15 m at 0.1 m/s. The"
             f" payload of {first.truth.mass} kg was weighed online before: {masses} kg by the paper's"
             f" recursion after 10 s of commanded motion (paper: 3.237 kg), {own} kg by ours. The controller"
             " gets the mass and the centre of mass, as in the paper.",

@@ -10,8 +10,8 @@ drive ends at the 30 degrees of Fig. 8 and would settle after half an hour; k, 2
 grease gets thinner.
 
 Worlds from kind to harsh: the friction that the paper prints without and with its payload; the loaded run
-warmer by as much as Fig. 8 spans; by 20 degrees (an arm identified in the morning); and besides friction that
-grows by 5 % of the torque that a gear carries, and offsets of the torque sensing that have moved by a tenth
+warmer by as much as Fig. 8 spans; by 20 degrees (an arm identified in the morning), with friction that grows
+by 5 % of the torque that a gear carries, and offsets of the torque sensing that have moved by a tenth
 of the Coulomb friction.
 """
 
@@ -102,7 +102,6 @@ class Change:
 CHANGES = (
     Change("friction as printed without and with the payload"),
     Change(f"and {WARMEST - ROOM:g} K warmer (Fig. 8)", WARMEST - ROOM),
-    Change("and 20 K warmer", 20.0),
     Change("and 20 K warmer, 5 % friction of the carried torque, offsets moved", 20.0, 0.05, _OFFSET_SHARE),
 )
 
