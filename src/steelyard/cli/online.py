@@ -82,10 +82,14 @@ def _line(point: CurvePoint, intervals: bool) -> str:
     return words
 
 
-def show_online(output: Output, found: OnlineCurve, title: str) -> None:
-    """Prints the answer of an online weighing, and the payloads before it."""
+def show_online(output: Output, found: OnlineCurve, title: str, *, intervals: bool = True) -> None:
+    """Prints the answer of an online weighing, with intervals or not, and the payloads before it."""
     print()
-    if found.payload.mass:
+    if not intervals:
+        cells = [(x.name, number(x.value), x.unit) for x in found.payload.quantities]
+        output.table(f"{title} (no intervals)", ("", "weighed", "unit"), cells, words=(0, 2))
+        print()
+    elif found.payload.mass:
         output.payload(f"{title} (95 % intervals)", found.payload)
         print()
     output.verdict(found.payload.verdict)

@@ -103,8 +103,8 @@ def command(
             raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
         if method != "direct" or fix or empty or tool:
             raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
-        title = f"{recordings[0].name}, sample by sample"
-        with screen(title, quiet=as_json, intervals=estimator == "direct") as show:
+        title, intervals = f"{recordings[0].name}, sample by sample", estimator == "direct"
+        with screen(title, quiet=as_json, intervals=intervals) as show:
             replayed = weigh_online(
                 arm,
                 {str(recordings[0]): read(recordings[0])},
@@ -123,7 +123,8 @@ def command(
                 replayed.payload.save(output)
             out.report(ctx, replayed.page, read_files, report=report, picture=picture)
         facts = replayed.to_dict() | {"file": output}
-        words, requested = partial(show_online, out, replayed, _TITLE), _mass(replayed.payload)
+        words = partial(show_online, out, replayed, _TITLE, intervals=intervals)
+        requested = _mass(replayed.payload) if intervals else {"the mass": replayed.payload.mass}
         return out.emit(facts, words, verdict=replayed.payload.verdict, requested=requested)
     options.refuse_without_effect(ctx, "without --online", *_ONLINE_ALONE)
     found = Weighing(
