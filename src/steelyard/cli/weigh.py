@@ -99,10 +99,7 @@ def command(
     if online:
         from steelyard.workflow.stream import weigh_online
 
-        if len(recordings) != 1:
-            raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
-        if method != "direct" or fix or empty or tool:
-            raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
+        _require_one(recordings, alone=method == "direct" and not (fix or empty or tool))
         title, intervals = f"{recordings[0].name}, sample by sample", estimator == "direct"
         with screen(title, quiet=as_json, intervals=intervals) as show:
             replayed = weigh_online(
@@ -147,6 +144,14 @@ def command(
     if output is not None:
         then = f"steelyard export {output} --to ur (abb, ...), or --to urdf --into ARM.urdf -o NEW.urdf"
     out.emit(facts, words, files=files, verdict=verdict, requested=requested, then=then)
+
+
+def _require_one(recordings: list[Path], *, alone: bool) -> None:
+    """Refuses what an online replay does not take."""
+    if len(recordings) != 1:
+        raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
+    if not alone:
+        raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
 
 
 def _preparation(arm: DynamicModel, cutoff: float | None, kinematics: str | None) -> Preparation | None:
