@@ -95,7 +95,7 @@ def _law_words(cells: Cells) -> str:
     )
     return (
         "A power law of friction instead of the linear one: with the recursion the RMS error is smaller for"
-        f" {', '.join(better) or 'no'} motion. The law moves every answer by {shift:+.2g} %, less than the"
+        f" {' and '.join(better) or 'no'} motion. The law moves every answer by {shift:+.2g} %, less than the"
         " scatter of the recursion from run to run, which hides it. Our estimate, which scatters less,"
         f" shows what the law is worth: {own[0]:.2g} % with the power law, {own[1]:.2g} % with the linear"
         " one."

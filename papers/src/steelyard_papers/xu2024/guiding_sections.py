@@ -21,6 +21,7 @@ from steelyard_papers.xu2024.guiding import (
 from steelyard_papers.xu2024.motion_sections import Row
 
 _NAMES = ("payload not compensated", "payload compensated")
+_SHORT = {"eased": "A", "half": "B", "steady": "C"}
 _CURRENTS = (1, 2)  # joints whose motor currents are drawn, from 0
 
 
@@ -72,12 +73,13 @@ def _table(found: Sequence[GuidingReproduction]) -> Table:
         for i, axis in enumerate("xyz"):
             what = f"mean of |F{axis}|" if which == "mean" else f"variance of F{axis}"
             rows.append((what, 100 * printed[i], *(x[i] for x in by_key.values()), ours[i]))
-    names = tuple(words for words, _, _ in ASSUMPTIONS.values())
+    words = "; ".join(f"{_SHORT[key]}: {words}" for key, (words, _, _) in ASSUMPTIONS.items())
     return Table(
         "Fig. 12: reduction of the hand's force by compensation [%], axes of the flange, mean over"
         f" {len(found)} seeds.",
-        ("what", "paper", *names, "as the first, our estimate"),
+        ("what", "paper", *_SHORT.values(), "A, our estimate"),
         rows,
+        f"{words}. C has the first seed alone.",
     )
 
 
