@@ -255,7 +255,7 @@ def sensor_section(errors: Mapping[str, Mapping[str, Array]], constant: float, d
         ],
         [
             Table(
-                f"RMS errors over {draws} draws of the sensors' errors.",
+                f"RMS errors over {draws} draws of the sensors' errors (2 with the noise from (42)).",
                 (
                     "experiment",
                     "sensors",
