@@ -55,10 +55,10 @@ def guiding_section(found: Sequence[GuidingReproduction]) -> Section:
             " gets the mass and the centre of mass, as in the paper.",
             "Assumed, because the paper prints none of it: place, size and speed of the rectangle; a hand"
             " that is a spring of 500 N/m and a damper of 100 Ns/m; how its force trembles; and how much of"
-            " the friction the drives take off in teach mode. The last one decides: where friction is left"
-            " to the hand, it is a force that compensation cannot take away, and the reductions along x and"
-            " y fall to what the paper prints. Along z the simulated arm takes off nearly the whole weight,"
-            " the paper's arm half of it. Which mean the paper takes, of F or of |F|, it does not say; here"
+            " the friction the drives take off in teach mode. What friction is left to the hand is a force"
+            " that compensation cannot take away: the reductions along x and y are smaller with it. Along z"
+            " the simulated arm takes off most of the weight, the paper's arm half of it: more than these"
+            " assumptions make of it. Which mean the paper takes, of F or of |F|, it does not say; here"
             " it is that of |F|.",
         ],
         [_table(found), _forces(first.comparisons["half"], first), _path(first.comparisons["half"])],
