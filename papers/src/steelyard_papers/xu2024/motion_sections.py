@@ -8,7 +8,7 @@ from steelyard.arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
-from steelyard.recording import Samples
+from steelyard.recording import Recording, Samples
 from steelyard.report import Section, Table
 from steelyard.robot import load_robot
 from steelyard.robot.symbolic import SymbolicBasis
@@ -103,21 +103,7 @@ def signal_section(world: World, model: DynamicModel) -> Section:
         )
         for j in range(6)
     ]
-    fig_1 = Panel(
-        "Fig. 1: acceleration of joint 1",
-        "time [s]",
-        "acceleration [rad/s²]",
-        [
-            Curve(
-                "differenced twice, encoder steps of 1e-4 rad",
-                recording.t[1:-1],
-                rough[:, 0],
-                colour="#d5dae0",
-            ),
-            Curve("differenced twice, 1e-5 rad", recording.t[1:-1], actual[:, 0], colour="#e08020"),
-            Curve("commanded", recording.t, recording.a_commanded[:, 0]),
-        ],
-    )
+    fig_1 = _accelerations(recording, rough[:, 0], actual[:, 0])
     return Section(
         "Commanded signals and predicted torques (Fig. 1, Fig. 2, Table II)",
         [
@@ -146,6 +132,21 @@ def signal_section(world: World, model: DynamicModel) -> Section:
                 " are smooth, not exact, which is what lifts the residuals here above the noise.",
             ),
             Plot("Fig. 1 and Fig. 2.", [fig_1, *_predicted(model, samples)]),
+        ],
+    )
+
+
+def _accelerations(recording: Recording, rough: Array, actual: Array) -> Panel:
+    """Fig. 1: accelerations of joint 1, from positions with coarse and with fine steps, and as commanded."""
+    assert recording.a_commanded is not None  # noqa: S101 - simulated
+    return Panel(
+        "Fig. 1: acceleration of joint 1",
+        "time [s]",
+        "acceleration [rad/s²]",
+        [
+            Curve("differenced twice, encoder steps of 1e-4 rad", recording.t[1:-1], rough, colour="#d5dae0"),
+            Curve("differenced twice, 1e-5 rad", recording.t[1:-1], actual, colour="#e08020"),
+            Curve("commanded", recording.t, recording.a_commanded[:, 0]),
         ],
     )
 
