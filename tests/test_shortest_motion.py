@@ -12,6 +12,7 @@ from conftest import steelyard
 from steelyard.errors import InfeasibleDesign, InvalidSamples, InvalidTrajectory, UnreadableFile
 from steelyard.excitation import Design, DesignLimits, DesignSettings
 from steelyard.excitation.accuracy import ArmKnowledge, PayloadAccuracy
+from steelyard.excitation.shortest import Candidate, DurationSearch
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
@@ -25,6 +26,7 @@ from steelyard.verdict import DoubtKind
 QUICK = DesignSettings(starts=1, effort=0.2, workers=1)
 NOISE = np.array([0.3, 0.2])
 LIMITS = JointLimits([-2.0, -2.0], [2.0, 2.0], [2.0, 2.0], [8.0, 8.0], [np.inf] * 2)
+SLOW = JointLimits([-6.0] * 6, [6.0] * 6, [2.0] * 6, [4.0] * 6, [np.inf] * 6)
 WHITE = np.array([1.3, 2.5, 1.1, 0.4, 0.3, 0.3])
 
 
@@ -230,6 +232,24 @@ def test_what_no_motion_reaches_is_refused_with_the_reason(arm, model):
         shortest_motion(arm, Accuracy(mass=0.1), limits=limits, longest_s=-1.0)
     with pytest.raises(InvalidTrajectory, match="1 harmonic leaves no motion; use at least 2"):
         shortest_motion(arm, Accuracy(mass=0.1), limits=limits, harmonics=1)
+
+
+def test_what_would_help_is_said(ur10, monkeypatch):
+    """Without a search: one motion, far from enough, of arms that are uncertain for different reasons."""
+    body, samples = typical_payload(ur10.robot, 3.0), swing(ur10.robot, 5)
+    motion = FourierTrajectory.fitted(np.arange(500) / 50, samples.q, period_s=10.0, harmonics=4)
+    limits = DesignLimits.of(ur10.robot)
+    found = Candidate(motion, limits.certify(ur10.robot, motion, rate_hz=20.0), 9.0)
+    monkeypatch.setattr(DurationSearch, "shortest", lambda self, longest_s: (found,))
+    sure = replace(ur10, estimate=replace(ur10.estimate, covariance=0.01 * ur10.estimate.covariance))
+    drive = replace(ur10.robot.drive, gain=np.ones(6), gain_std=np.full(6, 0.001), gain_drift=0.02)
+    for model, words in (
+        (sure, "most of that is noise"),
+        (ur10, "most of that is what the empty runs leave uncertain of the arm: identify it from more"),
+        (replace(ur10, robot=ur10.robot.with_drive(drive)), "is drift: weigh right after an empty run"),
+    ):
+        with pytest.raises(InfeasibleDesign, match=words):
+            shortest_motion(model, Accuracy(mass=0.008), typical=body, limits=replace(limits, joints=SLOW))
 
 
 def test_nonsense_is_refused(arm, found):

@@ -40,6 +40,11 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _HUGE = 1e300
+_HELPS = {
+    "gains": "calibrate with a known mass",
+    "drift": "weigh right after an empty run",
+    "gravity": "give the local one",
+}
 _TIMES = 40  # at which it is said what is known
 _ARRAYS = ("covariance", "by_noise", "durations_s", "reached", "times_s", "known")
 _PREDICTION = {
@@ -288,16 +293,25 @@ class _Weighing:
         wanted = f"{quantity.half_width / shares[k]:.3g} {quantity.unit}"
         if stopped:
             return f"{stopped} before a motion was enough: {quantity.name} to {half}, not {wanted}, so far"
-        lasting = prediction.lasting[k] / self.requested.half_widths[k]
-        most = max(prediction.shares, key=lambda name: prediction.shares[name]) if prediction.shares else ""
-        helps = f"; most of that is {most}" if k == 0 and most else ""
-        if lasting >= 1:
-            helps += ": calibrate with a known mass" if k == 0 else ", which no motion changes"
+        helps = self._what_helps(best.trajectory, prediction, k)
         longest = max(one.duration_s for one in found)
         return (
             f"no motion of up to {longest:g} s was found that is enough: {quantity.name} to {half} (95 %),"
             f" not {wanted}{helps}"
         )
+
+    def _what_helps(self, motion: FourierTrajectory, prediction: Prediction, k: int) -> str:
+        """What makes most of a half-width, and what would help, in words."""
+        if k == 0 and prediction.lasting[0] > np.sqrt(0.5) * prediction.half_widths[0]:
+            causes = {name: prediction.shares.get(name, 0.0) for name in _HELPS}
+            most = max(causes, key=lambda name: causes[name])
+            return f"; most of that is {most}: {_HELPS[most]}"
+        estimate = self.model.estimate
+        exact = replace(estimate, covariance=np.zeros_like(estimate.covariance))
+        known = predict(replace(self.model, estimate=exact), motion, self.body, rate_hz=self.rate_hz)
+        if known.half_widths[k] < np.sqrt(0.5) * prediction.half_widths[k]:
+            return "; most of that is what the empty runs leave uncertain of the arm: identify it from more"
+        return "; most of that is noise"
 
     def result(
         self, best: Candidate, found: tuple[Candidate, ...], stopped: str, began: float
