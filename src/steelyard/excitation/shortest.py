@@ -45,7 +45,7 @@ _STAGES = ((4.0, 1e-2, 40), (16.0, 1e-3, 40), (64.0, 1e-5, 40))  # sharpness, ba
 _NEAR_STAGES = ((64.0, 1e-3, 25), (64.0, 1e-5, 40))
 _NARROW = 1.02
 _STEPS = (1.15, 2.5)  # by which a duration changes at least and at most until there is a bracket
-_MOST_DESIGNS = 12
+_MOST_DESIGNS = 16
 _CONTINUED = 2  # motions of other durations that a search begins from
 _BESIDE = (0.6, 0.8, 1.5, 2.5)  # durations beside the shortest one, over it
 _SPACED = 0.12  # between logarithms of durations
@@ -155,7 +155,7 @@ class DurationSearch:
                 if last >= longest_s:
                     return
                 best = min((one.share for one in short), default=2.0)
-                duration_s = min(longest_s, last * float(np.clip(best ** (2 / 3), *_STEPS)))
+                duration_s = min(longest_s, last * float(np.clip(best, 1.3, _STEPS[1])))
                 continue
             high = min(enough, key=lambda one: one.duration_s)
             lower = [one for one in short if one.duration_s < high.duration_s]
