@@ -325,24 +325,26 @@ def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: b
     return A
 
 
-@cache
 def jax_numpy() -> tuple[Any, Any]:
-    """The modules jax and jax.numpy, or a refusal that names the extra.
-
-    What is compiled is kept in the user's cache folder, unless JAX is set to another one.
-    """
+    """The modules jax and jax.numpy, or a refusal that names the extra."""
     try:
         import jax
         import jax.numpy as jnp
     except ModuleNotFoundError as error:
         raise MissingExtra("jax", "excitation") from error
+    _keep_what_is_compiled(jax)
+    return jax, jnp
+
+
+@cache
+def _keep_what_is_compiled(jax: Any) -> None:
+    """In the user's cache folder, unless JAX is set to another one."""
     if jax.config.jax_compilation_cache_dir is None:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         with suppress(OSError, AttributeError):
             (folder := Path(home) / "steelyard" / "jax").mkdir(parents=True, exist_ok=True)
             jax.config.update("jax_compilation_cache_dir", str(folder))
             jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-    return jax, jnp
 
 
 @contextmanager
