@@ -218,7 +218,7 @@ def test_payload_files_that_are_none(tmp_path):
     path.write_text("{}")
     with pytest.raises(UnreadableFile, match="is not a wrist payload file of steelyard"):
         WrenchPayload.load(path)
-    path.write_text('{"steelyard": "wrist payload", "version": 2}')
+    path.write_text('{"steelyard": "wrist payload", "version": 3}')
     with pytest.raises(UnreadableFile, match="is not a whole wrist payload file"):
         WrenchPayload.load(path)
 
