@@ -396,7 +396,7 @@ def calibrated(robot, wrong, *, seed=0, known=LOAD):
 
 def test_a_known_mass_corrects_the_scale_of_gains_that_are_nearly_right(robot, rng):
     errors, z = [], []
-    for seed in range(20):
+    for seed in range(12):
         wrong = robot.drive.gain * np.exp(rng.normal(0, 0.02) + rng.normal(0, 0.01, 6))
         models, other = calibrated(robot, wrong, seed=seed)
         found = [sy.weigh(model, other) for model in models]

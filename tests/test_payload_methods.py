@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -36,6 +37,18 @@ def held(robot, postures, seed, noise, spread=2.0, noise_seed=None):
     return Samples(q, 0 * q, 0 * q, tau, 100.0, robot.joint_names, "measured")
 
 
+@cache
+def arm(name):
+    return load_robot(name)
+
+
+@cache
+def twice_identified(seed):
+    """A UR10 from two noisy runs."""
+    return identify(arm("ur10"), [run(arm("ur10"), 100 + seed, 0.5), run(arm("ur10"), 200 + seed, 0.5, 3)])
+
+
+@cache
 def case(robot, noise, postures=8):
     """The model, loaded runs, and what each method needs beside them."""
     loaded_arm = robot.with_payload(LOAD)
@@ -52,7 +65,7 @@ def case(robot, noise, postures=8):
 @pytest.mark.parametrize("name", ["planar2r", "ur10", "lwr4", "panda"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_recovers_what_it_can_tell_on_every_arm(name, method):
-    robot = load_robot(name)
+    robot = arm(name)
     model, loaded, empty = case(robot, 1e-6)
     found = weigh(model, loaded, method=method, empty=empty.get(method))
     known = np.isfinite(found.std)
@@ -71,10 +84,10 @@ def test_every_method_recovers_what_it_can_tell_on_every_arm(name, method):
 
 @pytest.mark.parametrize("method", ["direct", "weighted-difference", "static", "combined", "pooled"])
 def test_intervals_contain_the_truth(method):
-    robot = load_robot("ur10")
+    robot = arm("ur10")
     inside = []
     for seed in range(12):
-        model = identify(robot, [run(robot, 100 + seed, 0.5), run(robot, 200 + seed, 0.5, 3)])
+        model = twice_identified(seed)
         loaded = [run(robot.with_payload(LOAD), seed, 0.5, 2), held(robot.with_payload(LOAD), 20, seed, 0.5)]
         found = weigh(model, loaded, method=method, empty=run(robot, 300 + seed, 0.5, 4))
         known = np.isfinite(found.std)
@@ -83,10 +96,10 @@ def test_intervals_contain_the_truth(method):
 
 
 def test_weights_make_the_difference_as_good_as_the_direct_method():
-    robot = load_robot("ur10")
+    robot = arm("ur10")
     error = {"direct": [], "weighted-difference": [], "difference": []}
     for seed in range(10):
-        model = identify(robot, [run(robot, 100 + seed, 0.5), run(robot, 200 + seed, 0.5, 3)])
+        model = twice_identified(seed)
         loaded = run(robot.with_payload(LOAD), seed, 0.5, 2)
         for method in error:
             error[method].append(weigh(model, loaded, method=method).unconstrained.mass - LOAD.mass)
@@ -98,7 +111,7 @@ def test_weights_make_the_difference_as_good_as_the_direct_method():
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "weighted-difference"])
 def test_the_answer_moves_with_a_gain_as_it_says(method):
     """With the uncertainty of the empty arm as it was; the weighted difference weighs by it throughout."""
-    robot = load_robot("ur10")
+    robot = arm("ur10")
     model, loaded, empty = case(robot, 0.5, postures=300)
     others = empty.get(method, ())
     step, j = 1e-6, 2
@@ -124,7 +137,7 @@ def test_the_answer_moves_with_a_gain_as_it_says(method):
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "weighted-difference"])
 def test_the_answer_moves_with_a_gain_that_drifts_as_it_says(method):
     """A gain that changes after the empty runs scales the loaded torques alone."""
-    model, loaded, empty = case(load_robot("ur10"), 0.5, postures=300)
+    model, loaded, empty = case(arm("ur10"), 0.5, postures=300)
     step, j = 1e-6, 1
 
     def answer(factor):

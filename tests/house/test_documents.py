@@ -70,8 +70,7 @@ def test_words_are_plain():
 
 @cache
 def options_of(verb: str) -> str:
-    words = [sys.executable, "-m", "steelyard", verb, "--help"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = steelyard(verb, "--help")
     assert done.returncode == 0, f"there is no verb '{verb}': {done.stderr}"
     return done.stdout
 
