@@ -4,8 +4,8 @@ The residual of each joint, torque less what the estimate predicts, goes through
 compared with its own largest value of the last minute, in standard deviations (noise with its correlation in
 time, and what is not known of the payload). A push is what exceeds that by half, and two deviations, too. It
 is an event for people and programs that look on, not a safety function: it comes as late as the filters of
-the weighing, nobody has counted its false alarms, and a part that is picked up begins as one. `steelyard
-collisions` has learned thresholds (docs/collisions.md).
+the weighing, its levels were chosen on recordings of one arm, nobody has counted its false alarms, and a part
+that is picked up begins as one. `steelyard collisions` has learned thresholds (docs/collisions.md).
 """
 
 from __future__ import annotations

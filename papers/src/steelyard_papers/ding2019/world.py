@@ -8,7 +8,8 @@ no law that is fitted here is exactly true. Each run is simulated anew: the cont
 noise, and drives that get warmer from run to run, by 5 degrees over ten of them, so that viscous friction
 falls by 2 % a degree.
 
-Heights of Table II are above the ground; frame 0 of Table I lies at the shoulder, 0.375 m above it.
+Heights of Table II are above the ground; frame 0 of Table I lies at the shoulder, taken to be
+0.375 m above it: the paper does not print it.
 """
 
 from __future__ import annotations
