@@ -124,9 +124,7 @@ class WristWeigher:
         if self._last is None:
             return None
         events, self._events = tuple(self._events), []
-        waiting = self._last.waiting or (
-            "no wrench comes: is the sensor connected?" if self._no_wrench else ""
-        )
+        waiting = self._last.waiting or (_SILENT if self._no_wrench else "")
         payload, state, contact, std, delay_s = None, None, np.zeros(6), np.full(6, np.inf), 0.0
         if self._path is not None:
             state, delay_s = self._state, self._path.delay_s
