@@ -49,6 +49,7 @@ from steelyard.simulation import simulate
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 
 SECONDS = float(os.environ.get("LIVE_SECONDS", "60"))
+WARM_S = 10.0  # until libraries are loaded, and files and plots begun
 UPDATES_HZ = 30.0
 SEEDS = 20
 POSTURE = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
@@ -121,9 +122,9 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         weigher, sent = LiveWeigher(model, stream.columns), stream.columns.index(CLOCK_OUTPUT)
         shown = open_now.enter_context(opened_page(weigher, source)) if page else None
         look = None if shown is None else shown.look
-        for _ in watch(stream.items(5.0), weigher, look=look):
+        for _ in watch(stream.items(WARM_S), weigher, recorder=recorder, look=look):
             pass
-        memory, worked = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _busy_s(shown)
+        memory, worked = _memory_mb(shown), _busy_s(shown)
         began = time.monotonic()
 
         def measured() -> Iterator[Row | Event]:
@@ -139,7 +140,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
             pass
         elapsed = time.monotonic() - began
         share = 100 * (_busy_s(shown) - worked) / elapsed
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+        grown = _memory_mb(shown) - memory
     late = 1e3 * np.percentile(delays, [50, 99, 99.9])
     name, words = ("page_", ", with the page open") if page else ("", "")
     yield Figure(
@@ -151,7 +152,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     yield Figure(
         f"{name}core", f"reading, weighing, recording, updates at 30 Hz{words}: of one core", share, "%", 50.0
     )
-    yield Figure(f"{name}memory", "growth of the largest memory meanwhile", grown / 1024, "MB", 30.0)
+    yield Figure(f"{name}memory", "growth of memory meanwhile, the page's too", grown, "MB", 30.0)
 
 
 def _busy_s(page: PageApart | None) -> float:
@@ -160,6 +161,13 @@ def _busy_s(page: PageApart | None) -> float:
         return time.process_time()
     words = Path(f"/proc/{page.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return time.process_time() + (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory_mb(page: PageApart | None) -> float:
+    """Memory of this process and of a page's, [MB]."""
+    both = ["self"] if page is None else ["self", str(page.pid)]
+    pages = sum(int(Path(f"/proc/{name}/statm").read_text().split()[1]) for name in both)
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def rows_of(world: SimulatedArm | PlayedRecording, control: Controller, seconds: float) -> Iterator[Row]:

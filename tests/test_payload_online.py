@@ -1,6 +1,7 @@
 """The online estimate: it survives a real stream, sees changes, forgets, and says what is missing."""
 
 import json
+import pickle
 import re
 from dataclasses import replace
 from functools import cache
@@ -105,6 +106,17 @@ def test_intervals_are_those_of_batch(direct):
     np.testing.assert_allclose(
         direct.estimate(fed(direct, stream()), physical=False).std, weigh(model(), part).std, rtol=0.35
     )
+
+
+def test_a_state_to_look_at_gives_the_same_estimate_and_advice(direct):
+    state = fed(direct, stream())
+    looked = state.to_look_at
+    whole, light = direct.estimate(state), direct.estimate(looked)
+    np.testing.assert_array_equal(light.body.vector, whole.body.vector)
+    np.testing.assert_array_equal(light.covariance, whole.covariance)
+    assert light.verdict == whole.verdict
+    assert direct.next_step(looked) == direct.next_step(state)
+    assert len(pickle.dumps(looked)) < 0.8 * len(pickle.dumps(state))
 
 
 def test_states_are_values(direct):

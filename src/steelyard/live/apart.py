@@ -1,14 +1,18 @@
 """The page in a process of its own: looking at a payload takes longer than the rows leave, drawing too.
 
-The process that weighs sends what it has `Seen` when the other one is ready for it, which answers with its
-`Update`; the page is drawn there. Nobody waits for the other: what is not taken in time is replaced by what
-came later, events are kept. The page ends when the process that weighs does, however it ends.
+The process that weighs sends what it has `Seen` ten times per second, when the other one is ready for it,
+which answers with its `Update`; the page is drawn there. Between two of them it sends the newest row, so that
+the arm on the page moves smoothly. Nobody waits for the other: what is not taken in time is replaced by what
+came later, events are kept. Rows come first: the page's process has a lower priority. It ends when the
+process that weighs does, however that ends.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -18,13 +22,15 @@ from typing import Any, Self
 from steelyard.computing import one_blas_thread
 from steelyard.errors import SourceFailed, SteelyardError
 from steelyard.identification import DynamicModel
-from steelyard.live.source import Source
+from steelyard.live.source import Row, Source
 from steelyard.live.view import Seen, Update, View
 from steelyard.live.weigher import LiveWeigher
 from steelyard.robot.geometry import Body
 
 _STARTING_S = 60.0
 _ENDING_S = 5.0
+_SEEN_S = 0.1  # between two looks at the payload, [s]
+_NICE = 5  # so much lower is the priority of the page's process
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class PageApart:
 
     def __init__(self, weigher: LiveWeigher, source: Source, options: PageOptions | None = None) -> None:
         self._weigher, self._view = weigher, weigher.view
+        self._looked_at: Seen | None = None  # by the other process; None where it is free
         apart = multiprocessing.get_context("spawn")
         self._pipe, theirs = apart.Pipe()
         arguments = theirs, _view_content(self._view), source, options or PageOptions()
@@ -63,7 +70,7 @@ class PageApart:
         except EOFError:
             said = None
         if isinstance(said, str):
-            self.url, self._free = said, True
+            self.url, self._due_s = said, 0.0
             return
         self.close()
         raise said if isinstance(said, SteelyardError) else SourceFailed("the page's process did not start")
@@ -95,24 +102,30 @@ class PageApart:
         """
         try:
             yield from self._received(_ENDING_S if last else 0.0)
-            if self._free and (seen := self._weigher.seen()) is not None:
-                self._send(seen)
+            if self._looked_at is None:
+                self._send(last)
             if last:
                 yield from self._received(_ENDING_S)
         except (OSError, EOFError) as error:
             raise SourceFailed("the page's process has ended; watch again, or without a page") from error
 
     def _received(self, within_s: float) -> Iterator[Update]:
-        while not self._free and self._pipe.poll(within_s):
-            self._free = True
-            yield self._pipe.recv()
+        while (seen := self._looked_at) is not None and self._pipe.poll(within_s):
+            self._looked_at = None
+            yield Update(**self._pipe.recv(), state=seen.state)  # which did not travel back
 
-    def _send(self, seen: Seen) -> None:
+    def _send(self, last: bool) -> None:
+        """Sends what was seen where it is time for it, and the newest row elsewhere."""
+        now_s, row = time.monotonic(), self._weigher.row
+        if not last and now_s < self._due_s:
+            return None if row is None else self._pipe.send(row)
+        if (seen := self._weigher.seen()) is None:
+            return
         if self._weigher.view is not self._view:
             self._view = self._weigher.view
             self._pipe.send(_view_content(self._view))
-        self._pipe.send(seen)
-        self._free = False
+        self._pipe.send(seen._replace(state=seen.state.to_look_at))
+        self._looked_at, self._due_s = seen, now_s + _SEEN_S
 
 
 def _view_content(view: View) -> dict[str, Any]:
@@ -135,6 +148,8 @@ def _serve(pipe: Connection, content: dict[str, Any], source: Source, options: P
     from steelyard.live.page import Page
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: who weighs decides
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
     try:
         view = _view(content)
         page = Page(
@@ -154,10 +169,12 @@ def _serve(pipe: Connection, content: dict[str, Any], source: Source, options: P
         try:
             while True:
                 came = pipe.recv()
-                if isinstance(came, Seen):
+                if isinstance(came, Row):
+                    page.move(came)
+                elif isinstance(came, Seen):
                     update = page.view.update(came)
                     page.show(update)
-                    pipe.send(update)
+                    pipe.send({name: x for name, x in vars(update).items() if name != "state"})
                 else:
                     page.view = _view(came)
         except (EOFError, OSError):

@@ -30,7 +30,7 @@ from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
 from steelyard.live.scene import Scene
 from steelyard.live.script import Believed
 from steelyard.live.setting import Proposal
-from steelyard.live.source import Source
+from steelyard.live.source import Row, Source
 from steelyard.live.view import Update, View
 from steelyard.live.words import answer_html, events_html, numbers_html, question_html
 from steelyard.payload.online import CurvePoint
@@ -76,13 +76,15 @@ class Page:
     ) -> None:
         robot = view.model.robot
         self.view, self._kept, self._dark = view, kept, dark
-        self._q = view.layout.columns["q"]
+        self._q = [view.columns.index(name) for name in view.layout.columns["q"]]
         self._controller = source if Proposal.takes_payloads(source) and host in _HERE else None
         self._newest: Update | None = None
+        self._row: tuple[float, ...] = ()  # values of the newest one
+        self._carried: Update | None = None  # whose payload is in the scene
         self._events: deque[tuple[float, str, str]] = deque(maxlen=_EVENTS)
         self._points: list[CurvePoint] = []
         self._step_s = _STEP_S
-        self._torques: deque[tuple[float, Array]] = deque(maxlen=int(_TORQUE_S * _RATE_HZ))
+        self._torques: deque[tuple[float, Array]] = deque(maxlen=int(_TORQUE_S * _TEXTS_HZ))
         self._lock, self._fresh, self._closed = threading.Lock(), threading.Event(), False
         self._server = _served(host, port)
         self.url = f"http://{host}:{self._server.get_port()}"
@@ -116,8 +118,17 @@ class Page:
             update: of the weigher
         """
         with self._lock:
-            self._newest = update
+            self._newest, self._row = update, update.values
             self._events.extend((event.t, str(event.kind), event.words) for event in update.events)
+        self._fresh.set()
+
+    def move(self, row: Row) -> None:
+        """Takes a row whose posture is to be shown, between two updates; returns at once.
+
+        Args:
+            row: newer than the last update
+        """
+        self._row = row.values
         self._fresh.set()
 
     # --- what is on the page ------------------------------------------------------------------------------
@@ -162,14 +173,14 @@ class Page:
             self._fresh.clear()
             now_s = time.monotonic()
             with self._lock:
-                update, events = self._newest, tuple(self._events)
+                update, row, events = self._newest, self._row, tuple(self._events)
             if update is None:
                 continue
             if update is not before:
                 self._remember(update)
                 before = update
             if self._server.get_clients():
-                self._move(update)
+                self._move(row, update)
                 if now_s >= texts_s:
                     texts_s = now_s + 1 / _TEXTS_HZ
                     self._write(update, events)
@@ -200,11 +211,12 @@ class Page:
         if update.sample is not None and update.predicted is not None:
             self._torques.append((update.t, np.vstack([np.asarray(update.sample.tau), update.predicted])))
 
-    def _move(self, update: Update) -> None:
-        said = self._said(update)
+    def _move(self, row: Sequence[float], update: Update) -> None:
         with self._server.atomic():
-            self._scene.pose(np.array([said[name] for name in self._q]))
-            self._scene.carry(update.payload)
+            self._scene.pose(np.array([row[k] for k in self._q]))
+            if update is not self._carried:
+                self._carried = update
+                self._scene.carry(update.payload)
 
     def _write(self, update: Update, events: Sequence[tuple[float, str, str]]) -> None:
         _put(self._answer, answer_html(update, self.view.accuracy))

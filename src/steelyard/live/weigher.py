@@ -40,6 +40,11 @@ _FLANGE_APART = 0.02  # [m], between two arms of one kind
 class LiveWeigher:
     """Weighs rows as they come.
 
+    Attributes:
+        view: looks at what was seen
+        state: of the estimator
+        row: the last one; None before the first
+
     Args:
         model: of the empty arm
         columns: names of the rows' values
@@ -60,7 +65,7 @@ class LiveWeigher:
         self._first: list[Row] = []
         self._path: _Path | None = None
         self._sample: OnlineSample | None = None
-        self._last: Row | None = None
+        self.row: Row | None = None
         self._events: list[Event] = []
         self._rows = self._missing = self._dropped = 0
         self._touch = TouchWatch(model.robot.joint_names)
@@ -77,7 +82,7 @@ class LiveWeigher:
             self._missing += item.rows * (item.kind is EventKind.GAP)
             self._dropped += item.rows * (item.kind is EventKind.DROPPED)
             return
-        self._rows, self._last = self._rows + 1, item
+        self._rows, self.row = self._rows + 1, item
         if item.waiting:
             return
         if self._path is not None:
@@ -88,11 +93,11 @@ class LiveWeigher:
 
     def seen(self) -> Seen | None:
         """What has been seen, with the events since the last call; None before the first row."""
-        if self._last is None:
+        if self.row is None:
             return None
         events, self._events = tuple(self._events), []
         counts = self._rows, self._missing, self._dropped
-        return Seen(self._last, self.state, self._sample, events, *counts)
+        return Seen(self.row, self.state, self._sample, events, *counts)
 
     def update(self) -> Update | None:
         """What is known now; None before the first row."""
@@ -100,9 +105,9 @@ class LiveWeigher:
 
     def payload(self) -> Payload | None:
         """The answer: the nearest real body, with all doubts; None where there was no sample."""
-        if self._last is None:
+        if self.row is None:
             return None
-        return self.view.answer(Seen(self._last, self.state, self._sample, (), 0, 0, 0))
+        return self.view.answer(Seen(self.row, self.state, self._sample, (), 0, 0, 0))
 
     def _note_touch(self, sample: OnlineSample, t: float) -> None:
         """An event where something pushes the arm."""

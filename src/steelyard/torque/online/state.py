@@ -223,6 +223,11 @@ class OnlineState(NamedTuple):
         """Whether residuals show the noise, and not the unknowns any more."""
         return self.windows >= _SETTLED
 
+    @property
+    def to_look_at(self) -> OnlineState:
+        """The same without what only the next step needs: smaller, with the same estimate."""
+        return self._replace(base=self.begun, safe=self.begun, rest=None)
+
     def other_scale(self, drift: float, least: float) -> Doubt | None:
         """A doubt where torques have another scale since this payload was taken than the empty arm says.
 
