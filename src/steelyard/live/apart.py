@@ -170,7 +170,7 @@ def _serve(pipe: Connection, content: dict[str, Any], source: Source, options: P
             while True:
                 came = pipe.recv()
                 if isinstance(came, Row):
-                    page.move(came)
+                    page.follow(came)
                 elif isinstance(came, Seen):
                     update = page.view.update(came)
                     page.show(update)

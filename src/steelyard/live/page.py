@@ -122,7 +122,7 @@ class Page:
             self._events.extend((event.t, str(event.kind), event.words) for event in update.events)
         self._fresh.set()
 
-    def move(self, row: Row) -> None:
+    def follow(self, row: Row) -> None:
         """Takes a row whose posture is to be shown, between two updates; returns at once.
 
         Args:
