@@ -103,10 +103,11 @@ def heights(table: DHTable, q: np.ndarray) -> np.ndarray:
 
 def designs(count: int, first: int = 0) -> int:
     """How many designed motions break a limit that was given, by other kinematics; `first` is a seed."""
+    from steelyard.errors import InfeasibleDesign
     from steelyard.excitation import DesignLimits, DesignSettings, design
     from steelyard.robot import JointLimits
 
-    wrong = 0
+    wrong = refused = 0
     for seed in range(first, first + count):
         robot, rng = load_robot(ARMS[seed % len(ARMS)]), np.random.default_rng(seed)
         free, n = np.full(robot.n, np.inf), robot.n
@@ -114,9 +115,14 @@ def designs(count: int, first: int = 0) -> int:
         limits = DesignLimits.of(robot).narrowed(bounds)
         low = float(heights(robot.dh, robot.home[None])[0]) - rng.uniform(0.2, 0.6)
         limits, joints = replace(limits, height=(low, np.inf)), limits.joints
-        settings = DesignSettings(starts=1, seed=seed, effort=0.2, workers=1)
+        settings = DesignSettings(starts=1, seed=seed, effort=0.1, workers=1)
         period_s = float(rng.uniform(4, 12))
-        found = design(robot, harmonics=3, period_s=period_s, limits=limits, settings=settings)
+        try:
+            found = design(robot, harmonics=3, period_s=period_s, limits=limits, settings=settings)
+        except InfeasibleDesign as error:  # one start may find none, and says so
+            print(f"{robot.name}, seed {seed}: {error}", flush=True)
+            refused += 1
+            continue
         t = np.linspace(0, period_s, 2001)
         q, step = found.trajectory.at(t)[0], t[1]
         v, a = np.diff(q, axis=0) / step, np.diff(q, 2, axis=0) / step**2
@@ -126,7 +132,8 @@ def designs(count: int, first: int = 0) -> int:
         wrong += not (good and flange.min() >= low - 1e-6)
         if (seed - first) % 50 == 49:
             print(f"{seed - first + 1} designs, {wrong} beyond a limit so far", flush=True)
-    print(f"{count} designs, {wrong} beyond a limit of position, speed, acceleration or height", flush=True)
+    words = f"beyond a limit of position, speed, acceleration or height, {refused} refused"
+    print(f"{count} designs, {wrong} {words}", flush=True)
     return wrong
 
 
