@@ -1,9 +1,9 @@
 """A fake Franka controller, which the real libfranka believes: `python franka_controller.py HOST [MODE]`.
 
 TCP 1337, version 10 of the protocol; states by UDP. Lines on stdin command it: `row K T` sends a state whose
-numbers can be recognised (q = K + (0, 0.1, ...), at T seconds), `mode M`, `speed V`, `run` sends 1,000 per
-second from now on, `auto on` does so for all who connect, `close` ends the connection. On stdout it says that
-it listens, and what load was set.
+numbers can be recognised (q = K + (0, 0.1, ...), at T seconds), `state T Q V TAU` any other, `mode M`,
+`speed V`, `run` sends 1,000 per second from now on, `auto on` does so for all who connect, `close` ends the
+connection. On stdout it says that it listens, and what load was set.
 """
 
 # ruff: noqa: T201
@@ -74,12 +74,16 @@ class Controller:
                     threading.Thread(target=self.run, daemon=True).start()
 
     def state(self, k, t):
+        """Sends one state that can be recognised."""
+        joints = [k + 0.1 * j for j in range(7)]
+        self.send(t, joints, [self.speed] * 7, [2 * x for x in joints])
+
+    def send(self, t, joints, speeds, torques):
         """Sends one state."""
         eye = [float(i % 5 == 0) for i in range(16)]
-        joints = [k + 0.1 * j for j in range(7)]
-        values = {"O_T_EE": [0.0] * 16, "F_T_EE": eye, "q": joints, "tau_J": [2 * x for x in joints]}
+        values = {"O_T_EE": [0.0] * 16, "F_T_EE": eye, "q": joints, "tau_J": torques}
         values |= {
-            "dq": [self.speed] * 7,
+            "dq": speeds,
             "m_ee": [0.7],
             "m_load": self.load[:1],
             "F_x_Cload": self.load[1:4],
@@ -109,6 +113,9 @@ class Controller:
         word, *rest = line.split()
         if word == "row":
             self.state(int(rest[0]), float(rest[1]))
+        elif word == "state":
+            t, *numbers = map(float, rest)
+            self.send(t, numbers[:7], numbers[7:14], numbers[14:])
         elif word == "mode":
             self.mode = int(rest[0])
         elif word == "speed":

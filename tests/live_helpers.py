@@ -1,15 +1,24 @@
 """A simulated controller for tests: quick, without MuJoCo, and with the test as its clock."""
 
+import json
+import threading
 import time
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 
+from conftest import steelyard
+from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.live import Row, Stream, UrSource
 from steelyard.live.controller import Controller
 from steelyard.live.serve import Served
 from steelyard.payload import Payload
+from steelyard.robot import load_robot
+from steelyard.signals import prepare
+from steelyard.simulation import SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
 
 
@@ -77,3 +86,36 @@ def weighed(mass=2.5, share=0.01, verdict=None):
     body = InertialParameters.from_com(mass, [0.001, -0.002, 0.05], np.diag([0.01, 0.011, 0.006]), "flange")
     covariance = np.diag(np.r_[share * mass, [share * mass * 0.01] * 3, [1e-4] * 6] ** 2)
     return Payload(body, body, covariance, np.ones(6), verdict or Verdict("fine"))
+
+
+@cache
+def loaded_panda():
+    """The model of an arm with torque sensors and seven joints, and 3 s of it with a load of 1.5 kg."""
+    robot = load_robot("panda")
+    load = InertialParameters.from_com(1.5, [0.01, 0, 0.06], 0.002 * np.eye(3), robot.flange)
+
+    def run(seed, payload=None):
+        motion = FourierTrajectory.random(
+            robot.home, reach=0.6, speed=1.0, period_s=3.0, harmonics=3, seed=seed
+        )
+        how = SimulationOptions(step_s=0.002)
+        return simulate(robot, motion, payload=payload, seed=seed, rate_hz=125.0, options=how).recording
+
+    return identify(robot, prepare(run(0))), run(1, load)
+
+
+def watched_panda(folder, address, send):
+    """What `watch` finds while somebody sends the rows of `loaded_panda`: its facts, and how it ended."""
+    model, loaded = loaded_panda()
+    model.save(folder / "model.json")
+
+    def play():
+        for row in zip(loaded.t, loaded.q, loaded.v, loaded.tau, strict=True):
+            send(*row)
+            time.sleep(0.004)
+
+    player = threading.Timer(1.0, play)  # when somebody listens
+    player.start()
+    done = steelyard("watch", address, "--model", "model.json", "--seconds", "5", "--json", cwd=folder)
+    player.join()
+    return json.loads(done.stdout) if done.stdout else {}, done

@@ -6,19 +6,14 @@ import pytest
 import steelyard as sy
 from conftest import steelyard
 from franka_controller import Fake, counted
-from live_helpers import kinds, rows_of, taken
+from live_helpers import kinds, loaded_panda, rows_of, taken, watched_panda
 from steelyard.errors import InvalidRobot, MissingExtra, SourceFailed, UnknownName
-from steelyard.identification import identify
-from steelyard.inertia import InertialParameters
 from steelyard.io import read_recording
 from steelyard.live import EventKind, FrankaSource, LiveWeigher, Recorder, Row, Stream, source_of
 from steelyard.live.franka_reader import COLUMNS
 from steelyard.live.ur import controller_of
 from steelyard.live.weigher import require_same_arm
 from steelyard.robot import load_robot
-from steelyard.signals import prepare
-from steelyard.simulation import SimulationOptions, simulate
-from steelyard.trajectory import FourierTrajectory
 
 pytest.importorskip("pylibfranka")
 
@@ -142,18 +137,7 @@ def test_the_verb_records_and_no_motion_is_sent(fake, tmp_path):
 
 
 def test_rows_under_libfrankas_names_are_weighed():
-    """As `steelyard watch` does: torque sensors, seven joints, a load of 1.5 kg."""
-    robot = load_robot("panda")
-    load = InertialParameters.from_com(1.5, [0.01, 0, 0.06], 0.002 * np.eye(3), robot.flange)
-
-    def run(seed, payload=None):
-        motion = FourierTrajectory.random(
-            robot.home, reach=0.6, speed=1.0, period_s=3.0, harmonics=3, seed=seed
-        )
-        how = SimulationOptions(step_s=0.002)
-        return simulate(robot, motion, payload=payload, seed=seed, rate_hz=125.0, options=how).recording
-
-    model, loaded = identify(robot, prepare(run(0))), run(1, load)
+    model, loaded = loaded_panda()
     weigher = LiveWeigher(model, COLUMNS, name="franka://arm")
     for t, q, v, tau in zip(loaded.t, loaded.q, loaded.v, loaded.tau, strict=True):
         rest = np.zeros(len(COLUMNS) - 22)
@@ -161,3 +145,13 @@ def test_rows_under_libfrankas_names_are_weighed():
     offline = sy.weigh_online(model, loaded).payload
     np.testing.assert_allclose(weigher.payload().body.vector, offline.body.vector, rtol=1e-6)
     assert weigher.payload().mass == pytest.approx(1.5, rel=0.1)
+
+
+def test_watch_weighs_what_the_arm_carries(fake, tmp_path):
+    def send(t, q, v, tau):
+        fake.say(" ".join(["state", *map(repr, map(float, [100 + t, *q, *v, *tau]))]))
+
+    found, done = watched_panda(tmp_path, f"franka://{fake.host}", send)
+    assert done.returncode == 0, done.stderr
+    assert found["mass"] == pytest.approx(1.5, rel=0.1)
+    assert found["rows"] > 300

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import steelyard
-from live_helpers import kinds, rows_of, taken
+from live_helpers import kinds, loaded_panda, rows_of, taken, watched_panda
 from ros2_bridge import (
     ARM,
     JOINT_STATE,
@@ -224,6 +224,19 @@ def test_the_verb_records(tmp_path):
     assert read_recording(tmp_path / "x.parquet").joint_names == tuple(UR_ORDER)
     assert "?current=effort for a motor current [A]" in failed.stderr
     assert (failed.returncode, len(failed.stderr.splitlines())) == (2, 1)
+
+
+def test_watch_weighs_what_the_arm_carries(tmp_path):
+    names = loaded_panda()[0].robot.joint_names
+    with bridge(names=names) as arm:
+
+        def send(t, q, v, tau):
+            arm.publish("/joint_states", joint_state(100 + t, names, q, v, tau))
+
+        found, done = watched_panda(tmp_path, f"ros2://127.0.0.1:{arm.port}?tau=effort", send)
+    assert done.returncode == 0, done.stderr
+    assert found["mass"] == pytest.approx(1.5, rel=0.1)
+    assert found["rows"] > 300
 
 
 # --- what is refused ----------------------------------------------------------------------------------------
