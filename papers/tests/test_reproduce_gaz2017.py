@@ -6,6 +6,7 @@ import pytest
 from steelyard.inertia import InertialParameters
 from steelyard.report import Section, Table
 from steelyard.robot import load_robot
+from steelyard.simulation import SimulationOptions, simulate
 from steelyard_papers import PAPERS
 from steelyard_papers.gaz2017 import (
     at_rest,
@@ -16,6 +17,7 @@ from steelyard_papers.gaz2017 import (
     planar,
     static_sections,
 )
+from steelyard_papers.gaz2017.approach import Reached, come_to_rest
 from steelyard_papers.gaz2017.collision import CONTACTS_S, LIMIT_NM
 from steelyard_papers.gaz2017.gravity import CHANGING, HEAVY_BODY, LIGHT_BODY, Sensors
 from steelyard_papers.gaz2017.printed import DIFFERENCE_43, HEAVY_44, HEAVY_46, PI_34, PI_LOADED_34
@@ -97,9 +99,15 @@ def test_the_printed_differences_give_the_printed_payload():
     np.testing.assert_allclose(np.array(h) / m, HEAVY_44[1], atol=5e-5)
 
 
+def placed_answer(*, few: bool = False):
+    q = gravity.random_rest(40)
+    loaded = gravity.placed(HEAVY_BODY, gravity.samples_near_pick() if few else q)
+    return gravity.static_answer(gravity.placed(None, q), loaded, QUIET)
+
+
 @pytest.mark.parametrize("few", [False, True])
 def test_quiet_sensors_weigh_exactly(few):
-    answer = gravity.static_answer(HEAVY_BODY, QUIET, count=40, few=few)
+    answer = placed_answer(few=few)
     np.testing.assert_allclose(answer.paper, HEAVY_BODY.vector[:4], atol=1e-4)
     np.testing.assert_allclose(answer.ours.unconstrained.vector[:4], HEAVY_BODY.vector[:4], atol=1e-4)
 
@@ -137,10 +145,12 @@ def test_the_noise_implied_by_42_changes_constant_coefficients_as_much():
 
 
 def test_static_tables_are_whole():
-    answer = gravity.static_answer(HEAVY_BODY, QUIET, count=40)
+    answer = placed_answer()
     require_whole(static_sections.gravity_section(answer, HEAVY_BODY.vector[:4], "quiet"))
     require_whole(static_sections.light_section(answer, "quiet"))
-    draws = gravity.draws_of(LIGHT_BODY, QUIET, few=True, seeds=2, progress=lambda share: None)
+    q = gravity.random_rest(40)
+    runs = gravity.placed(None, q), gravity.placed(LIGHT_BODY, q)
+    draws = gravity.draws_of(*runs, QUIET, seeds=2, progress=lambda share: None)
     error = gravity.rms_of(draws, LIGHT_BODY)
     assert error.shape == (2, 2)
     assert (error < 1e-2).all()
@@ -174,7 +184,8 @@ def test_no_body_has_the_printed_inertia():
 
 @pytest.fixture(scope="module")
 def touched():
-    return contacts.three_contacts(Sensors("noisy", 0.1, 0.0))
+    empty = gravity.placed(None, gravity.random_rest(500))
+    return contacts.three_contacts(Sensors("noisy", 0.1, 0.0), empty)
 
 
 def test_the_observer_of_48_finds_all_contacts_and_one_without_payload_does_not(touched):
@@ -209,19 +220,54 @@ def test_the_arm_stops_for_two_seconds_at_each_contact_and_resumes(touched):
     np.testing.assert_allclose(recording.q_commanded[-1], touched.six.recording.q_commanded[-1], atol=0.02)
 
 
-def test_samples_from_rest_weigh_and_a_wrong_statement_shows():
-    q = np.stack([gravity.PICK + 0.1 * np.random.default_rng(1).normal(size=(10, 7))] * 2)
-    held = np.stack([gravity.hold(x, HEAVY_BODY) for x in q])
-    friction = np.array([1.0, -1.0])[:, None, None]
-    came = at_rest.Reached(q, held, held + friction, 1e-3, 0.1)
-    masses = at_rest.reached_masses(came, QUIET, range(1))
+def test_samples_from_rest_weigh_and_a_wrong_statement_shows(monkeypatch):
+    q = np.stack([gravity.random_rest(12, seed=1)] * 2)
+    friction = np.array([1.0, -1.0])[:, None, None] * np.random.default_rng(3).normal(size=(12, 7))
+    runs = []
+    for body in (None, HEAVY_BODY):
+        held = np.stack([gravity.hold(x, body) for x in q])
+        motor = held if body is None else held + friction
+        runs.append(Reached(q, held, motor, 1e-3, 0.1))
+    monkeypatch.setattr(at_rest, "pair_of", lambda load: (runs[0].both, runs[1].both))
+    masses = at_rest.reached_masses(*runs, QUIET, range(1))
     off = {name: abs(x[0, 0] - HEAVY_BODY.mass) for name, x in masses.items()}
-    assert off["reached from both sides"] < 1e-3
-    assert off["motor torque, mean of both sides"] < 1e-3 < off["motor torque, from below"]
+    assert off["reached from both sides, mean"] < 1e-3
+    assert off["motor torque, mean of both sides"] < 1e-3 < off["motor torque, from one side"]
     stated = at_rest.stated_masses(QUIET, range(1))
     assert stated["its model is right"][0, 0] == pytest.approx(HEAVY_BODY.mass, abs=1e-4)
     assert abs(stated["its links are 2 % off"][0, 0] - HEAVY_BODY.mass) > 1e-3
-    require_whole(static_sections.rest_section(came, masses, stated, "quiet"))
+    section = static_sections.rest_section({"few": runs[1]}, {"few": masses}, stated, "quiet")
+    require_whole(section)
+
+
+class LastWay:
+    """One posture's way as one arm follows it."""
+
+    duration_s = 0.6
+
+    def __init__(self, start, end):
+        self.visit = Visit(np.array([start, end]), rest_s=0.3, move_s=0.3)
+
+    def at(self, t):
+        return self.visit.at(t + 0.3)
+
+
+def test_many_arms_come_to_rest_as_one_does_in_the_simulation():
+    q = gravity.random_rest(2, seed=4)
+    found = come_to_rest(gravity.arm(), HEAVY_BODY, q)
+    beside = 0.05 * np.sign(q[1] - q[0])
+    for side, start in enumerate((q[1] - beside, q[1] + beside)):
+        options = SimulationOptions(step_s=0.0025)
+        one = simulate(
+            gravity.arm(), LastWay(start, q[1]), payload=HEAVY_BODY, rate_hz=400.0, options=options
+        ).truth
+        last = slice(-40, None)
+        np.testing.assert_allclose(found.q[side, 1], one.q[last].mean(axis=0), atol=1e-5)
+        np.testing.assert_allclose(found.link[side, 1], one.tau_link[last].mean(axis=0), atol=0.01)
+        np.testing.assert_allclose(found.motor[side, 1], one.tau[last].mean(axis=0), atol=0.2)
+        assert np.abs(one.friction[-1]).max() > 1.0  # drives stick
+    assert 0 < found.speed < 0.02
+    np.testing.assert_allclose(found.both.tau, gravity.hold(found.both.q, HEAVY_BODY), atol=0.1)
 
 
 def test_rows_at_the_end_of_each_rest():
@@ -244,7 +290,7 @@ def test_gravity_of_48_knows_the_payload_and_momentum_does_not(rng):
 
 
 def test_moving_tables_are_whole(rng):
-    static = gravity.static_answer(HEAVY_BODY, QUIET, count=40)
+    static = placed_answer()
     found = inertial.Inertial(
         {"A": 19, "B": 18, "C": 18, "together": 29},
         12,

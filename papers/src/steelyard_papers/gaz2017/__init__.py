@@ -6,15 +6,16 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.report import Page
-from steelyard_papers.gaz2017.at_rest import reached, reached_masses, stated_masses
+from steelyard_papers.gaz2017.at_rest import reached_masses, stated_masses
 from steelyard_papers.gaz2017.contacts import Contacts, predicted, three_contacts
 from steelyard_papers.gaz2017.gravity import (
     CHANGING,
     HEAVY_BODY,
-    LIGHT_BODY,
     assumptions,
     draws_of,
     gravity_matrix,
+    pair_of,
+    reached,
     rms_of,
     static_answer,
 )
@@ -56,9 +57,9 @@ _MISSING = (
     " detector."
 )
 _EXPERIMENTS = {
-    "500 postures": (HEAVY_BODY, False),
-    "light payload": (LIGHT_BODY, False),
-    "ten samples": (HEAVY_BODY, True),
+    "500 postures": ("heavy", False),
+    "light payload": ("light", False),
+    "ten samples": ("heavy", True),
 }
 
 
@@ -72,17 +73,18 @@ def page(progress: Progress | None = None, *, draws: int = 5) -> Page:
     report = part_of(progress, 0.0, 1.0)
     planar = planar_example(progress=part_of(progress, 0.0, 0.1))
     sensors = assumptions()[1]
-    heavy, light = (static_answer(body, sensors) for body in (HEAVY_BODY, LIGHT_BODY))
-    few = static_answer(HEAVY_BODY, sensors, few=True)
-    report(0.12)
-    found = _draws(draws, part_of(progress, 0.12, 0.4))
+    heavy, light = (static_answer(*pair_of(load), sensors) for load in ("heavy", "light"))
+    few = static_answer(*pair_of("heavy", few=True), sensors)
+    report(0.2)
+    found = _draws(draws, part_of(progress, 0.2, 0.4))
     inertial = _inertial(draws - 1, part_of(progress, 0.4, 0.8))
     prediction = predicted(few, inertial[sensors.name][0], sensors)
     report(0.83)
-    touched = three_contacts(sensors)
+    touched = three_contacts(sensors, reached("none").both)
     report(0.92)
-    came, seeds = reached(), range(200, 200 + draws)
-    rested = reached_masses(came, sensors, seeds)
+    seeds = range(200, 200 + draws)
+    came = {"500 postures": reached("heavy"), "ten samples": reached("heavy", few=True)}
+    rested = {name: reached_masses(reached("none"), x, sensors, seeds) for name, x in came.items()}
     report(1.0)
     findings = _findings(planar, found, inertial, touched)
     claims = _claims(planar, found, inertial, touched)
@@ -152,11 +154,11 @@ def _draws(draws: int, progress: Progress) -> dict[str, dict[str, Array]]:
     kinds = assumptions()
     for i, sensors in enumerate(kinds):
         found[sensors.name] = {}
-        for k, (name, (body, few)) in enumerate(_EXPERIMENTS.items()):
+        for k, (name, (load, few)) in enumerate(_EXPERIMENTS.items()):
             done = (3 * i + k) / (3 * len(kinds))
             part = part_of(progress, done, done + 1 / (3 * len(kinds)))
             found[sensors.name][name] = draws_of(
-                body, sensors, few=few, seeds=draws if i < 2 else 2, progress=part
+                *pair_of(load, few=few), sensors, seeds=draws if i < 2 else 2, progress=part
             )
     return found
 
@@ -168,7 +170,7 @@ def _inertial(draws: int, progress: Progress) -> dict[str, list[Inertial]]:
     for i, sensors in enumerate(assumptions()[:2]):
         found[sensors.name] = []
         for k, seed in enumerate(range(_FIRST_SEED, _FIRST_SEED + draws)):
-            static = static_answer(HEAVY_BODY, sensors, seed=seed)
+            static = static_answer(*pair_of("heavy"), sensors, seed=seed)
             found[sensors.name].append(inertial_answers(static, runs, sensors, seed))
             progress(0.4 + 0.3 * (i + (k + 1) / draws))
     return found
@@ -219,7 +221,8 @@ def _settings(draws: int, sensors: str) -> dict[str, str]:
         "light payload": "0.144 kg, centre (0, 0, 114.6) mm; cylinder, 20 mm radius, 60 mm high, assumed",
         "planar runs": f"20 s at 100 Hz, sines of 1.5 and 2 rad, 0.3 and 0.5 Hz; torque noise {NOISE_NM} Nm",
         "sensors of the LWR": sensors,
-        "random postures": "500, each joint within ±2 rad, seed 0",
+        "random postures": "500, each joint within ±2 rad, seed 0; each reached from both sides: the last"
+        " 0.05 rad of every joint in 0.3 s, rest of 0.3 s, mean of its last 0.1 s; steps of 2.5 ms",
         "pick posture": "(0, 0.6, 0, 1.2, 0, 0.8, 0) rad, assumed",
         "draws of the sensors' errors": f"{draws}, seeds from 100, 200, 300; settings: other seeds",
         "inertial motions": "15 s each at 200 Hz, sweep assumed; paper: 1 Hz Butterworth filter; ours: 20 Hz",

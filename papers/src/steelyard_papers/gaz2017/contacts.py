@@ -26,8 +26,16 @@ from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.robot.momentum import MomentumDynamics
 from steelyard.signals import Preparation, prepare
+from steelyard_papers.gaz2017.approach import Held, come_to_rest
 from steelyard_papers.gaz2017.collision import LIMIT_NM, FigureSix, figure_six, watched_run
-from steelyard_papers.gaz2017.gravity import HEAVY_BODY, Sensors, StaticAnswer, static_answer
+from steelyard_papers.gaz2017.gravity import (
+    HEAVY_BODY,
+    Sensors,
+    StaticAnswer,
+    arm,
+    samples_near_pick,
+    static_answer,
+)
 from steelyard_papers.gaz2017.inertial import Inertial, measured, moved, whole_motion
 
 _VALIDATION_SEED = 11
@@ -128,17 +136,19 @@ class Contacts:
         return {"payload ignored": self.six.ignored, "paper": self.paper, "ours": self.six.known}
 
 
-def three_contacts(sensors: Sensors) -> Contacts:
+def three_contacts(sensors: Sensors, empty: Held) -> Contacts:
     """The three contacts of Fig. 6.
 
     Args:
-        sensors: that measure the ten samples at rest
+        sensors: that measure the postures at rest
+        empty: postures of the empty arm; those of the loaded one are ten samples, reached here
     """
     six = figure_six()
-    few = static_answer(six.truth, sensors, seed=6, few=True)
+    loaded = come_to_rest(arm(), six.truth, samples_near_pick()).both
+    few = static_answer(empty, loaded, sensors, seed=6)
     observer = Observer.of(six.model)
-    empty = observer.arm.robot
-    rigid = _GravityKnows(empty, observer.arm.rigid.rotor, empty.with_payload(without_inertia(few.paper)))
+    robot = observer.arm.robot
+    rigid = _GravityKnows(robot, observer.arm.rigid.rotor, robot.with_payload(without_inertia(few.paper)))
     observer = replace(observer, arm=replace(observer.arm, rigid=rigid))
     detector = Detector(observer, Thresholds.fixed(observer, LIMIT_NM))
     guard = Guard(detector, Reaction())

@@ -1,6 +1,7 @@
 """Mass and centre of mass from postures at rest: (38)-(44), Table I, and the ten samples of (47).
 
-The arm stands in MuJoCo with torque sensors behind its gears. At rest g = Y_g pi_g with the twelve
+The arm moves to each posture in MuJoCo, from both sides (`approach`), and has torque sensors behind its
+gears; the mean of both sides counts. At rest g = Y_g pi_g with the twelve
 coefficients pi_g = K phi of (38); the paper estimates them without and with the payload, all torques alike,
 and takes p_L,g = J^# (pi_L,g - pi_g) on the five rows that a payload changes. Ours is the method "static".
 
@@ -27,6 +28,7 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.robot.symbolic import SymbolicBasis
 from steelyard.simulation.arm import Arm
 from steelyard.torque import weigh
+from steelyard_papers.gaz2017.approach import Held, Reached, come_to_rest
 from steelyard_papers.gaz2017.printed import GRAVITY_38, GRAVITY_42, GRAVITY_LOADED_42, HEAVY, LIGHT
 from steelyard_papers.sharing import Progress
 
@@ -178,49 +180,80 @@ class StaticAnswer:
     rest_empty: Samples
 
 
-def static_answer(
-    payload: InertialParameters, sensors: Sensors, *, seed: int = 0, count: int = 500, few: bool = False
-) -> StaticAnswer:
+def placed(payload: InertialParameters | None, q: Array) -> Held:
+    """The arm put into postures.
+
+    Args:
+        payload: in the flange frame; None for none
+        q: postures, (N, 7) [rad]
+    """
+    return Held(q, hold(q, payload))
+
+
+@cache
+def reached(load: str, *, few: bool = False) -> Reached:
+    """The arm in postures that it moved to: 500 random ones, or ten samples around the pick posture.
+
+    Args:
+        load: 'none', 'heavy' or 'light'
+        few: whether the ten samples are meant
+    """
+    body = {"none": None, "heavy": HEAVY_BODY, "light": LIGHT_BODY}[load]
+    return come_to_rest(arm(), body, samples_near_pick() if few else random_rest(500))
+
+
+def samples_near_pick() -> Array:
+    """Ten postures around the pick posture, (FEW, 7) [rad]."""
+    return PostureSet.around(arm(), PICK, count=FEW).q
+
+
+def pair_of(load: str, *, few: bool = False) -> tuple[Held, Held]:
+    """What an experiment takes: 500 postures of the empty arm, and those of the loaded one.
+
+    Args:
+        load: 'heavy' or 'light'
+        few: whether the loaded arm only makes ten small moves around a pick posture
+    """
+    return reached("none").both, reached(load, few=few).both
+
+
+def static_answer(empty: Held, loaded: Held, sensors: Sensors, *, seed: int = 0) -> StaticAnswer:
     """The payload from postures at rest by both methods.
 
     Args:
-        payload: in the flange frame
+        empty: postures without the payload
+        loaded: postures with it
         sensors: that measure
         seed: of their errors
-        count: of random postures without payload, and with it unless there are few
-        few: whether the loaded arm only makes ten small moves around a pick posture
     """
-    q = random_rest(count)
-    q_loaded = PostureSet.around(arm(), PICK, count=FEW).q if few else q
-    empty = _at_rest(q, sensors.measured(hold(q, None), seed, 0))
-    loaded = _at_rest(q_loaded, sensors.measured(hold(q_loaded, payload), seed, 1))
-    pi, pi_loaded = (gravity_coefficients(part.q, part.tau) for part in (empty, loaded))
+    rests = [
+        _at_rest(held.q, sensors.measured(held.tau, seed, run)) for run, held in enumerate((empty, loaded))
+    ]
+    pi, pi_loaded = (gravity_coefficients(part.q, part.tau) for part in rests)
     J = gravity_matrix()[CHANGING, _MASS_COLUMNS]
     paper = np.linalg.lstsq(J, (pi_loaded - pi)[CHANGING], rcond=None)[0]
-    model = identify(arm(), empty, friction="linear")
-    ours = weigh(model, loaded, method="static")
-    return StaticAnswer(pi, pi_loaded, paper, ours, loaded, empty)
+    model = identify(arm(), rests[0], friction="linear")
+    ours = weigh(model, rests[1], method="static")
+    return StaticAnswer(pi, pi_loaded, paper, ours, rest=rests[1], rest_empty=rests[0])
 
 
 def _at_rest(q: Array, tau: Array) -> Samples:
     return Samples(q, 0 * q, 0 * q, tau, 1.0, arm().joint_names, "measured")
 
 
-def draws_of(
-    payload: InertialParameters, sensors: Sensors, *, few: bool, seeds: int, progress: Progress
-) -> Array:
+def draws_of(empty: Held, loaded: Held, sensors: Sensors, *, seeds: int, progress: Progress) -> Array:
     """Mass [kg] and centre of mass [m] for each draw of the sensors' errors: paper, then ours, (seeds, 2, 4).
 
     Args:
-        payload: in the flange frame
+        empty: postures without the payload
+        loaded: postures with it
         sensors: that measure
-        few: as in `static_answer`
         seeds: how many draws
         progress: called with the share that is done
     """
     found = []
     for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
-        answer = static_answer(payload, sensors, seed=seed, few=few)
+        answer = static_answer(empty, loaded, sensors, seed=seed)
         ours = answer.ours.unconstrained
         paper = np.append(answer.paper[0], answer.paper[1:] / answer.paper[0])
         found.append((paper, np.append(ours.mass, ours.com)))
