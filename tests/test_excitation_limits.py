@@ -89,7 +89,7 @@ def test_a_file_sets_every_limit(arm, written):
         ("v_max = [1, 2]", "v_max must be one number or 6"),
         (
             "q_min = 7",
-            "contradictory limits: joint 1 must be above 7 and below 6.28319; they miss .* by 0.7168",
+            "shoulder_pan_joint must be above 7 and below 6.28319; they miss .* by 0.7168",
         ),
         ("height = [2, 1]", r"height: the lowest \(2 m\) lies 1 m above the highest \(1 m\)"),
         ("linear_speed = -1", "linear_speed must be three positive numbers"),

@@ -12,6 +12,9 @@ from steelyard.fleet.trend import ArmTrend, Change, Trends
 KINDS = ("Fc", "Fv", "B", "gain", "residual")
 
 
+JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3", "wrist_4")
+
+
 def made_up(arms, logs, joints=6, changed=()):
     """A fleet without logs: random series, a step in some of them."""
     rng = np.random.default_rng(3)
@@ -28,7 +31,7 @@ def made_up(arms, logs, joints=6, changed=()):
         files = [f"{i}.parquet" for i in range(logs)]
         level = Change(0, False, 0.7, 0.02, 1e-30) if k == 1 else None
         odd = {"9.parquet": 7.0} if k == 2 else {}
-        found.append(ArmTrend(name, time, files, names, value, std, changes, level, odd))
+        found.append(ArmTrend(name, time, files, JOINTS[:joints], names, value, std, changes, level, odd))
     return Trends(found, 0.05)
 
 
@@ -37,7 +40,7 @@ def test_the_worst_arm_comes_first_and_words_are_text():
     assert re.findall(r'class="name"><a href="([^"]*)"', page)[:2] == ["#arm=arm1", "#arm=arm3"]
     assert "2 of 4 arms have changed, in 2 of 125 series." in page
     assert "Carries 0.70 ± 0.039 kg more than is configured" in page
-    assert "Coulomb friction of joint 2 steps by +6 ± 0.59 Nm" in page
+    assert "Coulomb friction of shoulder_lift steps by +6 ± 0.59 Nm" in page
     assert "arm &lt;0&gt; &amp; co" in page
     assert "<0>" not in page
     assert "5 more are of no use" in page

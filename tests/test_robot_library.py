@@ -133,7 +133,7 @@ def test_files_that_cannot_be_read(tmp_path):
         (JOINT.replace("alpha = 0", "alpha = [1.0]"), r": float\(\) argument must be"),
         ("joint = 3", r": 'int' object is not iterable"),
         (JOINT.replace("prismatic", "ball"), r": joint_types must name 1 of"),
-        (JOINT.replace("q_max = 0.5", "q_max = 0.0"), r": joint 1: q_min 0 is not below q_max 0"),
+        (JOINT.replace("q_max = 0.5", "q_max = 0.0"), r": lift: q_min 0 is not below q_max 0"),
         ('convention = "craig"\n' + JOINT, r": convention must be 'modified' or 'classic', got 'craig'"),
         ("home = [0.1, 0.2]\n" + JOINT, r": home must be 1 finite numbers, got \[0\.1 0\.2\]"),
         ("home = [nan]\n" + JOINT, r": home must be 1 finite numbers, got \[nan\]"),

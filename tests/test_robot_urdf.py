@@ -90,7 +90,7 @@ BAD_MASS += ' iyz="0" izz="1"/></inertial></link>'
         ({"inside": limit(upper="inf")}, r"joint 'shoulder' has upper 'inf'; it must be finite"),
         ({"inside": limit(velocity="fast")}, r"joint 'shoulder' has velocity 'fast'; it must be finite"),
         ({"inside": limit(effort="1e999")}, r"joint 'shoulder' has effort '1e999'; it must be finite"),
-        ({"inside": limit(lower="1")}, r"joint 1: q_min 1 is not below q_max 1"),
+        ({"inside": limit(lower="1")}, r"shoulder: q_min 1 is not below q_max 1"),
         ({"beside": NO_INERTIA}, r"the <inertial> of link 'tip' needs a finite <mass value> and <inertia>"),
         ({"beside": BAD_MASS}, r"the <inertial> of link 'tip' needs a finite <mass value> and <inertia>"),
     ],

@@ -229,10 +229,10 @@ def _narrowed(arm: RobotModel, bounds: DesignLimits, envelope: str) -> DesignLim
     from steelyard.excitation import DesignLimits
     from steelyard.trajectory import load_trajectory
 
-    other = DesignLimits.envelope(load_trajectory(envelope)).joints
+    other = DesignLimits.envelope(load_trajectory(envelope), joint_names=arm.joint_names).joints
     if len(other) != arm.n:
         raise InvalidTrajectory(f"trajectory '{envelope}' has {len(other)} joints, {arm.name} has {arm.n}")
-    return bounds.narrowed(other)
+    return bounds.narrowed(other, joint_names=arm.joint_names)
 
 
 def _objective(name: str, rigid: bool, noise: str | None) -> Objective:

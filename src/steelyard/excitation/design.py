@@ -210,7 +210,7 @@ def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, peri
     w = 2 * np.pi / period_s
     v_max, a_max = limits.joints.v_max, limits.joints.a_max
     for j in joints:
-        name = f"joint {j + 1} ({robot.joint_names[j]})"
+        name = robot.joint_names[j]
         if np.isinf(v_max[j]) and np.isinf(a_max[j]):
             raise InvalidTrajectory(
                 f"{name} of {robot.name} has no limit of velocity or acceleration; give one (--limits)"

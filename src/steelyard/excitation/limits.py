@@ -13,7 +13,7 @@ the arm, or the arm itself, was in the way, and which shapes the arm was taken t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -80,8 +80,12 @@ class DesignLimits:
         return cls(robot.limits)
 
     @classmethod
-    def envelope(cls, trajectory: FourierTrajectory) -> DesignLimits:
-        """The limits within which another trajectory stays: its peaks of position, velocity, acceleration."""
+    def envelope(cls, trajectory: FourierTrajectory, *, joint_names: Sequence[str] = ()) -> DesignLimits:
+        """The limits within which another trajectory stays: its peaks of position, velocity, acceleration.
+
+        Args:
+            joint_names: for messages; numbers by default
+        """
         count = round(trajectory.duration_s * _DENSE_HZ) + 1
         t = np.linspace(0, trajectory.duration_s, count)
         extremes = [k for x in trajectory.at(t) for k in (x.argmin(axis=0), x.argmax(axis=0))]
@@ -90,16 +94,19 @@ class DesignLimits:
         q, v, a = trajectory.at(np.clip(between, 0, trajectory.duration_s))
         still = np.flatnonzero(q.max(axis=0) - q.min(axis=0) <= 0)
         if still.size:
-            raise InvalidTrajectory(
-                f"an envelope needs a motion of every joint; joint {still[0] + 1} stands still"
-            )
+            name = dict(enumerate(joint_names)).get(still[0], f"joint {still[0] + 1}")
+            raise InvalidTrajectory(f"an envelope needs a motion of every joint; {name} stands still")
         v_max, a_max = (_UP * np.abs(x).max(axis=0) for x in (v, a))
         low, high, free = q.min(axis=0), q.max(axis=0), np.full(trajectory.n, np.inf)
         room = (_UP - 1) * (high - low)
         return cls(JointLimits(low - room, high + room, v_max, a_max, free))
 
-    def narrowed(self, joints: JointLimits) -> DesignLimits:
-        """These limits, and others of as many joints besides."""
+    def narrowed(self, joints: JointLimits, *, joint_names: Sequence[str] = ()) -> DesignLimits:
+        """These limits, and others of as many joints besides.
+
+        Args:
+            joint_names: for messages; numbers by default
+        """
         own = self.joints
         if len(own) != len(joints):
             raise InvalidTrajectory(f"limits of {len(own)} and of {len(joints)} joints cannot be combined")
@@ -107,8 +114,9 @@ class DesignLimits:
         gap = low - high
         if (gap >= 0).any():
             j = int(gap.argmax())
+            name = joint_names[j] if joint_names else f"joint {j + 1}"
             raise InvalidTrajectory(
-                f"contradictory limits: joint {j + 1} must be above {low[j]:g} and below {high[j]:g};"
+                f"contradictory limits: {name} must be above {low[j]:g} and below {high[j]:g};"
                 f" they miss each other by {gap[j]:.4g}"
             )
         rest = (np.minimum(getattr(own, x), getattr(joints, x)) for x in ("v_max", "a_max", "tau_max"))

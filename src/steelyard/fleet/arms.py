@@ -217,7 +217,8 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, An
         first = own[loaded[0]]
         one = payload_of(model, *_evidence(first), np.array(first["torque"]))
         error = level(value[-1, loaded], float(one.std[0]))
-    return ArmTrend(robot, _times(own), [r["file"] for r in own], names, value, std, changes, error, left_out)
+    files, joint_names = [row["file"] for row in own], model.robot.joint_names
+    return ArmTrend(robot, _times(own), files, joint_names, names, value, std, changes, error, left_out)
 
 
 def _series(

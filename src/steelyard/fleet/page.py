@@ -73,7 +73,7 @@ def _overview(
 ) -> str:
     """Arms as rows of a table: what has changed, friction of each joint, payload."""
     n = max((joint for arm in arms for _, joint in arm.names), default=0)
-    joints = "".join(f'<th class="joint">joint {j + 1}</th>' for j in range(n))
+    joints = "".join(f'<th class="joint">{html.escape(_column_name(arms, j))}</th>' for j in range(n))
     head = f'<th>arm</th><th>what has changed</th>{joints}<th class="joint">payload</th>'
     rows = "\n".join(_row(arm, facts, n, flagged) for arm, facts in zip(arms, data, strict=True))
     caption = (
@@ -84,6 +84,12 @@ def _overview(
         f'<figure><figcaption>{caption}</figcaption><div class="scroll"><table class="arms"><thead><tr>{head}'
         f"</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div></figure>"
     )
+
+
+def _column_name(arms: Sequence[ArmTrend], j: int) -> str:
+    """The name of a joint, where it is called the same in all arms."""
+    names = {arm.joint_names[j] for arm in arms if j < len(arm.joint_names)}
+    return names.pop() if len(names) == 1 else f"joint {j + 1}"
 
 
 def _row(arm: ArmTrend, facts: Mapping[str, Any], n: int, flagged: Mapping[str, Sequence[Any]]) -> str:
@@ -108,7 +114,7 @@ def _facts(arm: ArmTrend, flagged: Sequence[Mapping[str, Any]], failed: int) -> 
     time, mean, half = _thinned(arm)
     series = []
     for (kind, joint), y, width in zip(arm.names, mean, half, strict=True):
-        title = f"joint {joint}" if joint else "weighed less configured"
+        title = arm.joint_names[joint - 1] if joint else "weighed less configured"
         named = {"kind": kind, "title": title, "zero": kind == "payload"}
         changed = {"at": round(since[kind, joint])} if (kind, joint) in since else {}
         series.append({**named, **_quantised(y, width), **changed})

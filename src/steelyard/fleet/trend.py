@@ -94,7 +94,8 @@ class ArmTrend:
         robot: name of the arm
         time: when its logs began, (N,) [s since 1970]
         files: the logs
-        names: kind and joint of each series; joint 0 is the arm
+        joint_names: of the arm
+        names: kind and joint of each series, counted from 1; joint 0 is the arm
         value: (S, N)
         std: for the model as it is, like value
         changes: the likeliest of each series; None where there are too few logs
@@ -105,6 +106,7 @@ class ArmTrend:
     robot: str
     time: Array
     files: Sequence[str]
+    joint_names: Sequence[str]
     names: Sequence[tuple[str, int]]
     value: Array
     std: Array
@@ -279,17 +281,18 @@ def _tested(arm: ArmTrend) -> list[dict[str, Any]]:
         began = datetime.fromtimestamp(float(arm.time[change.at]), UTC)
         k = arm.names.index((kind, joint))
         before = float(np.median(arm.value[k][: change.at])) if change.at else 0.0
+        name = arm.joint_names[joint - 1] if joint else ""
         rows.append(
             {
                 **{"robot": arm.robot, "joint": joint, "kind": kind, "test": test, "since": began},
                 **{"ramp": change.ramp, "size": change.size, "std": change.std, "before": before},
-                **{"p": change.p, "words": _words(kind, joint, test, change, before, began)},
+                **{"p": change.p, "words": _words(kind, name, test, change, before, began)},
             }
         )
     return rows
 
 
-def _words(kind: str, joint: int, test: str, change: Change, before: float, began: datetime) -> str:
+def _words(kind: str, joint: str, test: str, change: Change, before: float, began: datetime) -> str:
     """A change as people say it."""
     if test == "level":
         side = "more" if change.size > 0 else "less"
@@ -299,7 +302,7 @@ def _words(kind: str, joint: int, test: str, change: Change, before: float, bega
     share = ""
     if kind in ("Fc", "Fv", "Fs", "residual") and abs(before) > abs(change.size) / 10:
         share = f" ({100 * change.size / abs(before):+.0f} %)"
-    where = f" of joint {joint}" if joint else ""
+    where = f" of {joint}" if joint else ""
     how = ("rises" if size > 0 else "falls") if change.ramp else "steps"
     guess = ": was the tool changed?" if kind == "payload" else ""
     return (

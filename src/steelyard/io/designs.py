@@ -92,7 +92,9 @@ def _shapes(urdf: str | Path | None, scene: dict[str, Any], folder: Path) -> Pat
 def _limits(robot: RobotModel, content: dict[str, Any], bodies: tuple[Body, ...]) -> DesignLimits:
     _require_known(content, set(_FORMAT), "the file")
     defaults = {"q_min": -np.inf}
-    columns = (_per_joint(content.get(key, defaults.get(key, np.inf)), robot.n, key) for key in _JOINT_KEYS)
+    columns = {
+        key: _per_joint(content.get(key, defaults.get(key, np.inf)), robot.n, key) for key in _JOINT_KEYS
+    }
     sectors: list[Sector | Cone] = [
         Sector(item["axis"], _radians(item, "theta_deg", (0, 180)), _radians(item, "phi_deg", (-180, 180)))
         for item in content.get("sector", [])
@@ -104,7 +106,7 @@ def _limits(robot: RobotModel, content: dict[str, Any], bodies: tuple[Body, ...]
     low, high = content.get("height", (-np.inf, np.inf))
     regions = (*sectors, *cones)
     return replace(
-        DesignLimits.of(robot).narrowed(JointLimits(*columns)),
+        DesignLimits.of(robot).narrowed(JointLimits(**columns), joint_names=robot.joint_names),
         form=content.get("form", "exact"),
         height=(float(low), float(high)),
         linear_speed=content.get("linear_speed", np.inf),

@@ -150,7 +150,7 @@ def payload_motion(
         harmonics=3,
         period_s=period_s,
         objective=PayloadOptimal(model.estimate.noise.tolist()),
-        limits=DesignLimits.of(model.robot).narrowed(near),
+        limits=DesignLimits.of(model.robot).narrowed(near, joint_names=model.robot.joint_names),
         start=posture,
         settings=DesignSettings(starts=1, rate_hz=500.0, time_limit_s=_SEARCH_S),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +34,14 @@ FORMAT = {
 """Fields of a saved chain of links."""
 
 
+def require_order(q_min: Array, q_max: Array, names: Sequence[str]) -> None:
+    """Refuses positions (n,) of which the lowest is not below the highest, with the name of the joint."""
+    bad = np.flatnonzero(q_min >= q_max)
+    if bad.size:
+        j = bad[0]
+        raise InvalidRobot(f"{names[j]}: q_min {q_min[j]:g} is not below q_max {q_max[j]:g}")
+
+
 @dataclass(frozen=True, eq=False)
 class JointLimits:
     """Limits of every joint; infinite where none is published.
@@ -61,10 +69,7 @@ class JointLimits:
                     f"limit '{name}' must hold {n} numbers (infinite where there is none), got {values}"
                 )
             object.__setattr__(self, name, read_only(values))
-        bad = np.flatnonzero(self.q_min >= self.q_max)
-        if bad.size:
-            j = bad[0]
-            raise InvalidRobot(f"joint {j + 1}: q_min {self.q_min[j]:g} is not below q_max {self.q_max[j]:g}")
+        require_order(self.q_min, self.q_max, [f"joint {j + 1}" for j in range(n)])
         for name in ("v_max", "a_max", "tau_max"):
             if (getattr(self, name) <= 0).any():
                 raise InvalidRobot(f"limit '{name}' must be positive, got {getattr(self, name)}")

@@ -15,7 +15,7 @@ from steelyard import fields, saved
 from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.inertia import InertialParameters
-from steelyard.robot.chain import JointLimits
+from steelyard.robot.chain import JointLimits, require_order
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import FORMAT as DRIVE
 from steelyard.robot.drive import DriveModel
@@ -107,7 +107,10 @@ def _robot(content: dict[str, Any], name: str) -> RobotModel:
             if key not in joint:
                 raise InvalidRobot(f"joint '{joint.get('name', '?')}' has no '{key}'; write 0.0 for zero")
     columns: dict[str, Any] = {key: _column(joints, key, 0.0) for key in _DH}
+    names = [j.get("name", f"joint{i + 1}") for i, j in enumerate(joints)]
     types = tuple(j.get("type", "revolute") for j in joints)
+    limits = {key: _column(joints, key, none) for key, none in _LIMITS.items()}
+    require_order(limits["q_min"], limits["q_max"], names)
     T_link_flange = np.eye(4)
     T_link_flange[:3, 3] = finite(
         content.get("flange_translation", (0, 0, 0)), (3,), "flange_translation", InvalidRobot
@@ -115,9 +118,9 @@ def _robot(content: dict[str, Any], name: str) -> RobotModel:
     robot = RobotModel.from_dh(
         DHTable(**columns, convention=content.get("convention", "modified"), joint_types=types),
         name=name,
-        joint_names=[j.get("name", f"joint{i + 1}") for i, j in enumerate(joints)],
+        joint_names=names,
         links=[_link(j.get("link"), f"link{i + 1}") for i, j in enumerate(joints)],
-        limits=JointLimits(*(_column(joints, key, none) for key, none in _LIMITS.items())),
+        limits=JointLimits(**limits),
         drive=_drive(content.get("drive", {}), len(joints)),
         T_link_flange=T_link_flange,
     )

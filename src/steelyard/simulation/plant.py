@@ -27,7 +27,10 @@ F = b / c: the drive sticks. Several slow drives are solved in turn (Gauss-Seide
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from math import copysign
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +45,7 @@ _SWEEPS = 50
 _TOLERANCE = 1e-10
 _REST = 1e-12
 _SPEEDS = np.concatenate([[_REST], np.geomspace(1e-6, 1e4, 401)])
+_TABLE: list[float] = (_SPEEDS - _REST).tolist()
 
 
 class Instant(NamedTuple):
@@ -140,7 +144,6 @@ class _Friction:
         self._law = np.maximum(plain, 0.0).T
         self._law_for_load = (drive.friction(speeds, np.ones_like(speeds)) - drive.offset - plain).T
         self.absent = not self._law.any() and not self._law_for_load.any()
-        self._speeds = _SPEEDS - _REST
 
     def while_turning(self, u: Array, load: Array) -> tuple[Array, Sequence[int]]:
         """Friction with offset at the present speed, (n,) [Nm], and the numbers of the stiff drives.
@@ -168,20 +171,41 @@ class _Friction:
             load: torque that each gear carries, (n,) [Nm]
             last: friction without offset to start from, (n,) [Nm]
         """
+        at = list(stiff)
+        law = self._law[at] + self._law_for_load[at] * np.abs(load[at])[:, None]
+        A = (self._h * mobility[np.ix_(at, at)]).tolist()
         F = np.zeros(len(u_free))
-        F[list(stiff)] = last[list(stiff)]
-        c = self._h * np.diag(mobility)
-        reach = {j: np.maximum.accumulate(self._speeds + c[j] * self._law_with(j, load[j])) for j in stiff}
-        for _ in range(_SWEEPS):
-            change = 0.0
-            for j in stiff:
-                b = u_free[j] - self._h * (mobility[j] @ F) + c[j] * F[j]
-                value = (b - np.copysign(np.interp(abs(b), reach[j], self._speeds), b)) / c[j]
-                change = max(change, abs(value - F[j]) * c[j])
-                F[j] = value
-            if change < _TOLERANCE:
-                break
+        F[at] = _found_in_turn(A, u_free[at].tolist(), last[at].tolist(), law)
         return F
 
-    def _law_with(self, j: int, load: float) -> Array:
-        return np.asarray(self._law[j] + self._law_for_load[j] * abs(load))
+
+def _found_in_turn(A: list[list[float]], free: list[float], F: list[float], law: Array) -> list[float]:
+    """Friction of slow drives, found in turn from F; plain numbers, for which Python is faster than arrays.
+
+    `law` is f of each drive at the speeds of the table; u + c f(u) is tabulated for those that do not stick.
+    """
+    hold: list[float] = law[:, 0].tolist()
+    tables: list[list[float]] = [[]] * len(A)
+    for _ in range(_SWEEPS):
+        change = 0.0
+        for i, row in enumerate(A):
+            c = row[i]
+            b = free[i] - sum(map(mul, row, F)) + c * F[i]
+            value = b / c
+            if abs(value) > hold[i]:
+                tables[i] = tables[i] or np.maximum.accumulate(_SPEEDS - _REST + c * law[i]).tolist()
+                value = (b - copysign(_speed_at(abs(b), tables[i]), b)) / c
+            change = max(change, abs(value - F[i]) * c)
+            F[i] = value
+        if change < _TOLERANCE:
+            break
+    return F
+
+
+def _speed_at(x: float, reach: list[float]) -> float:
+    """The speed at which a drive reaches x, by linear interpolation."""
+    k = max(bisect_right(reach, x), 1)
+    if k == len(reach):
+        return _TABLE[-1]
+    low, left = reach[k - 1], _TABLE[k - 1]
+    return left + (_TABLE[k] - left) / (reach[k] - low) * (x - low)

@@ -123,8 +123,9 @@ def _findings(motions: Motions, assumed: Comparison, gears: Comparison) -> list[
         f" this arm, and torques of an unseen motion are predicted with correlations of {there.min():.3f}"
         f" to {there.max():.3f} (paper: 0.754 to 0.992; here worse than the paper's in joints"
         f" {', '.join(below) or 'none'}).",
-        f"Within Table II a motion with the condition number {motions.found.condition_number:.0f} was found,"
-        f" {ratio:.1f} times below that of a typical random motion; the paper prints none.",
+        f"Within Table II (shoulder {SHOULDER} m above the ground: assumed) a motion with the condition"
+        f" number {motions.found.condition_number:.0f} was found, {ratio:.1f} times below that of a random"
+        " motion (median); the paper prints none.",
         f"On the same recordings the paper's method leaves {left[0]:.1f} times the noise and ours"
         f" {left[1]:.1f} times where friction is as the paper assumes, {left[2]:.1f} and {left[3]:.1f}"
         " times where it is as in gears. The paper's residuals in Nm (22 Nm in joint 2) are not"
@@ -139,7 +140,7 @@ def _settings(runs: int, starts: int) -> dict[str, str]:
     return {
         "arm": "bundled tx60: kinematics and limits of ding2019, nominal links",
         "recording": "250 Hz, 10 s, MuJoCo with steps of 2 ms; encoder steps of 1e-5 rad",
-        "ground": f"{SHOULDER} m below frame 0",
+        "ground": f"{SHOULDER} m below frame 0 (the shoulder): assumed, not printed",
         "runs differ in": f"noise; temperature, {WARMER:g} K over all, {100 * THINNING:g} % of Fv a degree",
         "torque noise": f"{NOISE.tolist()} Nm, white, assumed",
         "friction as in gears": "Stribeck peak of Fc/4 at 0.1 rad/s, exponent 0.8, 5 % of the carried torque",

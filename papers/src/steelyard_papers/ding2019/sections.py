@@ -68,8 +68,9 @@ def motion_section(robot: RobotModel, motions: Motions) -> Section:
                 ("limit", "unit", "reached", "margin", "where"),
                 rows,
                 "Joints 4 and 5: the table prints -1.74 twice; ±1.74 rad is meant. Height is that of the"
-                f" last frame above frame 0, which lies at the shoulder, {SHOULDER} m above the ground from"
-                " which Table II counts its 0.2 m.",
+                f" last frame above frame 0, which lies at the shoulder. Table II counts its 0.2 m from the"
+                f" ground; that the shoulder is {SHOULDER} m above it is our assumption: the paper does not"
+                " print it. The best motion and its condition number depend on it.",
             ),
         ],
     )

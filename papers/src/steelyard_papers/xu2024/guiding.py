@@ -14,19 +14,20 @@ Settings were chosen with seeds 0 to 4, the results have others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from steelyard.arrays import Array
 from steelyard.control.guiding import GuidingComparison, RectanglePath, TeachMode
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.recording import Samples
-from steelyard.robot import RobotModel, load_robot
+from steelyard.recording import Recording, Samples
+from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
-from steelyard.simulation import SensorModel, SimulationOptions, simulate
+from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.simulation.guided import GuidedOptions, GuidedRun, Hand
 from steelyard.torque import weigh
 from steelyard.torque.online import OnlineEstimator, OnlineSample
@@ -42,6 +43,7 @@ XU2024_VARIANCE_REDUCTION = (0.5184, 0.5683, 0.6458)
 
 _TORQUE_NOISE = (1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325)  # Table VIII, nonlinear, no payload, [Nm]
 _MASS, _COM = 3.223, (-0.024, -0.006, 0.045)  # section 4.4, [kg], [m]
+_SENSORS = SensorModel(torque_std=np.array(_TORQUE_NOISE))
 _BLOCK = np.array([0.12, 0.12, 0.10])  # [m]
 _COMMANDED = Preparation(kinematics="commanded")
 
@@ -58,6 +60,7 @@ ASSUMPTIONS: dict[str, tuple[str, TeachMode, Hand]] = {
 """By key: in words, what the drives do, and the hand."""
 _PATH = RectanglePath(sides=np.array([0.15, 0.15]), speed=0.1)
 _FIRST_SEED = 10
+_STEADY_SEEDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ class GuidingReproduction:
         published: mass and centre of mass by the paper's recursion, a point mass in the flange frame
         ours: weighed sample by sample by ours
         comparisons: by assumption: the hand's force with the published payload compensated and without; that
-            of a steady hand for the first seed alone
+            of a steady hand for the first seeds alone
         with_ours: the same with ours compensated, first assumption
     """
 
@@ -83,7 +86,7 @@ class GuidingReproduction:
 
 
 def reproduce_xu2024_guiding(
-    *, seeds: int = 2, path: RectanglePath = _PATH, progress: Progress | None = None
+    *, seeds: int = 8, path: RectanglePath = _PATH, progress: Progress | None = None
 ) -> list[GuidingReproduction]:
     """Fig. 10 to 12 in simulation, one for each seed.
 
@@ -92,18 +95,21 @@ def reproduce_xu2024_guiding(
         path: of the hand
         progress: called with the share that is done
     """
+    robot, truth = load_robot("ur10"), _truth()
+    runs = [_simulated(robot, payload, 0, None) for payload in (None, truth)]
     found = []
     for k in range(seeds):
-        found.append(_guided(_FIRST_SEED + k, path))
+        found.append(_guided(runs, _FIRST_SEED + k, path))
         if progress is not None:
             progress((k + 1) / seeds)
     return found
 
 
-def _guided(seed: int, path: RectanglePath) -> GuidingReproduction:
-    robot, truth = load_robot("ur10"), _truth()
+def _guided(runs: Sequence[Simulation], seed: int, path: RectanglePath) -> GuidingReproduction:
+    robot, truth = load_robot("ur10"), runs[1].truth.payload
     empty, loaded = (
-        _run(robot, payload, 2 * seed + k, None, _COMMANDED) for k, payload in enumerate((None, truth))
+        prepare(_with_other_noise(run, robot.drive, 2 * seed + k), _COMMANDED, drive=robot.drive)
+        for k, run in enumerate(runs)
     )
     model = identify(robot, empty, friction="power")
     published, ours = _weighed(model, loaded)
@@ -115,7 +121,7 @@ def _guided(seed: int, path: RectanglePath) -> GuidingReproduction:
             robot, model, payload_true=truth, payload_known=known, path=path, hand=hand, options=options
         )
 
-    keys = [key for key in ASSUMPTIONS if key != "steady" or seed == _FIRST_SEED]
+    keys = [key for key in ASSUMPTIONS if key != "steady" or seed < _FIRST_SEED + _STEADY_SEEDS]
     without = {key: dragged(key, None) for key in keys}
     comparisons = {key: GuidingComparison(run, dragged(key, published)) for key, run in without.items()}
     with_ours = GuidingComparison(without["eased"], dragged("eased", ours))
@@ -158,21 +164,35 @@ def xu2024_guided_arm(
 
 
 def _run(
-    robot: RobotModel,
-    payload: InertialParameters | None,
-    seed: int,
-    progress: Progress | None,
-    how: Preparation | None = None,
+    robot: RobotModel, payload: InertialParameters | None, seed: int, progress: Progress | None
 ) -> Samples:
-    run = simulate(
-        robot,
-        load_trajectory("xu2024"),
-        payload=payload,
-        sensors=SensorModel(torque_std=np.array(_TORQUE_NOISE)),
-        seed=seed,
-        options=SimulationOptions(progress=progress),
-    )
-    return prepare(run.recording, how, drive=robot.drive)
+    return prepare(_simulated(robot, payload, seed, progress).recording, drive=robot.drive)
+
+
+def _simulated(
+    robot: RobotModel, payload: InertialParameters | None, seed: int, progress: Progress | None
+) -> Simulation:
+    options = SimulationOptions(progress=progress)
+    motion = load_trajectory("xu2024")
+    return simulate(robot, motion, payload=payload, sensors=_SENSORS, seed=seed, options=options)
+
+
+def _with_other_noise(run: Simulation, drive: DriveModel, seed: int) -> Recording:
+    """A run as if it had been simulated with another seed, which is that of the torque noise alone."""
+    generator, truth = np.random.default_rng(seed).spawn(2)[0], run.truth
+    tau = _SENSORS.noisy_torque(truth.tau, float(truth.t[1]), generator)
+    return replace(run.recording, tau=tau, current=currents(drive, tau))
+
+
+def currents(drive: DriveModel, tau: Array) -> Array:
+    """Motor currents of torques, (N, n) [A].
+
+    Args:
+        drive: with gains
+        tau: of the joints, (N, n) [Nm]
+    """
+    assert drive.gain is not None  # noqa: S101 - the bundled arm has gains
+    return np.asarray(drive.transmission.load(tau) / drive.gain)
 
 
 def _part(progress: Progress | None, start: float, share: float) -> Progress | None:

@@ -293,7 +293,8 @@ class Detections:
 
 def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residuals) -> Iterator[Doubt]:
     """What counts against the contacts."""
-    for words in detector.thresholds.beyond_learned(residuals, _away_from(contacts, residuals.t)):
+    names = detector.observer.arm.robot.joint_names
+    for words in detector.thresholds.beyond_learned(residuals, _away_from(contacts, residuals.t), names):
         yield Doubt(DoubtKind.BEYOND_LEARNED, words)
     if missing := residuals.missing_friction:
         yield Doubt(DoubtKind.UNKNOWN_FRICTION, missing)

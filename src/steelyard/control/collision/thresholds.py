@@ -182,7 +182,7 @@ class Thresholds:
         std = self.learned.uncertainty.std(motion, memory, observer.torque_weights(motion[:, 1]))
         return np.asarray((self.level * std).max(axis=1))
 
-    def beyond_learned(self, residuals: Residuals, free: Mask) -> tuple[str, ...]:
+    def beyond_learned(self, residuals: Residuals, free: Mask, joint_names: Sequence[str]) -> tuple[str, ...]:
         """Where a motion goes beyond what was learned, in speed or acceleration, in sentences.
 
         Args:
@@ -201,7 +201,7 @@ class Thresholds:
             joint = int(ratio.argmax())
             if ratio[joint] > _FASTER:
                 words.append(
-                    f"the {what} of joint {joint + 1} reaches {now[joint]:.3g}, in the learning motion"
+                    f"the {what} of {joint_names[joint]} reaches {now[joint]:.3g}, in the learning motion"
                     f" {then[joint]:.3g}: thresholds reach beyond what was learned"
                 )
         return tuple(words)

@@ -163,7 +163,7 @@ class OnlineAnswer(NamedTuple):
             return f"nothing: less than {abs(self.x[0]) + half:.2g} kg is carried"
         which = 0 if self.half_width > accuracy else self.least_known
         joint, after, now, _ = _best_swing(self, state, rows, which)
-        move = f"move joint {joint + 1} ({rows.robot.joint_names[joint]})"
+        move = f"move {rows.robot.joint_names[joint]}"
         if self.unknown[which]:
             return f"{move}: {_CALLED[which]} is unknown"
         if after < _WORTH * now and which:
