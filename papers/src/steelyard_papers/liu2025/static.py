@@ -54,12 +54,19 @@ def weigh_linear(
 
 def _solution(wrench: Array, R_base_sensor: Array, nominal: Array, method: LinearMethod) -> Array:
     """The twelve numbers of the static stage, (12,)."""
-    B, F = _design(wrench, R_base_sensor), wrench.ravel()
+    return _numbers(_fitted(_augmented(wrench, R_base_sensor), method), nominal)
+
+
+def _fitted(Z: Array, method: LinearMethod) -> Array:
+    """kappa, f0, c, iota of rows [B F], (12,)."""
     if method == "ls":
-        psi = np.linalg.lstsq(B, F, rcond=1e-12)[0]
-    else:
-        v = np.linalg.svd(np.column_stack([B, F]), full_matrices=False)[2][-1]
-        psi = -v[:-1] / v[-1]
+        return np.asarray(np.linalg.lstsq(Z[:, :-1], Z[:, -1], rcond=1e-12)[0])
+    v = np.linalg.svd(Z, full_matrices=False)[2][-1]
+    return np.asarray(-v[:-1] / v[-1])
+
+
+def _numbers(psi: Array, nominal: Array) -> Array:
+    """The twelve numbers of the static stage from kappa, f0, c, iota, (12,)."""
     kappa, f0, com, iota = psi.reshape(4, 3)
     mass = np.linalg.norm(kappa) / np.linalg.norm(nominal)
     torque = iota + np.cross(com, f0)
@@ -70,26 +77,46 @@ def _solution(wrench: Array, R_base_sensor: Array, nominal: Array, method: Linea
 
 def _covariance(postures: Postures, nominal: Array, method: LinearMethod, variance: Array) -> Array:
     """The covariance of the twelve numbers, (12, 12)."""
-    total = np.zeros((12, 12))
-    scale = np.maximum(np.abs(postures.wrench).max(), 1.0) * 1e-6
-    for k, i in np.ndindex(postures.wrench.shape):
-        ends = []
-        for sign in (1, -1):
-            moved = postures.wrench.copy()
-            moved[k, i] += sign * scale
-            ends.append(_solution(moved, postures.R_base_sensor, nominal, method))
-        slope = (ends[0] - ends[1]) / (2 * scale)
-        total += variance[k, i] * np.outer(slope, slope)
-    return total
+    Z = _augmented(postures.wrench, postures.R_base_sensor)
+    psi, slopes = _slopes(Z, method)
+    step = 1e-6 * np.maximum(np.abs(psi), 1e-3)
+    ends = [[_numbers(psi + sign * one, nominal) for sign in (1, -1)] for one in np.diag(step)]
+    turn = np.array([(up - down) / (2 * h) for (up, down), h in zip(ends, step, strict=True)])
+    moved = slopes.reshape(-1, 12) @ turn
+    return np.asarray((moved * variance.reshape(-1, 1)).T @ moved)
 
 
-def _design(wrench: Array, R_base_sensor: Array) -> Array:
+def _slopes(Z: Array, method: LinearMethod) -> tuple[Array, Array]:
+    """kappa, f0, c, iota of rows [B F], (12,), and their derivatives by each measured number, (N, 6, 12).
+
+    A component i of a wrench moves the six rows of its posture by a constant E_i. Of total least squares,
+    v is an eigenvector of G = Z'Z to the eigenvalue s: dv = -(G - s)^+ dG v, and psi = -v_1..12 / v_13. Of
+    least squares, B'B dpsi = dB' r + B' (dF - dB psi).
+    """
+    blocks = Z.reshape(-1, 6, 13)
+    E = _augmented(np.eye(6), np.zeros((6, 3, 3))).reshape(6, 6, 13)
+    E = E - _augmented(np.zeros((1, 6)), np.zeros((1, 3, 3))).reshape(6, 13)
+    psi = _fitted(Z, method)
+    v = np.append(-psi, 1.0)
+    dG_v = np.einsum("irc,nr->nic", E, blocks @ v) + np.einsum("nrc,ir->nic", blocks, E @ v)
+    if method == "ls":
+        back = np.linalg.inv(Z[:, :-1].T @ Z[:, :-1])
+        return psi, np.asarray(dG_v[:, :, :-1] @ back)
+    s, V = np.linalg.svd(Z, full_matrices=False)[1:]
+    inverse = V[:-1].T @ (V[:-1] / (s[:-1] ** 2 - s[-1] ** 2)[:, None])
+    dv = -dG_v @ inverse
+    return psi, np.asarray(-dv[:, :, :-1] - psi * dv[:, :, -1:])
+
+
+def _augmented(wrench: Array, R_base_sensor: Array) -> Array:
+    """Rows [B F] of postures, (6 N, 13)."""
     N = len(wrench)
-    B = np.zeros((N, 6, 12))
-    B[:, :3, :3] = R_base_sensor.transpose(0, 2, 1)
-    B[:, :3, 3:6] = B[:, 3:, 9:] = np.eye(3)
+    Z = np.zeros((N, 6, 13))
+    Z[:, :3, :3] = R_base_sensor.transpose(0, 2, 1)
+    Z[:, :3, 3:6] = Z[:, 3:, 9:12] = np.eye(3)
     fx, fy, fz = wrench[:, :3].T
-    B[:, 3, 7], B[:, 3, 8] = fz, -fy
-    B[:, 4, 6], B[:, 4, 8] = -fz, fx
-    B[:, 5, 6], B[:, 5, 7] = fy, -fx
-    return B.reshape(-1, 12)
+    Z[:, 3, 7], Z[:, 3, 8] = fz, -fy
+    Z[:, 4, 6], Z[:, 4, 8] = -fz, fx
+    Z[:, 5, 6], Z[:, 5, 7] = fy, -fx
+    Z[:, :, 12] = wrench
+    return Z.reshape(-1, 13)
