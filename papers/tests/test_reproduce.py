@@ -25,7 +25,7 @@ from steelyard_papers.liu2025 import answers, cell_sections, literal, motions
 from steelyard_papers.liu2025 import sections as liu_sections
 from steelyard_papers.liu2025 import world as liu_world
 from steelyard_papers.liu2025.cell import PERFECT, REAL, _played
-from steelyard_papers.sharing import every, part_of
+from steelyard_papers.sharing import every, part_of, with_spread
 
 
 def nothing(share: float) -> None:
@@ -415,3 +415,11 @@ def test_sections_of_liu2025_are_whole(cell, kr60):
         require_whole(section)
     assert tables(made[4])[0].rows[1][2] == 67.34
     assert len(liu2025._findings(planned, cells, noisy)) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "words"),
+    [(3.52768, 0.0148, "3.528 ± 0.015"), (121.6, 23.0, "122 ± 23"), (0.5, np.inf, "0.5 ± inf")],
+)
+def test_a_number_has_the_digits_of_its_spread(value, spread, words):
+    assert with_spread(value, spread) == words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 
@@ -35,6 +36,19 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[f"version of {name}"] = "not installed as a package"
     return found
+
+
+def with_spread(value: float, spread: float) -> str:
+    """A number with its spread, as text, to two digits of the spread.
+
+    Args:
+        value: in any unit
+        spread: in the same unit
+    """
+    if not 0 < spread < math.inf:
+        return f"{value:.4g} ± {spread:.2g}"
+    digits = max(1 - math.floor(math.log10(spread)), 0)
+    return f"{value:.{digits}f} ± {spread:.{digits}f}"
 
 
 def every(count: int, wanted: int) -> slice:

@@ -11,7 +11,7 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard_papers.ding2019.fits import Answer, Comparison, true_parameters
 from steelyard_papers.ding2019.printed import CORRELATION, RMS, TABLE_3, unit_of
 from steelyard_papers.ding2019.world import SHOULDER, Motions, formula_7, joint_axes
-from steelyard_papers.sharing import every
+from steelyard_papers.sharing import every, with_spread
 
 _PARTS = (
     ("links and rotors 1 to 3", "Im", "123"),
@@ -153,7 +153,7 @@ def _count_words(robot: RobotModel) -> str:
 
 
 def _pm(answer: Answer, i: int) -> str:
-    return f"{answer.mean[i]:.4g} ± {answer.std[i]:.2g}"
+    return with_spread(answer.mean[i], answer.std[i])
 
 
 def _error_panel(comparison: Comparison, title: str, kinds: str, joints: str) -> Panel:

@@ -27,7 +27,7 @@ from steelyard_papers.gaz2017.moving_sections import (
     inertial_section,
     what_is_missing,
 )
-from steelyard_papers.gaz2017.planar import NOISE_NM, Planar, planar_example
+from steelyard_papers.gaz2017.planar import DRAWS, NOISE_NM, Planar, planar_example
 from steelyard_papers.gaz2017.printed import (
     DIFFERENCE_43,
     GRAVITY_42,
@@ -117,9 +117,7 @@ def _claims(
     touched: Contacts,
 ) -> list[Claim]:
     claims = [
-        Claim(
-            "planar arm: mass", "kg", 1.5, [float(planar.payload[0])], [float(planar.ours.mass)], digit=0.005
-        ),
+        Claim("planar arm: mass", "kg", 1.5, planar.masses[:, 0].tolist(), planar.masses[:, 1].tolist()),
         Claim("gravity coefficients", "", 12, [len(gravity_matrix())]),
         Claim("coefficients that an inertial motion shows, most", "", 19, [_most(inertial)]),
     ]
@@ -219,7 +217,8 @@ def _settings(draws: int, sensors: str) -> dict[str, str]:
         "arms": "bundled planar2r (section IV) and lwr4 (Fig. 3, nominal links)",
         "medium payload": "3.028 kg, centre (0, 0, 119) mm; cylinder, 50 mm radius, 80 mm high, assumed",
         "light payload": "0.144 kg, centre (0, 0, 114.6) mm; cylinder, 20 mm radius, 60 mm high, assumed",
-        "planar runs": f"20 s at 100 Hz, sines of 1.5 and 2 rad, 0.3 and 0.5 Hz; torque noise {NOISE_NM} Nm",
+        "planar runs": f"20 s at 100 Hz, sines of 1.5 and 2 rad, 0.3 and 0.5 Hz; torque noise {NOISE_NM} Nm,"
+        f" {DRAWS} draws",
         "sensors of the LWR": sensors,
         "random postures": "500, each joint within ±2 rad, seed 0; each reached from both sides: the last"
         " 0.05 rad of every joint in 0.3 s, rest of 0.3 s, mean of its last 0.1 s; steps of 2.5 ms",

@@ -15,8 +15,8 @@ from steelyard_papers.gaz2017.contacts import Contacts, Prediction
 from steelyard_papers.gaz2017.gravity import FEW, HEAVY_BODY, StaticAnswer
 from steelyard_papers.gaz2017.inertial import Inertial
 from steelyard_papers.gaz2017.printed import HEAVY_46, HEAVY_47, VALIDATION_NM
-from steelyard_papers.gaz2017.static_sections import HEAD, Row, static_rows, with_std
-from steelyard_papers.sharing import every
+from steelyard_papers.gaz2017.static_sections import HEAD, Row, static_rows
+from steelyard_papers.sharing import every, with_spread
 
 _CONTRADICTION = (
     "Where the scales of sensors are wrong, the payload's inertia and its mass times distance squared are"
@@ -53,8 +53,8 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
             _UNITS[i],
             HEAVY_46.vector[i],
             found.paper[i],
-            with_std(found.together.unconstrained.vector[i], found.together.std[i]),
-            with_std(found.whole.unconstrained.vector[i], found.whole.std[i]),
+            with_spread(found.together.unconstrained.vector[i], found.together.std[i]),
+            with_spread(found.whole.unconstrained.vector[i], found.whole.std[i]),
             HEAVY_BODY.vector[i],
         )
         for i, name in enumerate(PARAMETER_NAMES)
@@ -253,7 +253,7 @@ def _reaction(found: Contacts) -> list[Table | Plot]:
         rows.append(
             (
                 f"{contact.detected_s:.2f} s",
-                contact.joint,
+                contact.joint.replace("_", " "),
                 float(standing[0] - contact.detected_s),
                 float(last - standing[0]),
                 float(jumps[near].max()),

@@ -7,7 +7,8 @@ p_L = J^# (pi_L - pi), J the columns of K that belong to the last link.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -22,7 +23,7 @@ from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.robot.symbolic import SymbolicBasis
 from steelyard.signals import Preparation, prepare
-from steelyard.simulation import SensorModel, simulate
+from steelyard.simulation import SensorModel, Simulation, simulate
 from steelyard.torque import weigh
 from steelyard_papers.gaz2017.printed import (
     FEASIBLE_37,
@@ -34,6 +35,7 @@ from steelyard_papers.gaz2017.printed import (
 from steelyard_papers.sharing import Progress
 
 NOISE_NM = 0.05
+DRAWS = 8
 TRUTH = InertialParameters.from_com(1.5, [0.3, 0.1, 0.0], np.diag([0.013, 0.02, 0.0313]))
 _COLUMNS = [10, 11, 12, 19]  # m, mx, my, Izz of the last link
 _ORDER, _HALVES = [3, 4, 5, 0, 1, 2], np.array([0.5, 1, 1, 0.5, 1, 1])
@@ -78,6 +80,7 @@ class Planar:
         printed: the same from the printed differences, (4,)
         links: the eight numbers of (37) that we find from pi, (8,)
         true_links: the eight numbers as they are, (8,)
+        masses: by the paper's method and by ours, for each draw of the noise, (draws, 2) [kg]
         t: time of the validation, (N,) [s]
         torques: by name: 'truth', 'paper' from the printed numbers, 'ours' from ours, (N, 2) each [Nm]
     """
@@ -89,6 +92,7 @@ class Planar:
     printed: Array
     links: Array
     true_links: Array
+    masses: Array
     t: Array
     torques: dict[str, Array]
 
@@ -129,17 +133,15 @@ def planar_example(*, duration_s: float = 20.0, progress: Progress | None = None
     """
     robot, K = load_robot("planar2r"), coefficient_matrix()
     motion = Sinusoids(np.array([1.5, 2.0]), np.array([0.3, 0.5]), duration_s)
-    sensors = SensorModel(torque_std=NOISE_NM, wrist_sensor=False)
+    sensors = SensorModel(torque_std=0.0, wrist_sensor=False)
     runs = []
-    for seed, load in enumerate((None, TRUTH)):
-        run = simulate(robot, motion, payload=load, sensors=sensors, rate_hz=100.0, seed=seed)
-        runs.append(prepare(run.recording, Preparation(cutoff_hz=20.0, lowest_speed=0.0, trim_s=0.5)))
+    for k, load in enumerate((None, TRUTH)):
+        runs.append(simulate(robot, motion, payload=load, sensors=sensors, rate_hz=100.0, seed=k))
         if progress is not None:
-            progress((seed + 1) / 2)
-    pi, loaded = (estimated_coefficients(robot, K, run) for run in runs)
-    J = K[:5, _COLUMNS]
-    payload: Array = np.linalg.pinv(J) @ (loaded - pi)[:5]
-    ours = weigh(identify(robot, runs[0], friction="linear"), runs[1])
+            progress((k + 1) / 2)
+    noisy = [[_with_noise(run, 2 * seed + k) for k, run in enumerate(runs)] for seed in range(DRAWS)]
+    draws = [_answers(robot, pair) for pair in noisy]
+    pi, loaded, payload, ours = draws[0]
     feasible = _feasible(robot, K, pi)
     t, torques = _validation(robot, feasible, payload)
     return Planar(
@@ -150,9 +152,25 @@ def planar_example(*, duration_s: float = 20.0, progress: Progress | None = None
         PAYLOAD_35,
         _eight(feasible),
         _eight(robot),
+        np.array([(float(paper[0]), float(own.unconstrained.mass)) for _, _, paper, own in draws]),
         t,
         torques,
     )
+
+
+def _with_noise(run: Simulation, seed: int) -> Samples:
+    """A run with a draw of the torque noise, prepared."""
+    noise = NOISE_NM * np.random.default_rng([35, seed]).normal(size=run.truth.tau.shape)
+    recording = replace(run.recording, tau=run.truth.tau + noise)
+    return prepare(recording, Preparation(cutoff_hz=20.0, lowest_speed=0.0, trim_s=0.5))
+
+
+def _answers(robot: RobotModel, runs: Sequence[Samples]) -> tuple[Array, Array, Array, Payload]:
+    """Coefficients without and with the payload; the payload by the paper's method and by ours."""
+    K = coefficient_matrix()
+    pi, loaded = (estimated_coefficients(robot, K, run) for run in runs)
+    payload: Array = np.linalg.pinv(K[:5, _COLUMNS]) @ (loaded - pi)[:5]
+    return pi, loaded, payload, weigh(identify(robot, runs[0], friction="linear"), runs[1])
 
 
 def _feasible(robot: RobotModel, K: Array, pi: Array) -> RobotModel:

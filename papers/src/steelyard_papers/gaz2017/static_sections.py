@@ -21,7 +21,7 @@ from steelyard_papers.gaz2017.gravity import (
     gravity_matrix,
     rms_of,
 )
-from steelyard_papers.gaz2017.planar import NOISE_NM, Planar
+from steelyard_papers.gaz2017.planar import DRAWS, NOISE_NM, Planar
 from steelyard_papers.gaz2017.printed import (
     DIFFERENCE_34,
     DIFFERENCE_43,
@@ -39,22 +39,13 @@ from steelyard_papers.gaz2017.printed import (
     PI_LOADED_34,
     UPPER_36,
 )
+from steelyard_papers.sharing import with_spread
 
 Row = tuple[str | float | None, ...]
 
 HEAD = ("what", "unit", "paper", "paper's method here", "ours", "truth")
 _COEFFICIENTS = ("kg m²", "kg m", "kg m", "kg m²", "kg m", "kg m")
 _PLANAR = (("mass", "kg"), ("m cx", "kg m"), ("m cy", "kg m"), ("Jzz", "kg m²"))
-
-
-def with_std(value: float, std: float) -> str:
-    """A number with its standard deviation, as text.
-
-    Args:
-        value: in any unit
-        std: in the same unit
-    """
-    return f"{value:.4g} ± {std:.2g}"
 
 
 def static_rows(
@@ -70,14 +61,14 @@ def static_rows(
         truth: the payload
     """
     found, spread = ours.unconstrained, ours.com_std
-    first: Row = ("mass", "kg", mass, paper[0], with_std(found.mass, ours.std[0]), truth.mass)
+    first: Row = ("mass", "kg", mass, paper[0], with_spread(found.mass, ours.std[0]), truth.mass)
     rest = [
         (
             f"c{axis}",
             "mm",
             1e3 * com[i],
             1e3 * paper[1 + i] / paper[0],
-            with_std(1e3 * found.com[i], 1e3 * spread[i]),
+            with_spread(1e3 * found.com[i], 1e3 * spread[i]),
             1e3 * truth.com[i],
         )
         for i, axis in enumerate("xyz")
@@ -102,10 +93,11 @@ def planar_section(planar: Planar) -> Section:
         (f"difference, {i + 1}", _COEFFICIENTS[i], x, here[i], None, true[i])
         for i, x in enumerate(DIFFERENCE_34)
     ]
+    off = np.sqrt(np.mean((planar.masses - 1.5) ** 2, axis=0))
     where, truth = [0, 1, 2, 9], (1.5, 0.45, 0.15, 0.1813)
     vector, std = planar.ours.unconstrained.vector[where], planar.ours.std[where]
     rows += [
-        (f"payload, {name}", unit, PAYLOAD_35[i], planar.payload[i], with_std(vector[i], std[i]), truth[i])
+        (f"payload, {name}", unit, PAYLOAD_35[i], planar.payload[i], with_spread(vector[i], std[i]), truth[i])
         for i, (name, unit) in enumerate(_PLANAR)
     ]
     return Section(
@@ -114,7 +106,9 @@ def planar_section(planar: Planar) -> Section:
             "The coefficients (29) and the payload Jacobian (32) follow from the arm's table in symbols,"
             " term by term as printed. Two runs in MuJoCo, sines of both joints, torque noise of"
             f" {NOISE_NM} Nm (the paper says slightly noisy; neither its noise nor its motion is printed)."
-            " Our method fits friction and offsets too, which this arm does not have.",
+            " Our method fits friction and offsets too, which this arm does not have. One draw of the noise"
+            f" is shown; over {DRAWS} the mass errs by {1e3 * off[0]:.1f} g RMS by the paper's method and"
+            f" {1e3 * off[1]:.1f} g by ours.",
         ],
         [
             Table("Coefficients and payload.", HEAD, rows, "The paper's order; ± is one standard deviation."),

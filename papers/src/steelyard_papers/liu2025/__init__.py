@@ -36,7 +36,10 @@ _MISSING = (
     " faults of the cell that are assumed here; both trajectories and the feasible workspace, which are"
     " drawings."
 )
-_NOTE = "Perfect cell: noise and zero drift only. Real cell: sensor, joints and base with faults."
+_NOTE = (
+    "Both cells are simulated. Perfect: noise and zero drift only. With faults: of sensor, joints and base,"
+    " of assumed sizes."
+)
 _ALONE = (SENSOR_ONLY, JOINTS_ONLY, BASE_ONLY)
 
 
@@ -100,7 +103,7 @@ def _answered(world: World, seed: int, faults: Faults) -> tuple[Answers, Contact
 def _claims(cells: Cells, slow: Sequence[Contacts]) -> list[Claim]:
     claims: list[Claim] = []
     for name in (PERFECT.name, REAL.name):
-        words = "perfect cell" if name == PERFECT.name else "real cell"
+        words = "perfect cell" if name == PERFECT.name else "cell with faults"
         for key, unit in (("m", "kg"), ("mz", "kg m"), ("Ixx", "kg m²"), ("Izz", "kg m²")):
             here, ours = (_values(cells, name, method, key) for method in ("proposed", "ours"))
             claims.append(Claim(f"{key}, {words}", unit, TABLE_2[key][3], here, ours))
@@ -150,7 +153,7 @@ def _findings(motions: Motions, cells: Cells, noisy: dict[str, tuple[float, floa
         "Of the order of the methods it holds that the proposed one is better than Method 2. That Method 1"
         f" is the worst does not: on postures at rest it errs by {mass['method_1']:.1f} g; only on moving"
         f" data taken for rest by {1e-3 * mass['method_1_moving']:.1f} kg (0.37 kg).",
-        "In cells as they are, with faults of sensor, joints and base, errors of the mass are"
+        "In cells with faults of sensor, joints and base, errors of the mass are"
         f" {faulty['proposed']:.0f} g (proposed) and {faulty['ours']:.0f} g (ours), and the proposed method"
         f" leaves {left[REAL.name]:.1f} N without contact instead of {left[PERFECT.name]:.2f} N (paper: 8.6"
         " N).",

@@ -1,4 +1,4 @@
-"""The sections of the page of liu2025 on cells as they are, and on what a step of each estimator costs."""
+"""The sections of the page of liu2025 on cells with faults, and on what a step of each estimator costs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def cell_section(cells: Cells) -> Section:
     whole = list(cells.values())[-1]
     worst = max(left_over(whole, "proposed"))
     return Section(
-        "Cells as they are: sensor, joints and base with faults",
+        "Cells with faults of sensor, joints and base",
         [
             "Each seed draws its own sensor, arm and base. A scale that is wrong by 1 % is a mass that is"
             " wrong by 1 %, for every method: no recording of this cell can tell them apart. With all"

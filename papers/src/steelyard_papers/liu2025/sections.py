@@ -13,7 +13,7 @@ from steelyard.report import Section, Table
 from steelyard_papers.liu2025.answers import METHODS, STRONG, Answers, Contacts
 from steelyard_papers.liu2025.printed import PEAKS, TABLE_2, TABLE_2_ERRORS, TABLE_3
 from steelyard_papers.liu2025.world import LOAD, TILT
-from steelyard_papers.sharing import every
+from steelyard_papers.sharing import every, with_spread
 
 Row = tuple[str | float | None, ...]
 
@@ -78,7 +78,8 @@ def payload_section(answers: Sequence[Answers]) -> Section:
         half = 1.96 * (
             np.degrees(ours.inclination_std["UV".index(name)]) if name in "UV" else ours.std[_PLACE[name]]
         )
-        said = f"{value_of(first, 'ours', name):.5g} ± {half:.2g}"
+        own = value_of(first, "ours", name)
+        said = "" if own is None else with_spread(own, half)
         here, true = value_of(first, "proposed", name), true_value(name)
         words = [f"{x:.5g}" for x in (proposed, here, true) if x is not None]
         rows.append((name, _UNIT.get(name, "kg m²"), *words[:2], said, words[2]))

@@ -50,8 +50,8 @@ def guiding_section(found: Sequence[GuidingReproduction]) -> Section:
         "Hand guiding with the online estimate (section 4.4, Fig. 10 to 12)",
         [
             "A simulated hand drags the simulated UR10 along a square of 0.15 m at 0.1 m/s. The"
-            f" payload of {first.truth.mass} kg was weighed online before, {len(found)} times: {masses} kg by"
-            f" the paper's recursion after 10 s of commanded motion (paper: 3.237 kg), {own} kg by ours. The"
+            f" payload of {first.truth.mass} kg was weighed online before, {len(found)} times: {masses} by"
+            f" the paper's recursion after 10 s of commanded motion (paper: 3.237 kg), {own} by ours. The"
             " controller gets the mass and the centre of mass, as in the paper. Settings were chosen with"
             " seeds 0 to 4, results have others.",
             "Assumed, because the paper prints none of it: place, size and speed of the rectangle; a hand"
@@ -67,7 +67,7 @@ def guiding_section(found: Sequence[GuidingReproduction]) -> Section:
 
 
 def _range(masses: Sequence[float]) -> str:
-    return f"{min(masses):.3f} to {max(masses):.3f} (median {np.median(masses):.3f})"
+    return f"{min(masses):.3f} to {max(masses):.3f} kg (median {np.median(masses):.3f} kg)"
 
 
 def _table(found: Sequence[GuidingReproduction]) -> Table:
@@ -80,16 +80,15 @@ def _table(found: Sequence[GuidingReproduction]) -> Table:
             cells = [_middle_and_worst(values[:, i]) for values in columns]
             rows.append((what, 100 * printed[i], *(cell for pair in cells for cell in pair)))
     words = "; ".join(f"{_SHORT[key]}: {words}" for key, (words, _, _) in ASSUMPTIONS.items())
-    names = (*_SHORT.values(), "A, our estimate")
-    heads = [f"{name}, {which}" for name in names for which in ("median", "worst")]
+    heads = [f"{name}, {which}" for name in (*_SHORT.values(), "D") for which in ("median", "worst")]
     return Table(
         f"Fig. 12: reduction of the hand's force by compensation [%], axes of the flange; {len(found)} seeds,"
         " median and worst.",
         ("what", "paper", *heads),
         rows,
-        f"{words}. A seed is another torque noise, and so another estimate, and another trembling of the"
-        f" hand; C has the first {len(reductions(found, 'steady', 'mean'))}, because only the estimate"
-        " changes there.",
+        f"{words}; D: as A, with our estimate of the payload. A seed is another torque noise, and so another"
+        " estimate, and another trembling of the hand; C has the first"
+        f" {len(reductions(found, 'steady', 'mean'))}, because only the estimate changes there.",
     )
 
 
