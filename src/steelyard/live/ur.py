@@ -58,10 +58,7 @@ DASHBOARD, SCRIPTS = 29999, 30002
 AT_REST = 0.01
 """Slower than this an arm stands, [rad/s]."""
 
-_JOINTS = (
-    *("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint"),
-    *("wrist_1_joint", "wrist_2_joint", "wrist_3_joint"),
-)  # as the bundled arms call them
+_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 _RUNNING, _NORMAL, _JOINT_RUNNING, _TEACH_BUTTON = 7, (1, 2), 253, 4
 _JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
 _READ_BEFORE_CLOSING = 79  # bytes, or a controller may throw the script away
@@ -212,7 +209,7 @@ def fault_of(robot: int, safety: int, joints: Sequence[float] = (), *, hand: boo
         return f"the arm is not powered or not released ({ROBOT_MODES.get(robot, f'robot mode {robot}')})"
     for name, mode in zip(_JOINTS, joints, strict=False):
         if mode != _JOINT_RUNNING:
-            return f"{name} does not run ({_JOINT_MODES.get(int(mode), f'mode {int(mode)}')})"
+            return f"{name}_joint does not run ({_JOINT_MODES.get(int(mode), f'mode {int(mode)}')})"
     return "a hand guides the arm (teach button)" if hand else ""
 
 

@@ -34,14 +34,6 @@ FORMAT = {
 """Fields of a saved chain of links."""
 
 
-def require_order(q_min: Array, q_max: Array, names: Sequence[str]) -> None:
-    """Refuses positions (n,) of which the lowest is not below the highest, with the name of the joint."""
-    bad = np.flatnonzero(q_min >= q_max)
-    if bad.size:
-        j = bad[0]
-        raise InvalidRobot(f"{names[j]}: q_min {q_min[j]:g} is not below q_max {q_max[j]:g}")
-
-
 @dataclass(frozen=True, eq=False)
 class JointLimits:
     """Limits of every joint; infinite where none is published.
@@ -69,10 +61,18 @@ class JointLimits:
                     f"limit '{name}' must hold {n} numbers (infinite where there is none), got {values}"
                 )
             object.__setattr__(self, name, read_only(values))
-        require_order(self.q_min, self.q_max, [f"joint {j + 1}" for j in range(n)])
+        self.require_order(self.q_min, self.q_max, [f"joint {j + 1}" for j in range(n)])
         for name in ("v_max", "a_max", "tau_max"):
             if (getattr(self, name) <= 0).any():
                 raise InvalidRobot(f"limit '{name}' must be positive, got {getattr(self, name)}")
+
+    @staticmethod
+    def require_order(q_min: Array, q_max: Array, names: Sequence[str]) -> None:
+        """Refuses lowest positions q_min that are not below the highest q_max, (n,); names the joint."""
+        bad = np.flatnonzero(q_min >= q_max)
+        if bad.size:
+            j = bad[0]
+            raise InvalidRobot(f"{names[j]}: q_min {q_min[j]:g} is not below q_max {q_max[j]:g}")
 
     def __len__(self) -> int:
         return len(self.q_min)

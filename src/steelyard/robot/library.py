@@ -15,7 +15,7 @@ from steelyard import fields, saved
 from steelyard.arrays import Array, finite
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.inertia import InertialParameters
-from steelyard.robot.chain import JointLimits, require_order
+from steelyard.robot.chain import JointLimits
 from steelyard.robot.dh import DHTable
 from steelyard.robot.drive import FORMAT as DRIVE
 from steelyard.robot.drive import DriveModel
@@ -110,7 +110,7 @@ def _robot(content: dict[str, Any], name: str) -> RobotModel:
     names = [j.get("name", f"joint{i + 1}") for i, j in enumerate(joints)]
     types = tuple(j.get("type", "revolute") for j in joints)
     limits = {key: _column(joints, key, none) for key, none in _LIMITS.items()}
-    require_order(limits["q_min"], limits["q_max"], names)
+    JointLimits.require_order(limits["q_min"], limits["q_max"], names)
     T_link_flange = np.eye(4)
     T_link_flange[:3, 3] = finite(
         content.get("flange_translation", (0, 0, 0)), (3,), "flange_translation", InvalidRobot

@@ -15,7 +15,7 @@ import pinocchio as pin
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
-from steelyard.robot.chain import JointLimits, locked_chain, require_order
+from steelyard.robot.chain import JointLimits, locked_chain
 
 _MOVABLE = ("revolute", "prismatic", "continuous")
 _UNLIMITED = "1e9"
@@ -74,7 +74,7 @@ class ParsedURDF:
         columns = np.array([limits[name] for name in names]).T
         columns[:, [name in unlimited for name in names]] *= np.array([[np.inf], [np.inf], [1], [1]])
         q_min, q_max, v_max, tau_max = columns
-        require_order(q_min, q_max, names)
+        JointLimits.require_order(q_min, q_max, names)
         made = JointLimits(q_min, q_max, v_max, np.full(len(names), np.inf), tau_max)
         friction = np.array([_friction(joints[name], source) for name in names]).T
         found = _flange(model, flange or end, source)

@@ -127,14 +127,10 @@ class Arm:
         data, body = self.data, push.body
         point = data.xpos[body] + data.xmat[body].reshape(3, 3) @ push.point
         data.xfrc_applied[body, :3] += push.force
-        data.xfrc_applied[body, 3:] += cross(point - data.xipos[body], push.force)
+        turn = np.empty(3)
+        self._mujoco.mju_cross(turn, point - data.xipos[body], push.force)
+        data.xfrc_applied[body, 3:] += turn
         self._mujoco.mj_applyFT(self.model, data, push.force, np.zeros(3), point, body, external)
-
-
-def cross(x: Array, y: Array) -> Array:
-    """The cross product of three numbers each; NumPy's own is made for stacks of them, and slow for one."""
-    (x0, x1, x2), (y0, y1, y2) = x.tolist(), y.tolist()
-    return np.array([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0])
 
 
 def _checked_payload(robot: RobotModel, payload: InertialParameters | None) -> InertialParameters:

@@ -29,7 +29,7 @@ from steelyard.arrays import Array, finite, freeze
 from steelyard.errors import InvalidRobot, SimulationFailed
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
-from steelyard.simulation.arm import Arm, BodyPush, cross
+from steelyard.simulation.arm import Arm, BodyPush
 from steelyard.simulation.plant import Plant
 from steelyard.simulation.sensors import ar1_noise
 
@@ -207,7 +207,7 @@ class _Feel(NamedTuple):
         spin = np.array(data.cvel[self.body, :3])
         centre = data.subtree_com[self.arm.model.body_rootid[self.body]]
         point = p + R @ hand.grip
-        speed = data.cvel[self.body, 3:] + cross(spin, point - centre)
+        speed = data.cvel[self.body, 3:] + _cross(spin, point - centre)
         pull = hand.stiffness * (wanted - point) + hand.damping * (wanted_speed - speed)
         force = pull + np.sqrt(pull @ pull) * noise
         turn, tilt = _turn(R_held @ R.T)
@@ -216,17 +216,23 @@ class _Feel(NamedTuple):
 
     def _pushes(self, force: Array, torque: Array, R: Array) -> tuple[BodyPush, ...]:
         """Two forces at r and -r from the grip: r x (torque x r) / |r|^2 = torque for r across it."""
-        across = cross(torque, _AXES[np.abs(torque).argmin()])
+        across = _cross(torque, _AXES[np.abs(torque).argmin()])
         size = np.sqrt(across @ across)
         if size == 0.0:
             return (BodyPush(self.body, force, self.hand.grip),)
         lever = across * (_LEVER / size)
-        twist = cross(torque, lever) / (2 * _LEVER**2)
+        twist = _cross(torque, lever) / (2 * _LEVER**2)
         there = R.T @ lever
         return (
             BodyPush(self.body, force / 2 + twist, self.hand.grip + there),
             BodyPush(self.body, force / 2 - twist, self.hand.grip - there),
         )
+
+
+def _cross(x: Array, y: Array) -> Array:
+    """The cross product of three numbers each; NumPy's own is made for stacks of them, and slow for one."""
+    (x0, x1, x2), (y0, y1, y2) = x.tolist(), y.tolist()
+    return np.array([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0])
 
 
 def _turn(R: Array) -> tuple[Array, float]:
