@@ -17,41 +17,41 @@ UR10_NOISE = np.array([1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325])
 LOAD = InertialParameters.from_com(3.5256, [0.01, -0.02, 0.0296], np.diag([0.0064, 0.0064, 0.0045]))
 
 
-def ur10_runs(seed, kinematics="measured"):
+def ur10_runs(seed):
+    """The arm, and recordings of it empty and loaded."""
     robot = load_robot("ur10")
     robot = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))  # simulated gains are exact
-    how = Preparation(cutoff_hz=20.0, kinematics=kinematics)
-    sensors = SensorModel(torque_std=UR10_NOISE)
+    motion, sensors = load_trajectory("xu2024"), SensorModel(torque_std=UR10_NOISE)
     return robot, [
-        prepare(
-            simulate(
-                robot, load_trajectory("xu2024"), payload=load, sensors=sensors, seed=2 * seed + k
-            ).recording,
-            how,
-            drive=robot.drive,
-        )
+        simulate(robot, motion, payload=load, sensors=sensors, seed=2 * seed + k).recording
         for k, load in enumerate((None, LOAD))
     ]
 
 
-@pytest.mark.parametrize("kinematics", ["measured", "commanded"])
-def test_a_ur10_with_friction_and_noise_weighs_its_payload(kinematics):
-    errors = []
+def prepared(robot, recording, kinematics="measured"):
+    return prepare(recording, Preparation(cutoff_hz=20.0, kinematics=kinematics), drive=robot.drive)
+
+
+def test_a_ur10_with_friction_and_noise_weighs_its_payload():
+    errors = {"measured": [], "commanded": []}
     for seed in range(4):
-        robot, (empty, loaded) = ur10_runs(seed, kinematics)
-        payload = weigh(identify(robot, empty), loaded)
-        errors.append((payload.unconstrained.vector - LOAD.vector) / payload.std)
-        assert payload.body.is_physical
-        assert payload.std[0] < 0.01
-        assert (payload.com_std < 0.003).all()
-        np.testing.assert_allclose(payload.body.com, LOAD.com, atol=3 * payload.com_std.max())
-    assert np.abs(np.mean(errors, axis=0)).max() < 3 / np.sqrt(4)
-    assert np.mean(np.abs(errors) < 1.96) > 0.85
+        robot, runs = ur10_runs(seed)
+        for kinematics, found in errors.items():
+            empty, loaded = (prepared(robot, run, kinematics) for run in runs)
+            payload = weigh(identify(robot, empty), loaded)
+            found.append((payload.unconstrained.vector - LOAD.vector) / payload.std)
+            assert payload.body.is_physical
+            assert payload.std[0] < 0.01
+            assert (payload.com_std < 0.003).all()
+            np.testing.assert_allclose(payload.body.com, LOAD.com, atol=3 * payload.com_std.max())
+    for found in errors.values():
+        assert np.abs(np.mean(found, axis=0)).max() < 3 / np.sqrt(4)
+        assert np.mean(np.abs(found) < 1.96) > 0.85
 
 
 def test_base_parameters_of_the_empty_arm_are_recovered():
     robot, (empty, _) = ur10_runs(11)
-    estimate = identify(robot, empty).estimate
+    estimate = identify(robot, prepared(robot, empty)).estimate
     z = (estimate.value - ParameterBasis.of(robot).K @ robot.parameters) / estimate.std
     assert np.mean(np.abs(z) < 2) > 0.9
 
