@@ -13,7 +13,8 @@ from steelyard.cli import weigh_ft
 from steelyard.errors import InvalidRobot, InvalidSamples, SourceFailed, SteelyardError
 from steelyard.io import write_recording
 from steelyard.io.wrench import SensorDescription
-from steelyard.live import ReplaySource, Stream, WristUpdate, WristWeigher, watch
+from steelyard.live import ReplaySource, Stream, UrSource, WristUpdate, WristWeigher, watch
+from steelyard.live.apart import PageApart, PageOptions
 from steelyard.live.source import Connection, Row
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
@@ -155,6 +156,55 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     assert "contact" in said
     done = run("watch", f"replay:{folder / 'move.parquet'}")
     assert "say how to weigh: --model for joint torques, --sensor" in str(done.exception)
+
+
+def watched(folder):
+    """A weigher that has seen all rows of a recording with joints, and its updates."""
+    about = SensorDescription.load(folder / "joints.toml")
+    with Stream(ReplaySource(str(folder / "move.parquet"), None)) as stream:
+        weigher = WristWeigher(stream, about, load_robot("ur10"))
+        found = []
+        for k, item in enumerate(stream.items()):
+            weigher.take(item)
+            if k % 60 == 0 and (update := weigher.update()) is not None:
+                found.append(update)
+        return weigher, [*found, weigher.update()]
+
+
+def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
+    pytest.importorskip("viser")
+    from steelyard.live.page import Page
+
+    weigher, updates = watched(folder)
+    with Page(weigher.view, UrSource("127.0.0.1"), port=0) as page:
+        for update in updates:
+            page._remember(update)
+        page._move(updates[-1].values, updates[-1])
+        page._write(updates[-1], ())
+        page._plot()
+        assert page._controller is None  # a controller wants the sensor with it
+        mass, half = updates[-1].payload.quantities[0].rounded
+        assert f">{mass}<" in page._answer.content
+        assert f"± {half} kg" in page._answer.content
+        assert "force of a contact" in page._trace.content
+        at = updates[-1].payload.in_flange().body.com
+        np.testing.assert_allclose(page._scene._centre.position, at, atol=1e-6)
+    assert updates[-1].next_step.startswith("nothing: ")
+    assert updates[1].next_step.startswith(("wait: ", "rest for a second"))
+
+
+def test_a_page_apart_gets_what_the_weigher_says(folder):
+    pytest.importorskip("viser")
+    weigher, _ = watched(folder)
+    with PageApart(weigher, UrSource("127.0.0.1"), PageOptions(port=0)) as page:
+        found = [*page.look(False), *page.look(True)]
+    assert found[-1].payload.mass == weigher.update().payload.mass
+
+
+def test_rows_without_joints_have_no_page(folder):
+    place = f"replay:{folder / 'unit.csv'}"
+    done = run("watch", place, "--sensor", folder / "unit.toml", "--page")
+    assert "sends no joints: the page shows the arm, leave --page out" in str(done.exception)
 
 
 class Silent(Connection):

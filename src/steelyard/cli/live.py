@@ -15,7 +15,7 @@ import typer
 from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
-    from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate
+    from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate, WristWeigher
     from steelyard.live.apart import PageApart
     from steelyard.live.motion import Motion
     from steelyard.live.setting import Proposal
@@ -82,7 +82,7 @@ def updating_line(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Calla
 
 @contextmanager
 def opened_page(
-    weigher: LiveWeigher,
+    weigher: LiveWeigher | WristWeigher,
     source: Source,
     *,
     asked: bool,

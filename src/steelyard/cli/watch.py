@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +31,8 @@ from steelyard.errors import InvalidSamples
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
-    from steelyard.live import LiveWeigher, WristWeigher
-    from steelyard.robot import RobotModel
+    from steelyard.identification import DynamicModel
+    from steelyard.live import LiveWeigher, Source, Stream, Update, WristUpdate, WristWeigher
 
 
 @interruptible()
@@ -65,40 +66,30 @@ def command(
     By joint torques with --model, by a wrist sensor with --sensor: then with the force of a contact.
     """
     from steelyard.identification import DynamicModel
-    from steelyard.live import LiveWeigher, Recorder, Stream, source_of, watch
-    from steelyard.robot import load_robot
+    from steelyard.live import Recorder, Stream, watch
 
     out, known = Output(as_json), None if model is None else DynamicModel.load(model)
-    if sensor is not None:
-        if page:
-            raise InvalidSamples("the page shows joint torques: leave --page out with --sensor")
-        arm = load_robot(robot) if robot is not None else None if known is None else known.robot
-        weigher = _watched(
-            source, sensor, arm, cutoff_hz=cutoff, accuracy=accuracy / 100, record=record, seconds=seconds,
-            quiet=as_json,
-        )  # fmt: skip
-        return _emit(out, source, weigher, output=output, record=record)
-    if known is None:
-        raise InvalidSamples("say how to weigh: --model for joint torques, --sensor for a wrist sensor")
+    how = _Weighing(known, sensor, robot, cutoff_hz=cutoff, accuracy=accuracy / 100)
     with ExitStack() as pages:
         with ExitStack() as open_now:
-            stream = open_now.enter_context(Stream(source_of(source, joint_names=known.robot.joint_names)))
+            stream = open_now.enter_context(Stream(how.source(source)))
             recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
-            torques = LiveWeigher(known, stream.columns, name=source, accuracy=accuracy / 100)
+            weigher = how.weigher(stream, source)
             kept = None if output is None else output.with_suffix(".undo.json")
             place = opened_page(
-                torques, stream.source, asked=page, host=host, port=port, urdf=urdf, dark=dark, kept=kept
+                weigher, stream.source, asked=page, host=host, port=port, urdf=urdf, dark=dark, kept=kept
             )
             served, over = pages.enter_context(place), False
             look = None if served is None else served.look
-            items = stream.items(seconds)
-            updates = watch(items, torques, every_s=UPDATES_S[page], recorder=recorder, look=look)
+            updates: Iterator[Update | WristUpdate] = watch(
+                stream.items(seconds), weigher, every_s=UPDATES_S[page], recorder=recorder, look=look
+            )
             with suppress(KeyboardInterrupt):
                 show_updates(updates, accuracy / 100, quiet=as_json)
                 over = True
         if over:
             stay(served)
-    _emit(out, source, torques, output=output, record=record)
+    _emit(out, source, weigher, output=output, record=record)
 
 
 def _emit(
@@ -127,32 +118,45 @@ def _emit(
     out.emit(facts, answer, files=files, verdict=payload.verdict)
 
 
-def _watched(
-    source: str,
-    sensor: Path,
-    arm: RobotModel | None,
-    *,
-    cutoff_hz: float,
-    accuracy: float,
-    record: Path | None,
-    seconds: float,
-    quiet: bool,
-) -> WristWeigher:
-    """Weighs the rows of a source with a wrist sensor while they come."""
-    from steelyard.io.wrench import SensorDescription
-    from steelyard.live import Recorder, ReplaySource, Stream, WristWeigher, source_of, watch
-    from steelyard.wrist.online import WristOptions
+class _Weighing:
+    """How to weigh: by joint torques with a model, by a wrist sensor where one is given."""
 
-    about = SensorDescription.load(sensor)
-    rows_from = source_of(source, joint_names=() if arm is None else arm.joint_names)
-    if isinstance(rows_from, ReplaySource) and arm is None:
-        rows_from = replace(rows_from, sensor=about)
-    with ExitStack() as open_now:
-        stream = open_now.enter_context(Stream(rows_from))
-        recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
-        options = WristOptions(accuracy=accuracy)
-        weigher = WristWeigher(stream, about, arm, cutoff_hz=cutoff_hz, options=options)
-        updates = watch(stream.items(seconds), weigher, recorder=recorder)
-        with suppress(KeyboardInterrupt):
-            show_updates(updates, accuracy, quiet=quiet)
-    return weigher
+    def __init__(
+        self,
+        known: DynamicModel | None,
+        sensor: Path | None,
+        robot: str | None,
+        *,
+        cutoff_hz: float,
+        accuracy: float,
+    ) -> None:
+        from steelyard.io.wrench import SensorDescription
+        from steelyard.robot import load_robot
+
+        if known is None and sensor is None:
+            raise InvalidSamples("say how to weigh: --model for joint torques, --sensor for a wrist sensor")
+        self._known, self._cutoff_hz, self._accuracy = known, cutoff_hz, accuracy
+        self._about = None if sensor is None else SensorDescription.load(sensor)
+        own = None if known is None else known.robot
+        self._arm = load_robot(robot) if robot is not None and sensor is not None else own
+
+    def source(self, address: str) -> Source:
+        """Where rows come from."""
+        from steelyard.live import ReplaySource, source_of
+
+        found = source_of(address, joint_names=() if self._arm is None else self._arm.joint_names)
+        if isinstance(found, ReplaySource) and self._arm is None and self._about is not None:
+            return replace(found, sensor=self._about)
+        return found
+
+    def weigher(self, stream: Stream, address: str) -> LiveWeigher | WristWeigher:
+        """What takes the rows of a stream."""
+        from steelyard.live import LiveWeigher, WristWeigher
+        from steelyard.wrist.online import WristOptions
+
+        if self._about is not None:
+            options = WristOptions(accuracy=self._accuracy)
+            return WristWeigher(stream, self._about, self._arm, cutoff_hz=self._cutoff_hz, options=options)
+        if self._known is None:
+            raise InvalidSamples("a model is needed")
+        return LiveWeigher(self._known, stream.columns, name=address, accuracy=self._accuracy)

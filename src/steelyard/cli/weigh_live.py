@@ -42,6 +42,7 @@ from steelyard.errors import SourceFailed
 if TYPE_CHECKING:
     from steelyard.arrays import Array
     from steelyard.identification import DynamicModel
+    from steelyard.live import Update, WristUpdate
     from steelyard.trajectory import FourierTrajectory
 
 
@@ -100,7 +101,9 @@ def command(
             )
             served = pages.enter_context(place)
             look, every_s = None if served is None else served.look, UPDATES_S[page]
-            updates = watch(plan.play(stream), weigher, every_s=every_s, recorder=recorder, look=look)
+            updates: Iterator[Update | WristUpdate] = watch(
+                plan.play(stream), weigher, every_s=every_s, recorder=recorder, look=look
+            )
             show_updates(updates, accuracy / 100, quiet=as_json)
         payload, update = weigher.payload(), weigher.update()
         if payload is None or update is None:

@@ -17,14 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from steelyard.computing import one_blas_thread
 from steelyard.errors import SourceFailed, SteelyardError
-from steelyard.identification import DynamicModel
 from steelyard.live.source import Row, Source
 from steelyard.live.view import Seen, Update, View
 from steelyard.live.weigher import LiveWeigher
+from steelyard.live.wrist import WristUpdate, WristView, WristWeigher
 from steelyard.robot.geometry import Body
 
 _STARTING_S = 60.0
@@ -56,12 +56,15 @@ class PageApart:
         options: of the page
     """
 
-    def __init__(self, weigher: LiveWeigher, source: Source, options: PageOptions | None = None) -> None:
-        self._weigher, self._view = weigher, weigher.view
-        self._looked_at: Seen | None = None  # by the other process; None where it is free
+    def __init__(
+        self, weigher: LiveWeigher | WristWeigher, source: Source, options: PageOptions | None = None
+    ) -> None:
+        self._weigher: LiveWeigher | WristWeigher = weigher
+        self._view: View | WristView = weigher.view
+        self._looked_at: Seen | WristUpdate | None = None  # by the other process; None where it is free
         apart = multiprocessing.get_context("spawn")
         self._pipe, theirs = apart.Pipe()
-        arguments = theirs, _view_content(self._view), source, options or PageOptions()
+        arguments = theirs, _Content.of(self._view), source, options or PageOptions()
         self._process = apart.Process(target=_serve, args=arguments, name="steelyard page", daemon=True)
         self._process.start()
         theirs.close()
@@ -94,7 +97,7 @@ class PageApart:
             self._process.terminate()
             self._process.join(_ENDING_S)
 
-    def look(self, last: bool) -> Iterator[Update]:
+    def look(self, last: bool) -> Iterator[Update | WristUpdate]:
         """Updates that have come; hands over what the weigher has seen, where the other process is free.
 
         Args:
@@ -109,10 +112,10 @@ class PageApart:
         except (OSError, EOFError) as error:
             raise SourceFailed("the page's process has ended; watch again, or without a page") from error
 
-    def _received(self, within_s: float) -> Iterator[Update]:
+    def _received(self, within_s: float) -> Iterator[Update | WristUpdate]:
         while (seen := self._looked_at) is not None and self._pipe.poll(within_s):
-            self._looked_at = None
-            yield Update(**self._pipe.recv(), state=seen.state)  # which did not travel back
+            self._looked_at, said = None, self._pipe.recv()
+            yield seen if isinstance(seen, WristUpdate) else Update(**said, state=seen.state)
 
     def _send(self, last: bool) -> None:
         """Sends what was seen where it is time for it, and the newest row elsewhere."""
@@ -123,27 +126,28 @@ class PageApart:
             return
         if self._weigher.view is not self._view:
             self._view = self._weigher.view
-            self._pipe.send(_view_content(self._view))
-        self._pipe.send(seen._replace(state=seen.state.to_look_at))
+            self._pipe.send(_Content.of(self._view))
+        light = seen._replace(state=seen.state.to_look_at) if isinstance(seen, Seen) else seen
+        self._pipe.send(light)
         self._looked_at, self._due_s = seen, now_s + _SEEN_S
 
 
-def _view_content(view: View) -> dict[str, Any]:
+class _Content(NamedTuple):
     """Everything that makes a view, for another process."""
-    return {
-        "model": view.model.to_dict(),
-        "columns": view.columns,
-        "name": view.name,
-        "accuracy": view.accuracy,
-        "doubts": view.doubts,
-    }
+
+    kind: type[View] | type[WristView]
+    content: dict[str, Any]
+
+    @classmethod
+    def of(cls, view: View | WristView) -> _Content:
+        return cls(type(view), view.content)
+
+    @property
+    def view(self) -> View | WristView:
+        return self.kind.of(self.content)
 
 
-def _view(content: dict[str, Any]) -> View:
-    return View(DynamicModel.from_dict(content.pop("model")), content.pop("columns"), **content)
-
-
-def _serve(pipe: Connection, content: dict[str, Any], source: Source, options: PageOptions) -> None:
+def _serve(pipe: Connection, content: _Content, source: Source, options: PageOptions) -> None:
     """Serves a page until the other side of the pipe is closed."""
     from steelyard.live.page import Page
 
@@ -151,11 +155,11 @@ def _serve(pipe: Connection, content: dict[str, Any], source: Source, options: P
     if hasattr(os, "nice"):
         os.nice(_NICE)
     try:
-        view = _view(content)
+        view = content.view
         page = Page(
             view,
             source,
-            bodies=Body.to_draw(view.model.robot, options.urdf),
+            bodies=Body.to_draw(view.robot, options.urdf),
             host=options.host,
             port=options.port,
             dark=options.dark,
@@ -171,11 +175,11 @@ def _serve(pipe: Connection, content: dict[str, Any], source: Source, options: P
                 came = pipe.recv()
                 if isinstance(came, Row):
                     page.follow(came)
-                elif isinstance(came, Seen):
+                elif isinstance(came, _Content):
+                    page.view = came.view
+                else:
                     update = page.view.update(came)
                     page.show(update)
                     pipe.send({name: x for name, x in vars(update).items() if name != "state"})
-                else:
-                    page.view = _view(came)
         except (EOFError, OSError):
             return

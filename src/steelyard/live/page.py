@@ -33,6 +33,7 @@ from steelyard.live.setting import Proposal
 from steelyard.live.source import Row, Source
 from steelyard.live.view import Update, View
 from steelyard.live.words import answer_html, events_html, numbers_html, question_html
+from steelyard.live.wrist import WristUpdate, WristView
 from steelyard.payload.online import CurvePoint
 from steelyard.report.online import online_plot
 from steelyard.robot.geometry import Body
@@ -65,7 +66,7 @@ class Page:
 
     def __init__(
         self,
-        view: View,
+        view: View | WristView,
         source: Source,
         *,
         bodies: Sequence[Body] = (),
@@ -74,23 +75,24 @@ class Page:
         dark: bool = False,
         kept: Path | None = None,
     ) -> None:
-        robot = view.model.robot
-        self.view, self._kept, self._dark = view, kept, dark
-        self._q = [view.columns.index(name) for name in view.layout.columns["q"]]
-        self._controller = source if Proposal.takes_payloads(source) and host in _HERE else None
-        self._newest: Update | None = None
+        robot = view.robot
+        self.view: Any = view  # takes the updates of its own kind
+        self._kept, self._dark, self._joints = kept, dark, view.joints
+        takes = view.settable and Proposal.takes_payloads(source) and host in _HERE
+        self._controller = source if takes else None
+        self._newest: Update | WristUpdate | None = None
         self._row: tuple[float, ...] = ()  # values of the newest one
-        self._carried: Update | None = None  # whose payload is in the scene
+        self._carried: Update | WristUpdate | None = None  # whose payload is in the scene
         self._events: deque[tuple[float, str, str]] = deque(maxlen=_EVENTS)
         self._points: list[CurvePoint] = []
         self._step_s = _STEP_S
-        self._torques: deque[tuple[float, Array]] = deque(maxlen=int(_TORQUE_S * _TEXTS_HZ))
+        self._traced: deque[tuple[float, Array]] = deque(maxlen=int(_TORQUE_S * _TEXTS_HZ))
         self._lock, self._fresh, self._closed = threading.Lock(), threading.Event(), False
         self._server = _served(host, port)
         self.url = f"http://{host}:{self._server.get_port()}"
         self._scene = Scene(self._server.scene, robot, bodies or Body.to_draw(robot))
         self._scene.look(self._server.initial_camera)
-        self._build(robot.joint_names)
+        self._build()
         self._dress()
         self._thread = threading.Thread(target=self._draw, name="steelyard page", daemon=True)
         self._thread.start()
@@ -111,7 +113,7 @@ class Page:
             if (thread := self._server._websock_server._server_thread) is not None:
                 thread.join(_CLOSING_S)
 
-    def show(self, update: Update) -> None:
+    def show(self, update: Update | WristUpdate) -> None:
         """Takes an update to show; returns at once.
 
         Args:
@@ -133,9 +135,9 @@ class Page:
 
     # --- what is on the page ------------------------------------------------------------------------------
 
-    def _build(self, joints: Sequence[str]) -> None:
-        gui = self._server.gui
-        gui.set_panel_label(f"steelyard · {self.view.model.robot.name}")
+    def _build(self) -> None:
+        gui, traces = self._server.gui, self.view.traces
+        gui.set_panel_label(f"steelyard · {self.view.robot.name}")
         gui.main_panel.dock_right()
         gui.main_panel.set_width(_WIDTH)
         style = (resources.files("steelyard.live") / "assets" / "page.css").read_text(encoding="utf-8")
@@ -150,8 +152,9 @@ class Page:
         panel.set_width(_WIDTH)
         with panel.add_tab("Over time"):
             self._masses = gui.add_html("")
-            self._joint = gui.add_dropdown("Torque of", joints, initial_value=joints[min(1, len(joints) - 1)])
-            self._torque, self._centre = gui.add_html(""), gui.add_html("")
+            first = traces.choices[1 if self.view.settable and len(traces.choices) > 1 else 0]
+            self._chosen = gui.add_dropdown(traces.title, traces.choices, initial_value=first)
+            self._trace, self._centre = gui.add_html(""), gui.add_html("")
 
     def _turn(self, event: viser.GuiEvent[Any]) -> None:
         self._dark = event.target.value
@@ -189,11 +192,12 @@ class Page:
                     self._plot()
             time.sleep(max(now_s + 1 / _RATE_HZ - time.monotonic(), 0.0))
 
-    def _remember(self, update: Update) -> None:
+    def _remember(self, update: Update | WristUpdate) -> None:
         """Keeps what the plots show; the curve of the mass is thinned out where it becomes long."""
         last_s = self._points[-1].t if self._points else -np.inf
-        if update.payload is not None and not 0 <= update.t - last_s < self._step_s:
-            body, std, com_std = update.payload.body, float(update.payload.std[0]), update.payload.com_std
+        payload = self.view.to_draw(update)
+        if payload is not None and not 0 <= update.t - last_s < self._step_s:
+            body, std, com_std = payload.body, float(payload.std[0]), payload.com_std
             seen = body.mass > 2 * std
             point = CurvePoint(
                 t=update.t,
@@ -201,26 +205,27 @@ class Page:
                 mass_std=std,
                 com=body.com if seen else np.full(3, np.nan),
                 com_std=com_std if seen else np.full(3, np.inf),
-                payload=len(update.state.history) + 1,
+                payload=update.changes + 1,
                 converged=update.converged,
                 status="",
             )
             self._points = [*self._points, point] if update.t > last_s else [point]
             if len(self._points) > 2 * _POINTS:
                 self._points, self._step_s = self._points[::2], 2 * self._step_s
-        if update.sample is not None and update.predicted is not None:
-            self._torques.append((update.t, np.vstack([np.asarray(update.sample.tau), update.predicted])))
+        if (instant := self.view.trace(update)) is not None:
+            self._traced.append((update.t, instant))
 
-    def _move(self, row: Sequence[float], update: Update) -> None:
+    def _move(self, row: Sequence[float], update: Update | WristUpdate) -> None:
         with self._server.atomic():
-            self._scene.pose(np.array([row[k] for k in self._q]))
+            self._scene.pose(np.array([row[k] for k in self._joints]))
             if update is not self._carried:
                 self._carried = update
-                self._scene.carry(update.payload)
+                self._scene.carry(self.view.to_draw(update))
 
-    def _write(self, update: Update, events: Sequence[tuple[float, str, str]]) -> None:
+    def _write(self, update: Update | WristUpdate, events: Sequence[tuple[float, str, str]]) -> None:
         _put(self._answer, answer_html(update, self.view.accuracy))
-        _put(self._numbers, numbers_html(update.payload, Believed.of(self._said(update))))
+        believed = Believed.of(self._said(update)) if self.view.settable else None
+        _put(self._numbers, numbers_html(update.payload, believed))
         _put(self._log, events_html(update, events))
 
     def _plot(self) -> None:
@@ -228,15 +233,17 @@ class Page:
             *masses, centre = online_plot(self._points, accuracy=self.view.accuracy).panels
             _put(self._masses, _drawn(masses))
             _put(self._centre, _drawn([centre]))
-        if self._torques:
-            j = self.view.model.robot.joint_names.index(self._joint.value)
-            t = np.array([t for t, _ in self._torques])
-            rows = np.array([row[:, j] for _, row in self._torques]).T
-            names = ("measured", "with payload", "empty arm")
-            curves = [Curve(name, t, y) for name, y in zip(names, rows, strict=True)]
-            _put(self._torque, _drawn([Panel("torque", "time [s]", "torque [Nm]", curves)]))
+        if self._traced:
+            traces, chosen = self.view.traces, self._chosen.value
+            j = traces.choices.index(chosen)
+            t = np.array([t for t, _ in self._traced])
+            rows = np.array([row[:, j] for _, row in self._traced]).T
+            curves = [Curve(name, t, y) for name, y in zip(traces.curves, rows, strict=True)]
+            title = "torque" if chosen in self.view.robot.joint_names else f"{chosen} of a contact"
+            panel = Panel(title, "time [s]", f"{title.split()[0]} [{traces.units[j]}]", curves)
+            _put(self._trace, _drawn([panel]))
 
-    def _said(self, update: Update) -> dict[str, float]:
+    def _said(self, update: Update | WristUpdate) -> dict[str, float]:
         return dict(zip(self.view.columns, update.values, strict=True))
 
     # --- the button, on threads of viser ------------------------------------------------------------------

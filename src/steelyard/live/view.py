@@ -10,9 +10,10 @@ on as in the last second.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from steelyard.io.columns import Requested, find_layout
 from steelyard.io.layout import Layout
 from steelyard.live.source import Event, EventKind, Row
 from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.robot import RobotModel
 from steelyard.signals import OnlineSample
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
 from steelyard.verdict import Doubt
@@ -30,6 +32,22 @@ _LOOK_BACK_S = 1.0
 _ADVISED_S = 0.5  # between two pieces of advice, which cost as much as an estimate
 _NO_WRENCH = Requested({"wrench": []})  # joint torques are weighed here
 _CLEARLY = 20.0  # changed is a mass whose change is so many times its half-width
+
+
+class Traces(NamedTuple):
+    """Curves over time that somebody can choose from.
+
+    Attributes:
+        title: of the choice
+        choices: among which curves
+        curves: names of each choice's curves
+        units: of each choice
+    """
+
+    title: str
+    choices: tuple[str, ...]
+    curves: tuple[str, ...]
+    units: tuple[str, ...]
 
 
 class Seen(NamedTuple):
@@ -91,6 +109,11 @@ class Update:
     missing: int
     dropped: int
 
+    @property
+    def changes(self) -> int:
+        """How many payloads there were before this one."""
+        return len(self.state.history)
+
 
 class View:
     """Looks at what a weigher has seen.
@@ -123,6 +146,50 @@ class View:
     def layout(self) -> Layout:
         """What the columns mean."""
         return find_layout(self.columns, _NO_WRENCH, self.name)
+
+    # --- for a page -------------------------------------------------------------------------------------
+
+    settable = True
+    """Whether the payload is all that the arm carries, as a controller wants it."""
+
+    @property
+    def robot(self) -> RobotModel:
+        """The arm."""
+        return self.model.robot
+
+    @property
+    def joints(self) -> list[int]:
+        """Where the joint positions lie in a row, n."""
+        return [self.columns.index(name) for name in self.layout.columns["q"]]
+
+    @property
+    def traces(self) -> Traces:
+        """What a page can plot over time."""
+        names = self.robot.joint_names
+        return Traces("Torque of", names, ("measured", "with payload", "empty arm"), ("Nm",) * len(names))
+
+    def trace(self, update: Update) -> Array | None:
+        """One instant of all curves, (curves, choices); None where there is none."""
+        if update.sample is None or update.predicted is None:
+            return None
+        return np.vstack([np.asarray(update.sample.tau), update.predicted])
+
+    def to_draw(self, update: Update) -> Payload | None:
+        """The payload in the flange frame; None where nothing is known."""
+        return update.payload
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Everything that makes the view, for another process."""
+        names = ("columns", "name", "accuracy", "doubts")
+        return {"model": self.model.to_dict()} | {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> View:
+        """The view of a content."""
+        return cls(**{**content, "model": DynamicModel.from_dict(content["model"])})
+
+    # --- what is known ------------------------------------------------------------------------------------
 
     def update(self, seen: Seen) -> Update:
         """What is known.

@@ -39,7 +39,7 @@ def progress_words(update: Update | WristUpdate, accuracy: float) -> str:
     return f"{asked} cannot be reached by motion"
 
 
-def answer_html(update: Update | None, accuracy: float) -> str:
+def answer_html(update: Update | WristUpdate | None, accuracy: float) -> str:
     """The mass with its interval, how far it is from the accuracy that is asked for, and what to do next."""
     if update is None:
         return '<div class="sy"><h1>…</h1><p class="soft">waiting for rows</p></div>'
@@ -62,21 +62,24 @@ def numbers_html(payload: Payload | None, believed: Believed | None) -> str:
     """The ten numbers with their intervals, beside those that the controller believes in."""
     if payload is None:
         return ""
-    lines = []
-    for number, theirs in zip(payload.quantities, _believed(believed), strict=True):
+    lines, theirs = [], _believed(believed)
+    for k, number in enumerate(payload.quantities):
         value, half = number.rounded
         name, unit = number.name.split(" about ")[0], number.unit.replace("^2", "²")
         lines.append(
             f'<tr><td>{name} <span class="soft">{unit}</span></td><td data-name="{name}">{value}</td>'
-            f'<td class="soft">{half}</td><td data-name="believed {name}">{theirs}</td></tr>'
+            f'<td class="soft">{half}</td>'
+            + (f'<td data-name="believed {name}">{theirs[k]}</td>' if theirs else "")
+            + "</tr>"
         )
-    head = "<tr><th></th><th>weighed</th><th>± 95 %</th><th>controller</th></tr>"
+    last = "<th>controller</th>" if theirs else ""
+    head = f"<tr><th></th><th>weighed</th><th>± 95 %</th>{last}</tr>"
     note = f"In the frame '{escape(payload.body.frame)}', inertia about its origin."
     table = f"<table>{head}{''.join(lines)}</table>"
     return f'<div class="sy"><h2>Payload</h2>{table}<p class="soft">{note}</p></div>'
 
 
-def events_html(update: Update, events: Iterable[tuple[float, str, str]]) -> str:
+def events_html(update: Update | WristUpdate, events: Iterable[tuple[float, str, str]]) -> str:
     """What has happened, the newest first.
 
     Args:
@@ -108,7 +111,7 @@ def question_html(proposal: Proposal) -> str:
     )
 
 
-def _state(update: Update, accuracy: float) -> tuple[str, str]:
+def _state(update: Update | WristUpdate, accuracy: float) -> tuple[str, str]:
     """How an update looks, and its state in words."""
     if update.waiting:
         return "wait", f"waiting: {update.waiting}"
@@ -128,7 +131,7 @@ def _share(payload: Payload | None, accuracy: float) -> float:
 def _believed(believed: Believed | None) -> list[str]:
     """The ten numbers of a controller as `Payload.quantities` has them, as words."""
     if believed is None:
-        return [""] * 10
+        return []
     xx, yy, zz, xy, xz, yz = believed.inertia
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     body = InertialParameters.from_com(believed.mass, believed.cog, inertia)

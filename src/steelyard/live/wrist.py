@@ -6,7 +6,10 @@ rows are; after rows that are not fit for weighing, and on another clock, the sm
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +18,9 @@ from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.io.columns import Requested, find_layout
 from steelyard.io.wrench import SensorDescription
 from steelyard.live.source import MOTION_COLUMN, Event, EventKind, Row, Stream
+from steelyard.live.view import Traces
 from steelyard.live.weigher import require_same_arm
-from steelyard.payload import HALF_WIDTH
+from steelyard.payload import HALF_WIDTH, Payload
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 from steelyard.robot import RobotModel
 from steelyard.workflow.wrist import WristRig
@@ -36,6 +40,7 @@ class WristUpdate:
 
     Attributes:
         t: the sender's time of the last row, [s]
+        values: of the last row, as the stream's columns name them
         waiting: why nothing is weighed now, in words; empty where it is
         payload: the plain estimate, with its verdict; None before the first sample
         state: of the estimator; None before the first sample
@@ -43,6 +48,7 @@ class WristUpdate:
         contact_std: its standard deviation, (6,); infinite while the load is not known
         delay_s: how late a sample comes, [s]
         converged: whether the mass is as sure as asked for
+        next_step: what to do to know more, a sentence without a full stop
         events: since the update before
         rows: that have come in all
         missing: that the sender never sent
@@ -50,6 +56,7 @@ class WristUpdate:
     """
 
     t: float
+    values: tuple[float, ...]
     waiting: str
     payload: WrenchPayload | None
     state: WristState | None
@@ -57,10 +64,66 @@ class WristUpdate:
     contact_std: Array
     delay_s: float
     converged: bool
+    next_step: str
     events: tuple[Event, ...]
     rows: int
     missing: int
     dropped: int
+
+    @property
+    def changes(self) -> int:
+        """How many loads there were before this one."""
+        return 0 if self.state is None else len(self.state.history)
+
+
+class WristView:
+    """Looks at what a wrist sensor weighs, for a page.
+
+    Args:
+        robot: the arm
+        columns: names of the rows' values
+        joints: where the joint positions lie in a row, n
+        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+    """
+
+    settable = False  # a controller wants the sensor with it
+    traces = Traces("Contact", ("force", "torque"), ("x", "y", "z", "size"), ("N", "Nm"))
+
+    def __init__(
+        self, robot: RobotModel, columns: tuple[str, ...], joints: list[int], accuracy: float
+    ) -> None:
+        self.robot, self.columns, self.joints, self.accuracy = robot, columns, joints, accuracy
+
+    def update(self, update: WristUpdate) -> WristUpdate:
+        """What is known: the weigher has said it."""
+        return update
+
+    def answer(self, update: WristUpdate) -> Payload | None:
+        """The load in the flange frame, with all doubts; None where nothing was weighed."""
+        return self.to_draw(update)
+
+    def to_draw(self, update: WristUpdate) -> Payload | None:
+        """The load in the flange frame; None where nothing is known."""
+        return None if update.payload is None else update.payload.in_flange(self.robot.flange)
+
+    def trace(self, update: WristUpdate) -> Array | None:
+        """One instant of the contact, (4, 2) [N, Nm], in the sensor frame; None until the load is known."""
+        if not update.converged:
+            return None
+        both = update.contact.reshape(2, 3)
+        return np.column_stack([both, np.linalg.norm(both, axis=1)]).T
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Everything that makes the view, for another process."""
+        return {"robot": self.robot.to_dict()} | {
+            name: getattr(self, name) for name in ("columns", "joints", "accuracy")
+        }
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> WristView:
+        """The view of a content."""
+        return cls(**{**content, "robot": RobotModel.from_dict(content["robot"])})
 
 
 class WristWeigher:
@@ -91,7 +154,7 @@ class WristWeigher:
         self._first: list[WristRow] = []
         self._path: WristPath | None = None
         self._clock, self._start_s, self._later_s = -1, 0.0, 0.0
-        self._last: Row | None = None
+        self.row: Row | None = None
         self._no_wrench = False
         self._events: list[Event] = []
         self._rows = self._missing = self._dropped = 0
@@ -107,7 +170,7 @@ class WristWeigher:
             self._missing += item.rows * (item.kind is EventKind.GAP)
             self._dropped += item.rows * (item.kind is EventKind.DROPPED)
             return
-        self._rows, self._last, self._no_wrench = self._rows + 1, item, item.wrench is None
+        self._rows, self.row, self._no_wrench = self._rows + 1, item, item.wrench is None
         if item.waiting or item.wrench is None:
             return
         if item.clock != self._clock:
@@ -119,12 +182,23 @@ class WristWeigher:
         if row.t - self._first[0].t >= CALIBRATION_S and len(self._first) >= _FEWEST_ROWS:
             self._begin()
 
+    @cached_property
+    def view(self) -> WristView:
+        """What a page needs to look at it; refused where rows hold no joints."""
+        if self._robot is None:
+            raise InvalidSamples(f"{self._name} sends no joints: the page shows the arm, leave --page out")
+        return WristView(self._robot, self._columns, self._motion, self._options.accuracy)
+
+    def seen(self) -> WristUpdate | None:
+        """What is known now; None before the first row."""
+        return self.update()
+
     def update(self) -> WristUpdate | None:
         """What is known now; None before the first row."""
-        if self._last is None:
+        if self.row is None:
             return None
         events, self._events = tuple(self._events), []
-        waiting = self._last.waiting or (_SILENT if self._no_wrench else "")
+        waiting = self.row.waiting or (_SILENT if self._no_wrench else "")
         payload, state, contact, std, delay_s = None, None, np.zeros(6), np.full(6, np.inf), 0.0
         if self._path is not None:
             state, delay_s = self._state, self._path.delay_s
@@ -132,15 +206,18 @@ class WristWeigher:
             contact, std = self._estimator.contact(state)
         else:
             waiting = waiting or "the first second is listened to"
+        converged = payload is not None and _half_width(payload) <= self._options.accuracy
         return WristUpdate(
-            t=self._last.t,
+            t=self.row.t,
+            values=self.row.values,
             waiting=waiting,
             payload=payload,
             state=state,
             contact=contact,
             contact_std=std,
             delay_s=delay_s,
-            converged=payload is not None and _half_width(payload) <= self._options.accuracy,
+            converged=converged,
+            next_step=f"wait: {waiting}" if waiting else _next_step(payload, converged=converged),
             events=events,
             rows=self._rows,
             missing=self._missing,
@@ -185,8 +262,8 @@ class WristWeigher:
 
     def _begin(self) -> None:
         """Finds out from the first rows how noisy they are, and weighs these rows."""
-        if self._robot is not None and self._last is not None:
-            values = {name: np.array([x]) for name, x in zip(self._columns, self._last.values, strict=True)}
+        if self._robot is not None and self.row is not None:
+            values = {name: np.array([x]) for name, x in zip(self._columns, self.row.values, strict=True)}
             require_same_arm(self._robot, values, self._name)
         path = WristPath.calibrated(self._first, self._sensor, robot=self._robot, cutoff_hz=self._cutoff_hz)
         made = (f"Kalman smoother, cut-off {self._cutoff_hz:g} Hz, {path.delay_s:.2f} s late",)
@@ -200,6 +277,15 @@ class WristWeigher:
         self._of_path, ready = path.step(self._of_path, row)
         for sample in ready:
             self._state = self._estimator.step(self._state, sample)
+
+
+def _next_step(payload: WrenchPayload | None, *, converged: bool) -> str:
+    """What to do to know more."""
+    if payload is None or not converged:
+        return "rest for a second in other postures of the wrist"
+    if not payload.knows_inertia:
+        return "turn the wrist about all of its axes: the inertia is not known"
+    return "nothing: the mass is as sure as asked for"
 
 
 def _half_width(payload: WrenchPayload) -> float:
