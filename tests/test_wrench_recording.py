@@ -55,6 +55,19 @@ def test_an_inertial_unit_gives_all_ten(rng):
     np.testing.assert_allclose(covariance, payload.covariance)
 
 
+def test_what_is_unknown_stays_unknown_in_the_flange_frame_and_what_is_known_known(rng):
+    payload = weigh_dynamic(WrenchSamples.from_imu(turning(rng)), tilt=False)
+    unknown = np.array(payload.full_covariance)
+    unknown[4:10, :], unknown[:, 4:10] = 0.0, 0.0
+    unknown[range(4, 10), range(4, 10)] = np.inf
+    T = np.eye(4)
+    T[:3, 3] = [0.0, 0.0, 0.05]
+    found = replace(payload, full_covariance=unknown, T_flange_sensor=T).in_flange()
+    assert np.isinf(found.std[4:]).all()
+    assert found.std[0] == pytest.approx(payload.std[0])
+    assert (found.com_std[2], *found.com_std[:2]) == pytest.approx(np.roll(payload.com_std, 1), rel=1e-6)
+
+
 def test_a_pose_gives_all_ten_causally(rng):
     payload = weigh_dynamic(WrenchSamples.from_pose(turning(rng)))
     assert payload.body.mass == pytest.approx(3.0, abs=0.02)

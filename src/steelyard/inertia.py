@@ -38,6 +38,7 @@ LOG_CHOLESKY_NAMES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2"
 _INERTIA_ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 _SMALLEST_RELATIVE_EIGENVALUE = 1e-9
 _ROUNDING = 1e-14
+_UNTOUCHED = 1e-12  # entries of a change of frames below which a number does not depend on another
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,6 +240,21 @@ class InertialParameters:
     def renamed(self, frame: str) -> InertialParameters:
         """The same numbers in a frame of another name."""
         return InertialParameters(self.mass, self.first_moment, self.inertia, frame)
+
+    @staticmethod
+    def moved_covariance(covariance: Array, T_new_old: ArrayLike) -> Array:
+        """The covariance of ten numbers in another frame; what depends on an unknown one is unknown.
+
+        Args:
+            covariance: in the old frame, (10, 10); infinite where unknown
+            T_new_old: (4, 4)
+        """
+        A = frame_change_matrix(T_new_old)
+        unknown = ~np.isfinite(np.diag(covariance))
+        moved = A @ np.where(unknown[:, None] | unknown[None, :], 0.0, covariance) @ A.T
+        touched = (np.abs(A[:, unknown]) > _UNTOUCHED).any(axis=1)
+        moved[touched, touched] = np.inf
+        return np.asarray(moved)
 
     def _require_same_frame(self, other: InertialParameters) -> None:
         if self.frame != other.frame:

@@ -17,13 +17,12 @@ import numpy as np
 
 from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidInertia, UnknownName
-from steelyard.inertia import InertialParameters, frame_change_matrix
+from steelyard.inertia import InertialParameters
 from steelyard.verdict import Doubt, Verdict
 
 _HALF_WIDTH = 1.96  # standard deviations, 95 %
 _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-_UNTOUCHED = 1e-12  # entries of a change of frames below which a number does not depend on another
 _ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
 _DENSITY = 2700.0  # [kg/m^3] of aluminium, midway between plastics and steel
 INERTIAS = ("estimated", "sphere", "none")
@@ -106,7 +105,7 @@ class Load:
         return replace(
             self,
             body=self.body.in_frame(wanted, T),
-            covariance=_moved_covariance(self.covariance, T),
+            covariance=InertialParameters.moved_covariance(self.covariance, T),
             bias=None,
             frame=f"the {wanted} frame of the target; the frame '{source}' that the payload was weighed in"
             f" sits there at ({place}) m with the axes (rows) [{rows}]",
@@ -238,17 +237,6 @@ class Target:
     write: Callable[[Load], str]
     inertia: bool = True
     in_sensor_frame: bool = False
-
-
-def _moved_covariance(covariance: Array, T: Array) -> Array:
-    """The covariance in another frame; what depends on an unknown number is unknown."""
-    A = frame_change_matrix(T)
-    unknown = ~np.isfinite(np.diag(covariance))
-    finite = np.where(unknown[:, None] | unknown[None, :], 0.0, covariance)
-    moved = A @ finite @ A.T
-    touched = (np.abs(A[:, unknown]) > _UNTOUCHED).any(axis=1)
-    moved[touched, touched] = np.inf
-    return np.asarray(moved)
 
 
 def _inertia_com_slope(body: InertialParameters) -> Array:

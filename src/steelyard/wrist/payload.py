@@ -11,7 +11,7 @@ import numpy as np
 from steelyard import fields
 from steelyard.arrays import Array, freeze
 from steelyard.export import Load
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters, frame_change_matrix
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, Quantity, judge
 from steelyard.payload.payload import FORMAT
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -118,9 +118,10 @@ class WrenchPayload(Payload):
 
     def in_flange(self, flange: str = "flange") -> Payload:
         """The payload in the flange frame; the zero drift of the sensor is no part of it."""
-        A = frame_change_matrix(self.T_flange_sensor)
-        body, plain = (x.in_frame(flange, self.T_flange_sensor) for x in (self.body, self.unconstrained))
-        return Payload(body, plain, A @ self.covariance @ A.T, self.noise, self.verdict, self.method)
+        T = self.T_flange_sensor
+        body, plain = (x.in_frame(flange, T) for x in (self.body, self.unconstrained))
+        covariance = InertialParameters.moved_covariance(self.covariance, T)
+        return Payload(body, plain, covariance, self.noise, self.verdict, self.method)
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
