@@ -15,7 +15,7 @@ from steelyard.excitation.accuracy import ArmKnowledge, PayloadAccuracy
 from steelyard.excitation.shortest import Candidate, DurationSearch
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.recording import Samples
+from steelyard.recording import Preparation, Samples
 from steelyard.robot import DHTable, DriveModel, JointLimits, RobotModel, load_robot
 from steelyard.torque import weigh
 from steelyard.torque.prediction import assumed_model, loaded_arm, predict
@@ -108,6 +108,28 @@ def test_more_rows_and_less_noise_narrow_as_roots_say(arm, found):
     quiet = predict(assumed_model(arm, 0.25 * NOISE), motion, body).half_widths
     assert often[0] == pytest.approx(once[0] / 2, rel=0.03)
     assert quiet[0] == pytest.approx(once[0] / 4, rel=1e-3)
+
+
+def test_rows_that_are_trimmed_do_not_count(model, found):
+    body, motion = found.prediction.body, found.design.trajectory
+    samples = predict(replace(model, preparation=Preparation(trim_s=0.1)), motion, body).half_widths
+    t = np.arange(0.1, motion.duration_s - 0.1 - 1e-9, 0.008)
+    q, v, a = motion.at(t)
+    names = model.robot.joint_names
+    inner = Samples(q=q, v=v, a=a, tau=0 * q, rate_hz=125.0, joint_names=names, kinematics="measured")
+    inner = replace(inner, usable=np.abs(v) >= Preparation().lowest_speed)
+    np.testing.assert_allclose(samples, predict(model, inner, body).half_widths, rtol=0.05)
+    assert samples[0] > predict(model, motion, body).half_widths[0]
+
+
+def test_no_motion_is_too_quick_for_the_recording(model):
+    """Of the highest harmonic, central differences show 99.5 % of the acceleration."""
+    strong = DesignLimits(replace(LIMITS, v_max=np.full(2, 20.0), a_max=np.full(2, 400.0)))
+    settings = replace(QUICK, effort=0.05)
+    made = shortest_motion(model, Accuracy(mass=1.0), limits=strong, harmonics=3, settings=settings)
+    step = 2 * np.pi * 3 / made.duration_s / settings.rate_hz
+    assert 1 - 2 * (1 - np.cos(step)) / step**2 == pytest.approx(0.005, rel=0.05)
+    assert made.durations_s.min() == made.duration_s
 
 
 def test_what_was_found_is_a_design_file_and_comes_back_whole(found, tmp_path):

@@ -50,6 +50,7 @@ _CONTINUED = 2  # motions of other durations that a search begins from
 _BESIDE = (0.6, 0.8, 1.5, 2.5)  # durations beside the shortest one, over it
 _SPACED = 0.12  # between logarithms of durations
 _SMALLEST_STROKE = 0.02  # [rad or m]
+_MOST_BLUR = 0.005  # of an acceleration, by central differences of recorded positions
 _SHRINKS = (1.0, 0.998, 0.99, 0.97)
 
 
@@ -160,9 +161,8 @@ class DurationSearch:
             high = min(enough, key=lambda one: one.duration_s)
             lower = [one for one in short if one.duration_s < high.duration_s]
             if not lower:
-                duration_s = high.duration_s / float(np.clip(high.share ** (-2 / 3), *_STEPS))
-                if duration_s < self._shortest_s:
-                    break
+                quicker = high.duration_s / float(np.clip(high.share ** (-2 / 3), *_STEPS))
+                duration_s = max(quicker, self._shortest_s)
                 continue
             low = max(lower, key=lambda one: one.duration_s)
             if high.duration_s / low.duration_s < _NARROW:
@@ -181,10 +181,14 @@ class DurationSearch:
 
     @cached_property
     def _shortest_s(self) -> float:
-        """Below it, the joints hardly move, [s]."""
+        """Below it, the joints hardly move, or too quickly for the recording, [s].
+
+        Central differences, h apart, show a frequency w with 1 - (w h)^2 / 12 of its acceleration.
+        """
         joints = self.limits.joints
         stroke = np.minimum(joints.v_max / (2 * np.pi), joints.a_max / (2 * np.pi) ** 2)[self.moving]
-        return float(np.sqrt(_SMALLEST_STROKE / stroke).max())
+        blurred_s = 2 * np.pi * self.harmonics / (self.settings.rate_hz * np.sqrt(12 * _MOST_BLUR))
+        return float(max(np.sqrt(_SMALLEST_STROKE / stroke).max(), blurred_s))
 
     def _on_grid(self, duration_s: float) -> float:
         return float(np.ceil(duration_s * self.settings.rate_hz - 1e-9) / self.settings.rate_hz)

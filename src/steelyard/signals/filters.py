@@ -112,7 +112,8 @@ def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) 
         raise InvalidSamples(
             f"the cut-off must lie between 0 and half the rate, {rate_hz / 2:g} Hz; got {cutoff_hz:g} Hz"
         )
-    settle = min(len(rows) - 1, int(np.ceil(3 * rate_hz / cutoff_hz)))
+    slowest_hz = min(cutoff_hz, rate_hz / 2 - cutoff_hz)  # near half the rate it rings on as long
+    settle = min(len(rows) - 1, int(np.ceil(3 * rate_hz / slowest_hz)))
     before, after = 2 * rows[0] - rows[settle:0:-1], 2 * rows[-1] - rows[-2 : -2 - settle : -1]
     y = np.asfortranarray(np.concatenate([before, rows, after]))
     for _ in range(2):

@@ -164,8 +164,9 @@ def _as_robot(model: DynamicModel) -> RobotModel:
 
 def _samples(model: DynamicModel, motion: Trajectory, rate_hz: float, until_s: float | None) -> Samples:
     length = motion.duration_s if until_s is None else min(until_s, motion.duration_s)
-    q, v, a = motion.at(np.arange(max(round(length * rate_hz), 4)) / rate_hz)
     how = model.preparation or Preparation()
+    count, edge = max(round(length * rate_hz), 4), round(how.trim_s * rate_hz)
+    q, v, a = motion.at(np.arange(edge, max(count - edge, edge + 4)) / rate_hz)
     return Samples(
         q=q,
         v=v,
