@@ -311,6 +311,10 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
     for words, said in (
         (("record", "ur://127.0.0.1:9", "-o", "x.parquet"), "nobody listens there"),
         (("watch", "ftp://x", "--model", "model.json"), "a source is ur://HOST"),
+        (
+            ("watch", "replay:x", "--model", "model.json", "--gravity=0,0,-9.8"),
+            "--gravity has no effect without --sensor, the model knows its arm: leave it out",
+        ),
         (("simulate", "ur10e"), "or --serve ROBOT, for a controller"),
         (("simulate", "--serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),
         (("simulate", "--serve", "ur10e", "--payload-at", "2.5kg"), "--payload-at is S=KGkg:X,Y,Z"),

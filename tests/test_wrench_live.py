@@ -151,6 +151,10 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     assert len(data["contact"]) == 6
     assert data["rows"] == 600
     assert sy.WrenchPayload.load(folder / "watched.json").mass == data["mass"]
+    lighter = json.loads(run(*words, "--json", "--gravity=0,0,-9.7").output)
+    assert lighter["mass"] / data["mass"] == pytest.approx(9.81 / 9.7, abs=2e-3)
+    done = run(*words, "--gravity", "down")
+    assert "--gravity is X,Y,Z [m/s^2], say 0,9.81,0; got 'down'" in str(done.exception)
     said = run("watch", f"replay:{folder / 'unit.csv'}", "--sensor", folder / "unit.toml").output
     assert "+-" in said
     assert "contact" in said

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from steelyard.cli.options import load_arm
 from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
@@ -159,18 +160,19 @@ def _say(out: Output, words: str) -> None:
         print(words)
 
 
-def arm_and_motion(path: Path, robot: str | None) -> tuple[RobotModel, FourierTrajectory]:
-    """The motion in a file, and the arm that it is for."""
+def arm_and_motion(
+    path: Path, robot: str | RobotModel | None, lock: list[str] | None = None, flange: str | None = None
+) -> tuple[RobotModel, FourierTrajectory]:
+    """The motion in a file, and the arm that it is for: the given one, one by name, or the one it names."""
     from steelyard import saved
     from steelyard.errors import InvalidTrajectory
-    from steelyard.robot import load_robot
     from steelyard.trajectory import load_trajectory
 
     core, content = load_trajectory(path), saved.read(path)
     named = str(content.get("robot") or "")
     if robot is None and not named:
         raise InvalidTrajectory(f"{path} does not say which arm it is for: give --robot")
-    arm = load_robot(robot or named)
+    arm = load_arm(robot or named, lock, flange) if isinstance(robot, str | None) else robot
     if named and arm.name != named:
         raise InvalidTrajectory(f"{path} is a motion for {named}, not for {arm.name}")
     if core.n != arm.n:

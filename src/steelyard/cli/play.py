@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from steelyard.cli.live import SourceArgument, YesFlag, arm_and_motion, require_yes, updating_line
-from steelyard.cli.options import JsonFlag, file_to_write
+from steelyard.cli.options import FlangeOption, JsonFlag, LockOption, file_to_write
 from steelyard.cli.output import Output
 from steelyard.computing import interruptible
 
@@ -23,6 +23,8 @@ def command(
     robot: Annotated[
         str | None, typer.Option(help="The arm that the motion is for; as the design says by default.")
     ] = None,
+    lock: LockOption = None,
+    flange: FlangeOption = None,
     periods: Annotated[int, typer.Option(help="How often it runs.")] = 1,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
@@ -38,7 +40,7 @@ def command(
     from steelyard.live.recorder import Recorder
     from steelyard.live.ur import controller_of
 
-    arm, core = arm_and_motion(motion, robot)
+    arm, core = arm_and_motion(motion, robot, lock, flange)
     with ExitStack() as open_now:
         stream = open_now.enter_context(Stream(controller_of(source_of(source))))
         plan = Motion.of(stream, arm, core, periods=periods)

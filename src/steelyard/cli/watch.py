@@ -24,7 +24,18 @@ from steelyard.cli.live import (
     show_updates,
     stay,
 )
-from steelyard.cli.options import JsonFlag, WrenchCutoffOption, file_to_write
+from steelyard.cli.options import (
+    FlangeOption,
+    GravityOption,
+    JsonFlag,
+    LockOption,
+    WrenchCutoffOption,
+    described,
+    file_to_write,
+    load_arm_if_named,
+    refuse_without_effect,
+    requested,
+)
 from steelyard.cli.output import Output
 from steelyard.computing import interruptible
 from steelyard.errors import InvalidSamples
@@ -32,11 +43,16 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
+    from steelyard.io.wrench import SensorDescription
     from steelyard.live import LiveWeigher, Source, Stream, Update, WristUpdate, WristWeigher
+    from steelyard.robot import RobotModel
+
+_OF_THE_ARM = ("robot", "lock", "flange", "gravity")
 
 
 @interruptible()
 def command(
+    ctx: typer.Context,
     source: SourceArgument,
     model: Annotated[
         Path | None, typer.Option(help="The identified empty arm (.json, from steelyard identify).")
@@ -47,6 +63,9 @@ def command(
     robot: Annotated[
         str | None, typer.Option(help="With --sensor: the arm, where rows hold joints and no model is given.")
     ] = None,
+    lock: LockOption = None,
+    flange: FlangeOption = None,
+    gravity: GravityOption = None,
     cutoff: WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
     accuracy: AccuracyOption = 1.0,
     record: Annotated[
@@ -69,7 +88,11 @@ def command(
     from steelyard.live import Recorder, Stream, watch
 
     out, known = Output(as_json), None if model is None else DynamicModel.load(model)
-    how = _Weighing(known, sensor, robot, cutoff_hz=cutoff, accuracy=accuracy / 100)
+    if sensor is None and known is not None:
+        refuse_without_effect(ctx, "without --sensor, the model knows its arm", *_OF_THE_ARM)
+    about = None if sensor is None else described(sensor, requested(None, None), gravity)
+    arm = load_arm_if_named(robot, lock, flange)
+    how = _Weighing(known, about, arm, cutoff_hz=cutoff, accuracy=accuracy / 100)
     with ExitStack() as pages:
         with ExitStack() as open_now:
             stream = open_now.enter_context(Stream(how.source(source)))
@@ -124,21 +147,17 @@ class _Weighing:
     def __init__(
         self,
         known: DynamicModel | None,
-        sensor: Path | None,
-        robot: str | None,
+        about: SensorDescription | None,
+        arm: RobotModel | None,
         *,
         cutoff_hz: float,
         accuracy: float,
     ) -> None:
-        from steelyard.io.wrench import SensorDescription
-        from steelyard.robot import load_robot
-
-        if known is None and sensor is None:
+        if known is None and about is None:
             raise InvalidSamples("say how to weigh: --model for joint torques, --sensor for a wrist sensor")
         self._known, self._cutoff_hz, self._accuracy = known, cutoff_hz, accuracy
-        self._about = None if sensor is None else SensorDescription.load(sensor)
-        own = None if known is None else known.robot
-        self._arm = load_robot(robot) if robot is not None and sensor is not None else own
+        self._about = about
+        self._arm = known.robot if arm is None and known is not None else arm
 
     def source(self, address: str) -> Source:
         """Where rows come from."""

@@ -131,7 +131,7 @@ def _core(
     from steelyard.live.motion import payload_motion
 
     if motion is not None:
-        return arm_and_motion(motion, model.robot.name)[1]
+        return arm_and_motion(motion, model.robot)[1]
     with out.progress(f"a motion of {period_s:g} s that shows a payload") as done:
         found = payload_motion(model, posture, period_s=period_s, reach=reach).trajectory
         done(1.0)
