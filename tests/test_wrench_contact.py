@@ -10,6 +10,7 @@ from steelyard.control.contact_force import ZeroKeeper, contact_force
 from steelyard.drawing import save_picture
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.inertia import InertialParameters
+from steelyard.io.columns import Requested
 from steelyard.io.wrench import (
     SensorDescription,
     write_contact_force,
@@ -263,9 +264,12 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
     quaternion = R.inv().as_quat()[:, [3, 0, 1, 2]]
     w = rng.normal(size=(5, 6))
     rows = np.column_stack([w, quaternion])
-    text = "a,b,c,d,e,f,w,x,y,z\n" + "\n".join(",".join(map(repr, row.tolist())) for row in rows)
+    text = "".join(",".join(row) + "\n" for row in [list("abcdefwxyz"), *np.char.mod("%.17g", rows).tolist()])
     (tmp_path / "log.csv").write_text(text)
-    for path in (tmp_path / "log.csv", tmp_path / "log.npz", tmp_path / "log.parquet"):
+    (tmp_path / "log.tsv").write_text("# by hand\n" + text.replace(",", "\t"))
+    (tmp_path / "comma.csv").write_text(text.replace(",", ";").replace(".", ","))
+    names = ("log.csv", "log.tsv", "comma.csv", "log.npz", "log.parquet")
+    for path in (tmp_path / name for name in names):
         if path.suffix == ".npz":
             np.savez(path, **dict(zip("abcdefwxyz", rows.T, strict=True)))
         if path.suffix == ".parquet":
@@ -277,6 +281,17 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
         np.testing.assert_allclose(recording.wrench, -2 * w)
         np.testing.assert_allclose(recording.R_base_sensor, R.as_matrix(), atol=1e-9)
         np.testing.assert_allclose(recording.t, np.arange(5) / 100)
+    np.savez(tmp_path / "log.npz", state=rows)
+    columns = {"wrench": ["state[0:6]"], "quaternion": ["state[6:10]"]}
+    sliced = replace(description, columns=columns).recording(tmp_path / "log.npz")
+    np.testing.assert_allclose(sliced.wrench, -2 * w)
+    (tmp_path / "bare.csv").write_text(text.partition("\n")[2] + "0.1,0.2")
+    named = replace(description, tables=Requested(names=tuple("abcdefwxyz")))
+    bare = named.recording(tmp_path / "bare.csv")
+    np.testing.assert_allclose(bare.wrench, -2 * w)
+    assert "are left out" in bare.notes[-1]
+    with pytest.raises(UnreadableFile, match=r"it begins with numbers, 10 columns; name them .*--names"):
+        description.recording(tmp_path / "bare.csv")
 
 
 @pytest.mark.parametrize(
@@ -314,9 +329,9 @@ def test_tables_that_do_not_fit(tmp_path):
             about.recording(log)
 
     refused("a,b\n1,2\n", "no column c, d, e, f; it has a, b")
-    refused("a,b\n1,x\n", "it is not a table of numbers with commas")
-    refused("a,b\n1,2,3\n", "2 names, but 3 columns")
     row = "a,b,c,d,e,f,w,x,y,z\n" + ",".join(["1"] * 10) + "\n"
+    refused(row.replace(",1\n", ",x\n"), "no line after the header has 10 fields with numbers")
+    refused(row + "1,2,3\n" + row.partition("\n")[2], "line 3 is damaged, .* 3 fields instead of 10")
     refused(row, "the quaternion in row 1 has length 2, not 1")
     refused(row, "does not say which columns are the wrench", replace(description, columns={}))
     only = {"wrench": list("abcdef")}

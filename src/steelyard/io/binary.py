@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -45,11 +45,11 @@ _MOST_COLUMNS = 1000
 def _read_parquet(path: Path, requested: Requested) -> Recording:
     """The recording in a Parquet file."""
     layout = _parquet_layout(path, requested)
-    with opened_parquet(path) as file:
+    with _opened_parquet(path) as file:
         table = file.read(columns=list(layout.names))
     if table.num_rows == 0:
         raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
-    return layout.recording(layout.gather(_numbers(table, layout, path)), str(path))
+    return layout.recording(layout.gather(_numbers(table, layout.names, path)), str(path))
 
 
 def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[Piece]]:
@@ -69,7 +69,14 @@ def _write_parquet(recording: Recording, path: Path) -> None:
 
 
 def _read_arrows(path: Path, requested: Requested) -> Recording:
-    """The recording in a stream of Arrow's batches; one that was cut short, up to its last whole batch."""
+    """The recording in a stream of Arrow's batches."""
+    table, notes = _arrows_table(path)
+    found = recording_of_table(table, requested, place=str(path))
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
+    """The table in a stream of Arrow's batches; one that was cut short, up to its last whole batch."""
     ipc, batches, cut = pyarrow("ipc"), [], False
     import pyarrow as pa
 
@@ -83,21 +90,19 @@ def _read_arrows(path: Path, requested: Requested) -> Recording:
         cut = True
     if not batches:
         raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
-    table = pa.Table.from_batches(batches)
-    found = recording_of_table(table, requested, place=str(path))
     words = f"{DAMAGED_END}: its writer was stopped; the last, broken batch is left out"
-    return replace(found, notes=(*found.notes, words)) if cut else found
+    return pa.Table.from_batches(batches), (words,) if cut else ()
 
 
 def _read_npz(path: Path, requested: Requested) -> Recording:
     """The recording in an archive."""
     shapes = _npz_shapes(path)
-    own = npz_arrays(path, {_OWN})[_OWN] if _OWN in shapes else None
+    own = _npz_arrays(path, {_OWN})[_OWN] if _OWN in shapes else None
     if own is not None and (own.dtype.kind != "U" or own.ndim):
         raise UnreadableFile(f"{path}: what steelyard wrote beside the numbers is damaged; write it again")
     shapes.pop(_OWN, None)
     text = None if own is None else str(own)
-    return _recording(shapes, partial(npz_arrays, path), requested, str(path), own=text)
+    return _recording(shapes, partial(_npz_arrays, path), requested, str(path), own=text)
 
 
 def _write_npz(recording: Recording, path: Path) -> None:
@@ -113,7 +118,7 @@ def _write_npz(recording: Recording, path: Path) -> None:
 
 
 def _parquet_layout(path: Path, requested: Requested) -> Layout:
-    with opened_parquet(path) as file:
+    with _opened_parquet(path) as file:
         schema = file.schema_arrow
     own = (schema.metadata or {}).get(_OWN.encode())
     text = None if own is None else own.decode("utf-8", errors="replace")
@@ -124,16 +129,16 @@ def _parquet_layout(path: Path, requested: Requested) -> Layout:
 
 def _batches(path: Path, layout: Layout) -> Iterator[dict[str, Array]]:
     """The columns as they are written, a group of rows at a time."""
-    with opened_parquet(path) as file:
+    with _opened_parquet(path) as file:
         for batch in file.iter_batches(GROUP_ROWS, columns=list(layout.names)):
             if batch.num_rows:
-                yield _numbers(batch, layout, path)
+                yield _numbers(batch, layout.names, path)
 
 
-def _numbers(table: Any, layout: Layout, path: Path) -> dict[str, Array]:
+def _numbers(table: Any, names: Sequence[str], path: Path) -> dict[str, Array]:
     """The columns as numbers; empty cells are NaN."""
     columns = {}
-    for name in layout.names:
+    for name in names:
         column = table.column(table.schema.get_field_index(name))
         try:
             columns[name] = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
@@ -145,7 +150,7 @@ def _numbers(table: Any, layout: Layout, path: Path) -> dict[str, Array]:
 
 
 @contextmanager
-def opened_parquet(path: Path) -> Iterator[Any]:
+def _opened_parquet(path: Path) -> Iterator[Any]:
     """The open file; its own errors become ours. Nothing is read ahead, which would keep the whole file.
 
     Args:
@@ -203,7 +208,7 @@ def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
         return found
 
 
-def npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.generic]]:
+def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.generic]]:
     """Some arrays of an archive, (N,) or (N, k), by name; those that it does not have are missing.
 
     Args:
@@ -291,6 +296,25 @@ def recording_of_table(
     shapes = {name: (array.shape, array.dtype.kind) for name, array in arrays.items()}
     return _recording(shapes, lambda wanted: arrays, requested or Requested(), place)
 
+
+def _npz_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
+    found = _npz_arrays(path, wanted)
+    return {name: np.asarray(x, dtype=float) for name, x in found.items() if x.ndim}, ()
+
+
+def _parquet_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
+    with _opened_parquet(path) as file:
+        chosen = [name for name in file.schema_arrow.names if name in wanted]
+        return _numbers(file.read(columns=chosen), chosen, path), ()
+
+
+def _arrows_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
+    table, notes = _arrows_table(path)
+    return _numbers(table, [name for name in table.column_names if name in wanted], path), notes
+
+
+COLUMN_READERS = {"parquet": _parquet_columns, "npz": _npz_columns, "arrows": _arrows_columns}
+"""What reads some columns by name, and what is to be noted of the file, by its kind."""
 
 READERS = {"parquet": _read_parquet, "npz": _read_npz, "arrows": _read_arrows}
 """What reads a recording from a path, with what is requested, by the kind of file."""

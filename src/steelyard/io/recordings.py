@@ -15,7 +15,7 @@ there are rows: what a zero-phase filter spoils at its ends lies in the overlap 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -23,8 +23,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, UnreadableFile
-from steelyard.io.binary import READERS, WRITERS, parquet_pieces, recording_of_table
+from steelyard.io.binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces, recording_of_table
 from steelyard.io.columns import Requested
 from steelyard.io.layout import Layout, Piece
 from steelyard.recording import Recording, WrenchConvention
@@ -93,6 +94,27 @@ def read_as(source: str | Path | Any, requested: Requested) -> Recording:
     if requested.names and kind != "text":
         raise UnreadableFile(f"{path}: names are for text tables without a header; this file has its own")
     return _read(kind, path, requested)
+
+
+def read_columns(
+    path: Path, wanted: Collection[str], names: Sequence[str] = ()
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Columns of a table, (N,) or (N, k), by the names that it has itself, and what is to be noted of it.
+
+    Args:
+        wanted: names of the columns; those that it does not have are missing
+        names: of all columns of a text table without a header
+    """
+    kind = file_kind(path)
+    if kind == "bag":
+        raise UnreadableFile(
+            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints show it"
+        )
+    if kind == "text":
+        from steelyard.io.tables import text_columns
+
+        return text_columns(path, wanted, names)
+    return COLUMN_READERS[kind](path, wanted)
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:

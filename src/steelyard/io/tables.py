@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -62,18 +62,41 @@ def read_table(path: Path, requested: Requested) -> Recording:
     data = _text(path)
     header = _header(data, path, requested.names)
     layout = find_layout(header.names, requested, str(path))
-    needed = [header.names.index(name) for name in layout.names]
+    columns, damage = _columns(data, header, layout.names, path)
+    if damage:
+        layout = layout.noting(damage)
+    layout = layout.in_seconds(lambda: columns, str(path))
+    return layout.recording(layout.gather(columns), str(path))
+
+
+def text_columns(
+    path: Path, wanted: Collection[str], given: Sequence[str]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Columns of a text table by name, and what is to be noted of it.
+
+    Args:
+        wanted: names of the columns; those that it does not have are missing
+        given: names of all columns of a table without a header
+    """
+    data = _text(path)
+    header = _header(data, path, given)
+    chosen = [name for name in header.names if name in wanted]
+    if not chosen:
+        return {}, ()
+    columns, damage = _columns(data, header, chosen, path)
+    return columns, (damage,) if damage else ()
+
+
+def _columns(data: bytes, header: _Header, names: Sequence[str], path: Path) -> tuple[dict[str, Array], str]:
+    """Columns by name, and how the end is damaged, in words."""
+    needed = [header.names.index(name) for name in names]
     end = _end_of_whole(data, header, needed)
     if end == header.begin:
         _refuse_without_rows(data, header, path)
-    if data[end:].strip():
-        layout = layout.noting(_damage(data, end))
     values = _parse(memoryview(data)[header.begin : end], header, needed)
     if values is None:
         raise UnreadableFile(f"{path}: {_first_bad_line(data[:end], header, needed)}")
-    columns = dict(zip(layout.names, values, strict=True))
-    layout = layout.in_seconds(lambda: columns, str(path))
-    return layout.recording(layout.gather(columns), str(path))
+    return dict(zip(names, values, strict=True)), _damage(data, end) if data[end:].strip() else ""
 
 
 def _refuse_without_rows(data: bytes, header: _Header, path: Path) -> NoReturn:

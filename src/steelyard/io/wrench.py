@@ -9,7 +9,7 @@ quaternion. Nothing is guessed. See docs/wrench.md for every key.
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,9 +22,9 @@ from steelyard import fields
 from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
 from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
-from steelyard.io.binary import npz_arrays, opened_parquet, pyarrow
+from steelyard.io.binary import pyarrow
 from steelyard.io.columns import Requested
-from steelyard.io.recordings import file_kind, read_as
+from steelyard.io.recordings import file_kind, read_as, read_columns
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.saved import read_toml, replacing
@@ -57,6 +57,7 @@ _COLUMNS = {
     "angular_velocity": 3,
     "temperature": 1,
 }
+_SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
@@ -130,16 +131,18 @@ class SensorDescription:
         )
 
     def recording(self, path: str | Path) -> WrenchRecording:
-        """The recording of a wrist sensor in a table (.csv, .npz or .parquet) without joints."""
+        """The recording of a wrist sensor in a table without joints: text, NPZ, Parquet, Arrow's stream."""
         path = Path(path)
         if "wrench" not in self.columns:
             raise UnreadableFile(
                 f"{path}: the sensor's description does not say which columns are the wrench;"
                 " give [columns] wrench = [...] in its TOML file, or a robot for a recording with joints"
             )
+        listed = [column for names in self.columns.values() for column in names]
+        wanted = {*listed, *(_apart(column)[0] for column in listed)}
+        table, notes = read_columns(path, wanted, self.tables.names)
         arrays = {
             name: _gathered(table, names, name, path) * self.scale.get(name, 1.0)
-            for table in [_table(path, {column for names in self.columns.values() for column in names})]
             for name, names in self.columns.items()
         }
         N = len(arrays["wrench"])
@@ -148,7 +151,7 @@ class SensorDescription:
         }
         if "temperature" in arrays:
             motion["temperature"] = arrays["temperature"][:, 0]
-        return WrenchRecording.of_measured(
+        made = WrenchRecording.of_measured(
             arrays["t"][:, 0] if "t" in arrays else np.arange(N) / (self.rate_hz or 1.0),
             arrays["wrench"],
             self._orientation(arrays, path),
@@ -157,6 +160,7 @@ class SensorDescription:
             timed=not self.postures and ("t" in arrays or self.rate_hz is not None),
             source=path.name,
         )
+        return replace(made, notes=(*made.notes, *notes)) if notes else made
 
     def of_joints(self, source: str | Path | Recording, robot: RobotModel) -> WrenchRecording:
         """The wrench of an arm's recording with the sensor's pose from its joints.
@@ -267,40 +271,22 @@ def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[s
     return checked
 
 
-def _table(path: Path, columns: Collection[str]) -> dict[str, Array]:
-    """The named columns of a table, and others where its kind of file is read whole."""
-    kind = file_kind(path)
-    if kind == "bag":
-        raise UnreadableFile(
-            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints show it"
-        )
-    try:
-        if kind == "npz":
-            found = npz_arrays(path, columns)
-            return {name: np.asarray(x, dtype=float) for name, x in found.items() if x is not None and x.ndim}
-        if kind == "parquet":
-            with opened_parquet(path) as file:
-                table = file.read(columns=[name for name in file.schema_arrow.names if name in columns])
-            return {name: np.asarray(table[name].to_numpy(), dtype=float) for name in table.column_names}
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            header = [name.strip() for name in next(csv.reader(file), [])]
-            values = np.loadtxt(file, delimiter=",", ndmin=2)
-    except SteelyardError:
-        raise
-    except OSError as error:
-        raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, TypeError, csv.Error) as error:
-        raise UnreadableFile(f"{path}: it is not a table of numbers with commas: {error}") from error
-    if values.shape[1] != len(header):
-        raise UnreadableFile(f"{path}: {len(header)} names, but {values.shape[1]} columns")
-    return dict(zip(header, values.T, strict=True))
-
-
 def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, path: Path) -> Array:
-    missing = [name for name in names if name not in table]
+    parts = {name: table.get(name) for name in names}
+    for name in names:
+        word, *ends = _apart(name)
+        if parts[name] is None and ends and np.ndim(table.get(word, 0.0)) == 2:
+            parts[name] = table[word][:, slice(*ends)]
+    missing = [name for name, part in parts.items() if part is None]
     if missing:
         raise UnreadableFile(f"{path}: no column {', '.join(missing)}; it has {', '.join(table)}")
-    array = np.column_stack([table[name] for name in names])
+    array = np.column_stack([part for part in parts.values() if part is not None])
     if array.shape[1] != _COLUMNS[signal]:
         raise UnreadableFile(f"{path}: {signal} needs {_COLUMNS[signal]} columns, got {array.shape[1]}")
     return array
+
+
+def _apart(name: str) -> tuple[Any, ...]:
+    """The word of a name as pose[3:7], and where its columns begin and end; the name alone otherwise."""
+    found = _SLICE.fullmatch(name)
+    return (found["word"], int(found["start"]), int(found["stop"])) if found else (name,)
