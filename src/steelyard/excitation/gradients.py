@@ -127,14 +127,12 @@ class _Program:
 class MotionSlacks:
     """Limits on torque, and on height, speed and orientation of the flange, as slacks of each sample.
 
+    What is compiled does not know the sizes of the limits, so that other ones need no other program.
+
     Attributes:
-        slacks: of q, v and a, each (N, n): slacks of each sample, (N, k)
-        slopes: of the same: the slacks, and their derivatives by q, v and a, (N, k, 3, n)
         traced: `slacks` as a part of other programs
     """
 
-    slacks: Callable[[Array, Array, Array], Array]
-    slopes: Callable[[Array, Array, Array], tuple[Array, Array]]
     traced: Callable[[Any, Any, Any], Any]
 
     def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
@@ -143,28 +141,41 @@ class MotionSlacks:
         bodies = np.array([body.vector for body in robot.links])
         bounded = np.flatnonzero(np.isfinite(limits.joints.tau_max))
 
-        def slacks(q: Any, v: Any, a: Any) -> Any:
+        def quantities(q: Any, v: Any, a: Any) -> Any:
             moved = chain.motion(q, v, a)
             flange = {name: value[0] for name, value in chain.flange(moved).items()}
-            columns = limits.flange_slacks(flange["R"], flange["p"], flange["u"], flange["w"], jnp)
+            columns = limits.flange_quantities(flange["R"], flange["p"], flange["u"], flange["w"], jnp)
             if bounded.size:
                 links = chain.joint_columns(moved, chain.seen_from(moved, chain.T_joint_link), 0)
                 rigid = jnp.einsum("tjik,ik->tj", links, bodies)
                 for sign in (1.0, -1.0):
-                    tau = sign * (rigid + chain.drive_torque(v, a, rigid, sign))
-                    columns.append(1 - RESERVE - tau[:, bounded] / limits.joints.tau_max[bounded])
+                    columns.append((rigid + chain.drive_torque(v, a, rigid, sign))[:, bounded])
             return jnp.concatenate(columns, axis=1)
 
         def slopes(q: Any, v: Any, a: Any) -> Any:
             def along(unit: Any) -> Any:
                 tangents = tuple(jnp.broadcast_to(x, q.shape) for x in unit)
-                return jax.jvp(slacks, (q, v, a), tangents)[1]
+                return jax.jvp(quantities, (q, v, a), tangents)[1]
 
             units = jnp.eye(3 * n).reshape(3 * n, 3, n)
             by_motion = jnp.moveaxis(jax.vmap(along)(units), 0, -1)
-            return slacks(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
+            return quantities(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
 
-        self.slacks, self.slopes, self.traced = compiled(slacks), compiled(slopes), slacks
+        offset, factor = limits.flange_scales
+        share = 1 / limits.joints.tau_max[bounded]
+        self._offset = np.concatenate([offset, np.full(2 * len(bounded), 1 - RESERVE)])
+        self._factor = np.concatenate([factor, -share, share])
+        self._quantities, self._slopes = compiled(quantities), compiled(slopes)
+        self.traced = lambda q, v, a: self._offset + self._factor * quantities(q, v, a)
+
+    def slacks(self, q: Array, v: Array, a: Array) -> Array:
+        """Of q, v and a, each (N, n): slacks of each sample, (N, k)."""
+        return np.asarray(self._offset + self._factor * self._quantities(q, v, a))
+
+    def slopes(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """The slacks, and their derivatives by q, v and a, (N, k, 3, n)."""
+        found, by_motion = self._slopes(q, v, a)
+        return self._offset + self._factor * found, by_motion * self._factor[:, None, None]
 
 
 class _Chain:

@@ -129,8 +129,8 @@ class DesignLimits:
         regions = () if self.workspace is None else self.workspace.regions
         return len(regions) > 0 or any(np.isfinite(x).any() for x in finite)
 
-    def flange_slacks(self, R: Any, p: Any, u: Any, w: Any, xp: Any) -> list[Any]:
-        """Limits of the flange as smooth slacks, each (N, k), as shares of the limit, positive inside.
+    def flange_quantities(self, R: Any, p: Any, u: Any, w: Any, xp: Any) -> list[Any]:
+        """What is limited at the flange, each (N, k); `flange_scales` makes slacks of it.
 
         Args:
             R: orientations of the flange in the base, (N, 3, 3)
@@ -139,21 +139,31 @@ class DesignLimits:
             w: angular velocities, (N, 3) [rad/s]
             xp: numpy or jax.numpy
         """
-        columns = []
-        low, high = self.height
-        z, reserve = p[:, 2:], RESERVE * _HEIGHT_SCALE
-        if np.isfinite(low):
-            columns.append((z - low - reserve) / _HEIGHT_SCALE)
-        if np.isfinite(high):
-            columns.append((high - z - reserve) / _HEIGHT_SCALE)
+        columns = [p[:, 2:]] * int(np.isfinite(self.height).sum())
         for speed, bound in ((u, self.linear_speed), (w, self.angular_speed)):
             axes = np.flatnonzero(np.isfinite(bound))
-            if axes.size:
-                share = speed[:, axes] / bound[axes]
-                columns += [1 - RESERVE - share, 1 - RESERVE + share]
+            columns += [speed[:, axes]] * (2 if axes.size else 0)
         if self.workspace is not None:
-            columns.append(self.workspace.slacks(R, xp) - _ANGLE_RESERVE)
+            columns.append(self.workspace.slacks(R, xp))
         return columns
+
+    @property
+    def flange_scales(self) -> tuple[Array, Array]:
+        """Offset and factor, (k,), of the flange's smooth slacks: shares of the limit, positive inside."""
+        offset: list[float] = []
+        factor: list[float] = []
+        for bound, sign in zip(self.height, (1.0, -1.0), strict=True):
+            if np.isfinite(bound):
+                offset.append(-sign * bound / _HEIGHT_SCALE - RESERVE)
+                factor.append(sign / _HEIGHT_SCALE)
+        for speed in (self.linear_speed, self.angular_speed):
+            known = speed[np.isfinite(speed)]
+            offset += [1 - RESERVE] * (2 * len(known))
+            factor += [*-1 / known, *1 / known]
+        if self.workspace is not None:  # whose slacks are shares already
+            count = self.workspace.slacks(np.eye(3)[None], np).shape[1]
+            offset, factor = [*offset, *[-_ANGLE_RESERVE] * count], [*factor, *[1.0] * count]
+        return np.array(offset), np.array(factor)
 
     def certify(
         self, robot: RobotModel, trajectory: Trajectory, *, rate_hz: float = _DENSE_HZ
