@@ -84,9 +84,8 @@ class RegressorRows:
 
     def compiled(self, robot: RobotModel) -> _Program:
         """The same rows in JAX, compiled once and kept as long as the robot lives."""
-        known = _programs.setdefault(robot, {})
         key = (self.kind, self.columns.tobytes(), self.weights.tobytes(), self.gravity)
-        if key not in known:
+        if key not in (known := _programs.setdefault(robot, {})):
             known[key] = _Program(robot, self)
         return known[key]
 
@@ -128,12 +127,8 @@ class MotionSlacks:
     """Limits on torque, and on height, speed and orientation of the flange, as slacks of each sample.
 
     What is compiled does not know the sizes of the limits, so that other ones need no other program.
-
-    Attributes:
-        traced: `slacks` as a part of other programs
+    `traced` gives the slacks as a part of other programs.
     """
-
-    traced: Callable[[Any, Any, Any], Any]
 
     def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
         chain = _Chain(robot)
@@ -148,8 +143,7 @@ class MotionSlacks:
             if bounded.size:
                 links = chain.joint_columns(moved, chain.seen_from(moved, chain.T_joint_link), 0)
                 rigid = jnp.einsum("tjik,ik->tj", links, bodies)
-                for sign in (1.0, -1.0):
-                    columns.append((rigid + chain.drive_torque(v, a, rigid, sign))[:, bounded])
+                columns += [(rigid + chain.drive_torque(v, a, rigid, x))[:, bounded] for x in (1.0, -1.0)]
             return jnp.concatenate(columns, axis=1)
 
         def slopes(q: Any, v: Any, a: Any) -> Any:
@@ -161,11 +155,10 @@ class MotionSlacks:
             by_motion = jnp.moveaxis(jax.vmap(along)(units), 0, -1)
             return quantities(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
 
-        offset, factor = limits.flange_scales
-        share = 1 / limits.joints.tau_max[bounded]
+        (offset, factor), share = limits.flange_scales, 1 / limits.joints.tau_max[bounded]
         self._offset = np.concatenate([offset, np.full(2 * len(bounded), 1 - RESERVE)])
         self._factor = np.concatenate([factor, -share, share])
-        self._quantities, self._slopes = compiled(quantities), compiled(slopes)
+        self._quantities, self._slopes = map(compiled, (quantities, slopes))
         self.traced = lambda q, v, a: self._offset + self._factor * quantities(q, v, a)
 
     def slacks(self, q: Array, v: Array, a: Array) -> Array:
@@ -321,19 +314,16 @@ class _Chain:
 
 
 def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: bool) -> Array:
-    motion = robot.frame_motion(q, v, a)
-    R = robot.forward_kinematics(q)[:, :3, :3]
-    b = motion.linear_acceleration
+    motion, columns = robot.frame_motion(q, v, a), []
+    w, dw, b = motion.angular_velocity, motion.angular_acceleration, motion.linear_acceleration
     if gravity:
-        b = b - np.einsum("tab,a->tb", R, robot.gravity_base)
-    w, dw = motion.angular_velocity, motion.angular_acceleration
-    A = np.empty((len(q), 6, 10))
-    for k, e in enumerate(np.eye(10)):
+        b = b - np.einsum("tab,a->tb", robot.forward_kinematics(q)[:, :3, :3], robot.gravity_base)
+    for e in np.eye(10):
         body = InertialParameters.from_vector(e)
-        m, h, inertia = body.mass, body.first_moment, body.inertia
-        A[:, :3, k] = m * b + np.cross(dw, h) + np.cross(w, np.cross(w, h))
-        A[:, 3:, k] = dw @ inertia + np.cross(w, w @ inertia) + np.cross(h, b)
-    return A
+        h, inertia = body.first_moment, body.inertia
+        force = body.mass * b + np.cross(dw, h) + np.cross(w, np.cross(w, h))
+        columns.append(np.hstack([force, dw @ inertia + np.cross(w, w @ inertia) + np.cross(h, b)]))
+    return np.stack(columns, axis=-1)
 
 
 def jax_numpy() -> tuple[Any, Any]:
