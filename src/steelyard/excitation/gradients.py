@@ -126,8 +126,7 @@ class _Program:
 class MotionSlacks:
     """Limits on torque, and on height, speed and orientation of the flange, as slacks of each sample.
 
-    What is compiled does not know the sizes of the limits, so that other ones need no other program.
-    `traced` gives the slacks as a part of other programs.
+    What is compiled does not know the sizes of the limits; `traced` is `slacks` as a part of other programs.
     """
 
     def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
@@ -156,10 +155,10 @@ class MotionSlacks:
             return quantities(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
 
         (offset, factor), share = limits.flange_scales, 1 / limits.joints.tau_max[bounded]
-        self._offset = np.concatenate([offset, np.full(2 * len(bounded), 1 - RESERVE)])
+        self._offset = np.append(offset, np.full(2 * len(bounded), 1 - RESERVE))
         self._factor = np.concatenate([factor, -share, share])
         self._quantities, self._slopes = map(compiled, (quantities, slopes))
-        self.traced = lambda q, v, a: self._offset + self._factor * quantities(q, v, a)
+        self.traced: Callable[[Any, Any, Any], Any] = lambda *x: self._offset + self._factor * quantities(*x)
 
     def slacks(self, q: Array, v: Array, a: Array) -> Array:
         """Of q, v and a, each (N, n): slacks of each sample, (N, k)."""
