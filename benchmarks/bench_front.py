@@ -1,8 +1,9 @@
 """The way of a new user, timed: from a URDF with a gripper and tables without a header to a patched URDF.
 
 A fresh environment gets the wheel that is built here, with the extras that the way needs. Then five commands,
-each a process of its own, as typed by somebody who reads what it prints: an option is used only after a
-message has named it, and the first command has none at all.
+each a process of its own, as typed by somebody who reads what it prints: an option is used only where the
+message of the command just before names it (or that command was refused and had it already), and the first
+command has none at all.
 
     steelyard identify arm.urdf empty.csv                                  asks for -o
     steelyard identify arm.urdf empty.csv -o model.json                    asks for --names
@@ -108,8 +109,11 @@ def _outside() -> dict[str, str]:
 
 
 def _walk(command: list[str], there: Path) -> float:
-    """Seconds of the five commands; each uses only what messages before it have named."""
-    spent, said = 0.0, ""
+    """Seconds of the five commands; each uses only what the message just before it has named.
+
+    A command that was refused is typed again with its options, and what the refusal named.
+    """
+    spent, said, before = 0.0, "", ""
     steps = (
         ("identify arm.urdf empty.csv", 2),
         ("identify arm.urdf empty.csv -o model.json", 2),
@@ -119,14 +123,14 @@ def _walk(command: list[str], there: Path) -> float:
     )
     for words, expected in steps:
         for option in re.findall(r"(?<= )-{1,2}\w[\w-]*", words):
-            named = re.search(rf"(?<![\w-]){option}\b", said)
-            _require(named is not None, f"no message has named {option} of '{words}': {said}")
+            named = re.search(rf"(?<![\w-]){option}\b", said + before)
+            _require(named is not None, f"the message before has not named {option} of '{words}': {said}")
         began = time.perf_counter()
         every, around = [*command, *words.split()], None if os.environ.get("HERE") else _outside()
         done = subprocess.run(every, cwd=there, env=around, capture_output=True, text=True)
         spent += time.perf_counter() - began
         _require(done.returncode == expected, f"{words}: {done.stdout}{done.stderr}")
-        said += done.stdout + done.stderr
+        said, before = done.stdout + done.stderr, words if expected else ""
     return spent
 
 
