@@ -62,7 +62,24 @@ for words in commands:
     "live": "import viser, steelyard.live.page",
     "ros2": "import websockets, rosbags, steelyard.live.ros2",
     "franka": "import pylibfranka, steelyard.live.franka",
-    "fleet": "import steelyard as sy; sy.Fleet; import dask, distributed, fsspec, pyarrow",
+    "fleet": EXAMPLE
+    + """
+rows = (f"a,ur10,{files}/ur10_{name}.npz,{load}" for name, load in (("empty", 0), ("loaded", 2)))
+Path("catalogue.csv").write_text("\\n".join(["robot,model,file,load", *rows]))
+fleet = sy.Fleet.build("catalogue.csv", "store")
+assert fleet.identify()
+assert len(fleet.weigh()) == 2
+""",
+    "docs": f"""
+import subprocess, sys
+sphinx = [sys.executable, "-m", "sphinx", "-q", "-b", "html", {str(ROOT / "docs")!r}, "site"]
+subprocess.run(sphinx, check=True)
+""",
+    "dev": f"""
+import subprocess, sys
+for words in ("pytest tests/laws/test_inertia_laws.py", "ruff check src", "mypy --version"):
+    subprocess.run([sys.executable, "-m", *words.split()], check=True, cwd={str(ROOT)!r})
+""",
     "all": EXAMPLE + "import jax, mujoco, pyarrow, viser, typer, sympy, clarabel, plotly, dask",
 }
 

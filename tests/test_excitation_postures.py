@@ -129,3 +129,14 @@ def test_refusals(arm):
         PostureSet.around(arm, arm.home, limits=high)
     with pytest.raises(InfeasibleDesign, match=r"kr60ha reaches 0 of \d+ orientations .*2 too few"):
         PostureSet.for_sensor(arm, 2, limits=high)
+
+
+def test_postures_count_with_where_things_fall():
+    robot = load_robot("kr60ha")
+    q = np.random.default_rng(3).uniform(-0.5, 0.5, (9, 6)) + robot.home
+    on_a_wall = PostureSet.at(robot.with_gravity([0.0, 9.81, 0.0]), q)
+    np.testing.assert_array_equal(on_a_wall.gravity_base, [0.0, 9.81, 0.0])
+    falls = on_a_wall.R_base_flange[4].T @ [0.0, 9.81, 0.0]
+    moment = on_a_wall.sensor_rows[4, 3:, 6:9] @ [0.1, -0.2, 0.3]
+    np.testing.assert_allclose(moment, np.cross([0.1, -0.2, 0.3], falls), atol=1e-12)
+    assert on_a_wall.condition_number != PostureSet.at(robot, q).condition_number

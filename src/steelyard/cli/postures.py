@@ -40,6 +40,7 @@ def command(
     package_dir: options.PackageOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
     pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of random candidates.")] = 0,
     output: Annotated[
@@ -62,7 +63,7 @@ def command(
     for name, methods in _USED_BY.items():
         if method not in methods:
             options.refuse_without_effect(ctx, f"with --method {method}", name)
-    arm = options.load_arm(robot, lock, flange)
+    arm = options.load_arm(robot, lock, flange, gravity)
     if limits is None:
         options.refuse_without_effect(ctx, "without a [scene] in --limits", "package_dir")
     bounds = options.load_limits(arm, robot, limits, package_dir)

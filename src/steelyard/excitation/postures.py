@@ -16,7 +16,7 @@ for descent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,9 +29,9 @@ from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.workspace import OrientationWorkspace
 from steelyard.inertia import skew
 from steelyard.robot import JointLimits, RobotModel
+from steelyard.robot.chain import STANDARD_GRAVITY
 
 _PRIOR = 1e-6
-_GRAVITY = np.array([0.0, 0.0, -9.81])
 _LENGTH = 1.0  # metres that count as much as one radian
 _REACHED = 1e-6
 _TRIES = 8
@@ -45,11 +45,13 @@ class PostureSet:
         q: joint positions, (N, n) [rad or m]
         R_base_flange: orientation of the flange in each, (N, 3, 3)
         condition_number: of the static equations that they give
+        gravity_base: where things fall, (3,) [m/s^2], in the base frame
     """
 
     q: Array
     R_base_flange: Array
     condition_number: float
+    gravity_base: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
 
     def __len__(self) -> int:
         return len(self.q)
@@ -59,12 +61,12 @@ class PostureSet:
         """Given postures q, (N, n) [rad or m], judged by the equations of a wrench sensor at the flange."""
         positions = np.array(q, dtype=float)
         R = robot.forward_kinematics(positions)[:, :3, :3]
-        return cls(positions, R, _condition_number(_sensor_rows(R)))
+        return cls(positions, R, _condition_number(_sensor_rows(R, robot.gravity_base)), robot.gravity_base)
 
     @property
     def sensor_rows(self) -> Array:
         """The rows of a wrench sensor at the flange at rest in each posture, (N, 6, 12)."""
-        return _sensor_rows(self.R_base_flange)
+        return _sensor_rows(self.R_base_flange, self.gravity_base)
 
     @classmethod
     def for_sensor(
@@ -186,7 +188,7 @@ class PostureSet:
 def _held(robot: RobotModel, q: Array) -> PostureSet:
     """Postures judged by the equations of the joint torques that hold a payload."""
     condition_number = _condition_number(_torque_rows(robot, q))
-    return PostureSet(q, robot.forward_kinematics(q)[:, :3, :3], condition_number)
+    return PostureSet(q, robot.forward_kinematics(q)[:, :3, :3], condition_number, robot.gravity_base)
 
 
 def _condition_number(rows: Array) -> float:
@@ -196,10 +198,10 @@ def _condition_number(rows: Array) -> float:
     return float(determined[0] / determined[-1])
 
 
-def _sensor_rows(R: Array) -> Array:
+def _sensor_rows(R: Array, gravity_base: Array) -> Array:
     A = np.zeros((len(R), 6, 12))
     A[:, :3, :3], A[:, :3, 3:6], A[:, 3:, 9:] = np.swapaxes(R, 1, 2), np.eye(3), np.eye(3)
-    A[:, 3:, 6:9] = -skew(np.swapaxes(R, 1, 2) @ _GRAVITY)
+    A[:, 3:, 6:9] = -skew(np.swapaxes(R, 1, 2) @ gravity_base)
     return A
 
 
