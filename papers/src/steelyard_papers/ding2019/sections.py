@@ -79,7 +79,7 @@ def motion_section(robot: RobotModel, motions: Motions) -> Section:
 def _conditions(motions: Motions) -> Table:
     random = motions.random_conditions
     rows: list[tuple[str, str | float]] = [
-        ("designed: the best of several starts, exact gradient", motions.found.condition_number),
+        ("designed, exact gradient", motions.found.condition_number),
         (f"best of {len(random)} random motions within the limits", float(random.min())),
         (f"median of {len(random)} random motions", float(np.median(random))),
         ("the paper's motion (fmincon)", "not printed"),
