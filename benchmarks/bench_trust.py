@@ -10,7 +10,7 @@ does not (linear), from torques and from motor currents. Every cell is one of
     SILENT          trusted, and it does not: what must not be
 
 Usage: python benchmarks/run.py trust; ARMS=ur10e,panda,kr60ha SEEDS=5 for the whole matrix, KINDS=gains for
-some rows, LINES=1 to print every cell.
+some rows, ONLINE=1 to weigh sample by sample, LINES=1 to print every cell.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ARMS = os.environ.get("ARMS", "ur10e").split(",")
 SEEDS = int(os.environ.get("SEEDS", "1"))
 KINDS = os.environ.get("KINDS", "").split(",")
 SOURCES = os.environ.get("SOURCES", "torques,currents").split(",")
-LINES = bool(os.environ.get("LINES"))
+LINES, ONLINE = (bool(os.environ.get(name)) for name in ("LINES", "ONLINE"))
 LAWS = {"fitting": "power", "unfitting": "linear"}
 RUN_S, RATE_HZ = 20.0, 125.0
 CHANCE = 1.5  # times the half-width: of 1,000 cells without a fault, three lie outside
@@ -317,7 +317,8 @@ def cell(name: str, seed: int, source: str, law: str, kind: str) -> Cell:
             model = identified(name, seed, source, law)
         else:
             model = identify(runs.robot, runs.empty, source, law)
-        found = sy.weigh(model, measured(runs.robot, runs.loaded, source))
+        loaded = measured(runs.robot, runs.loaded, source)
+        found = sy.weigh_online(model, loaded).payload if ONLINE else sy.weigh(model, loaded)
     except SteelyardError as error:
         return Cell("refused", str(error))
     percent = 100 / truth.mass
