@@ -9,6 +9,10 @@ with B the curvature of f (BFGS, damped as Powell does). One evaluation of f and
 for every start: the trial point is taken where the barrier function falls (Armijo), and from there the next
 direction follows; elsewhere the step is shortened. So all starts do the same work; none waits for another.
 
+The best of a first descent are then changed and lowered again, time after time: of a copy, one joint gets
+another random motion, the others stay, and so does the curvature that its parent has learned, without which a
+descent would take twice as long. The best of parents and children go on.
+
 The rows are thinned, the barrier stays far from the limits, and what Coal says is left out: this is for
 finding good starts. `solver` refines the best of them.
 """
@@ -16,6 +20,7 @@ finding good starts. `solver` refines the best of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +37,12 @@ _TO_BOUNDARY, _SUFFICIENT, _SHORTER = 0.9, 1e-4, 0.4
 _SLICE = 10  # iterations between two questions whether to go on
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
 _STAGES = ((0.0, 1.0, 1e-2, 0.2), (1.0, 2.0, 3e-3, 0.4), (1.0, 8.0, 5e-4, 0.4))
-"""Share of the own merit (else log det), sharpness, barrier, share of the iterations."""
+"""1 for the own merit, 0 for log det; sharpness, barrier, share of the iterations."""
+_CHANGED_STAGES = ((1.0, 8.0, 5e-4, 0.5), (1.0, 32.0, 1e-4, 0.5))
+_KEPT, _TOGETHER = 4, 2  # one in so many starts is kept, and one in so many goes through a program at once
+_ROUNDS, _ROUND_ITERATIONS = 8, 75
+_STAY = 0.02  # how far the joints move that are not changed, of their own size
+_SHRINK, _MOST_SHRINKS, _INSIDE = 0.97, 100, 1e-4
 _LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
 
 
@@ -69,6 +79,7 @@ class Batch:
         points = grid * space.harmonics
         self._motion_at = space.signals(np.arange(points) * space.period_s / points) @ space.free
         self._gram = criterion.rows.compiled(criterion.robot).traced
+        self._room = compiled(self.jax.vmap(self._least_slack), device)
         self._descend = compiled(self.jax.vmap(self._stage, (0, 0, None, None, None, None)), device)
 
     def lowered(
@@ -80,7 +91,7 @@ class Batch:
             iterations: of each start
             go_on: called with the share that is done; where it says no, the rest is left out
         """
-        return self._through(_STAGES, u, iterations, go_on)
+        return self._through(_STAGES, u, _unit(u), iterations, go_on)[:2]
 
     def refined(self, u: Array, iterations: int) -> tuple[Array, Array]:
         """The same from points that are good already, closer to the limits.
@@ -89,16 +100,76 @@ class Batch:
             u: points inside, (B, size)
             iterations: of each start
         """
-        return self._through(_LAST_STAGES, u, iterations, lambda share: True)
+        return self._through(_LAST_STAGES, u, _unit(u), iterations, lambda share: True)[:2]
+
+    def searched(
+        self,
+        u: Array,
+        iterations: int,
+        *,
+        effort: float,
+        rng: np.random.Generator,
+        go_on: Callable[[float], bool],
+    ) -> tuple[Array, Array]:
+        """The merits and places, (K,) and (K, size), of the best that starts, (B, size), lead to, best first.
+
+        Args:
+            iterations: of the first descent of each start
+            effort: factor of the iterations after it
+            go_on: called with the share that is done; where it says no, the rest is left out
+        """
+        kept, together = max(1, len(u) // _KEPT), max(1, len(u) // _TOGETHER)
+        later = max(1, round(effort * _ROUND_ITERATIONS))
+        groups = [u[k : k + together] for k in range(0, len(u), together)]
+        work = np.cumsum(len(groups) * [iterations] + _ROUNDS * [later])
+        ends = work / work[-1]
+
+        def part(k: int) -> Callable[[float], bool]:
+            begin = float(ends[k - 1]) if k else 0.0
+            return lambda share: go_on(begin + share * (float(ends[k]) - begin))
+
+        parts = [
+            self._through(_STAGES, group, _unit(group), iterations, part(k)) for k, group in enumerate(groups)
+        ]
+        for k in range(len(groups), len(ends) + 1):
+            score, u, B = (np.concatenate(each) for each in zip(*parts, strict=True))
+            best = np.argsort(score, kind="stable")[:kept]
+            score, u, B = score[best], u[best], B[best]
+            if k == len(ends) or not part(k)(0.0):
+                break
+            parent = np.arange(together) % kept
+            child, inside = self._shrunk(self._changed(u[parent], rng))
+            reached, child, learned = self._through(_CHANGED_STAGES, child, B[parent], later, part(k))
+            parts = [(score, u, B), (np.where(inside, reached, np.inf), child, learned)]
+        return score, u
+
+    def _changed(self, u: Array, rng: np.random.Generator) -> Array:
+        """Motions, (B, size), of which one joint each gets another one of the same size."""
+        U = u.reshape(len(u), *self._shape)
+        size = np.sqrt((U**2).mean(axis=2, keepdims=True))
+        other = rng.integers(0, self._shape[0], len(u))[:, None] == np.arange(self._shape[0])
+        noise = size * rng.normal(size=U.shape)
+        return np.asarray(np.where(other[:, :, None], noise, U + _STAY * noise).reshape(u.shape))
+
+    def _shrunk(self, u: Array) -> tuple[Array, Array]:
+        """Motions, (B, size), made smaller until they are inside all limits, and whether they are, (B,)."""
+        u = u.copy()
+        for _ in range(_MOST_SHRINKS):
+            outside = ~(self._room(u) > _INSIDE)
+            if not outside.any():
+                break
+            u[outside] *= _SHRINK
+        return u, self._room(u) > _INSIDE
 
     def _through(
         self,
         stages: Sequence[tuple[float, ...]],
         u: Array,
+        B: Array,
         iterations: int,
         go_on: Callable[[float], bool],
-    ) -> tuple[Array, Array]:
-        B, done = np.tile(np.eye(u.shape[1]), (len(u), 1, 1)), 0
+    ) -> tuple[Array, Array, Array]:
+        done = 0
         for own, sharpness, mu, share in stages:
             left = max(1, round(share * iterations))
             while left > 0 and go_on(done / iterations):
@@ -106,7 +177,16 @@ class Batch:
                 u, B, _ = self._descend(u, B, own, sharpness, mu, np.int32(count + 1))
                 left, done = left - count, done + count
         _, _, score = self._descend(u, B, 1.0, _EXACT, 0.0, np.int32(1))
-        return np.where(np.isfinite(score), score, np.inf), u
+        return np.where(np.isfinite(score), score, np.inf), u, B
+
+    def _least_slack(self, u: Any) -> Any:
+        """How far the closest limit is away, 0 or less outside."""
+        jnp, least = self.jnp, 1.0
+        for relative, family in zip(self._relative(u), self._families, strict=True):
+            least = jnp.minimum(least, (1 - jnp.abs(relative + family.offset[:, None])).min())
+        if self._slacks is None:
+            return least
+        return jnp.minimum(least, self._slacks.traced(*self._motion(u, self._motion_at)).min())
 
     def _motion(self, u: Any, at: Any) -> tuple[Any, Any, Any]:
         """Position, velocity and acceleration of all joints, each (N, n)."""
@@ -120,10 +200,9 @@ class Batch:
         """f, with a barrier of torque and flange, and its gradient."""
         jax, jnp = self.jax, self.jnp
         G, pull = jax.vjp(lambda x: self._gram(*self._motion(x, self._at)), u)
-        merits = (self._criterion.merit, own), (self._criterion.log_det_merit, 1 - own)
-        parts = [(share, merit(G, sharpness, jnp)) for merit, share in merits]
-        f = sum(share * value for share, (value, _) in parts)
-        (slope,) = pull(sum(share * change for share, (_, change) in parts))
+        merits = self._criterion.merit, self._criterion.log_det_merit
+        f, change = jax.lax.cond(own > 0, *(partial(merit, xp=jnp) for merit in merits), G, sharpness)
+        (slope,) = pull(change)
         if self._slacks is None:
             return f, slope
         traced = self._slacks.traced
@@ -195,3 +274,8 @@ class Batch:
         y = share * change + (1 - share) * Bdu
         update = jnp.outer(y, y) / jnp.where(moved, du @ y, 1.0) - jnp.outer(Bdu, Bdu) / curved
         return B + jnp.where(moved, update, 0.0)
+
+
+def _unit(u: Array) -> Array:
+    """A unit matrix for each start of u, (B, size)."""
+    return np.tile(np.eye(u.shape[1]), (len(u), 1, 1))

@@ -1,10 +1,9 @@
 """The search for a motion from many starts.
 
 Each start is a random motion around a centre posture, inside all limits. Many are lowered together on thinned
-samples (`batch`), and the best of them go on. A few starts go there at once: each is made informative (log
-det), then lowered in stages of growing sharpness and falling distance from the limits (`solver`). This runs
-in threads, with progress and a way to stop. The best of many starts are then pushed aside by a little and
-lowered again, several times: in the same time this finds better motions than more random starts do.
+samples, the best of them changed and lowered again (`batch`), and the best of all go on. A few starts go
+there at once: each is made informative (log det), then lowered in stages of growing sharpness and falling
+distance from the limits (`solver`). This runs in threads, with progress and a way to stop.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from steelyard.robot import RobotModel
 BY_HAND = "stopped by hand"
 _SAMPLES_PER_HARMONIC, _FEWEST_SAMPLES = 30, 160
 _VALUE_HZ = 125.0
-_REFINED, _REFINED_OF = 4, 64  # starts that go on: so many, and one of so many
+_FEW = 4  # starts, up to which all are refined
+_REFINED, _REFINED_OF = 2, 64  # of more, those that go on: so many, and one of so many
 _RANKED = 4  # times as many are ranked on all samples
 _FIRST_ITERATIONS = 60
-_SCREENED_STAGE = 1  # with which these begin
+_SEARCHED_STAGE = 2  # with which these begin
 _WELL_INSIDE = 0.95
-_HOPPING, _HOPS = 2, 6  # motions that are pushed aside, and how often
-_ASIDE = 0.12  # how far, of their own size
+_BEFORE = 0.8  # of the time, where starts are many
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
 _STAGES = ((False, 1.0, 1e-2), (True, 2.0, 1e-3), (True, 8.0, 1e-4), (True, 32.0, 1e-5))
 """Own merit or log det, sharpness, barrier."""
@@ -107,7 +106,7 @@ class Search:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._done, self._lowest = 0, np.inf
-        first = 0 if settings.starts <= _REFINED else _SCREENED_STAGE
+        first = 0 if settings.starts <= _FEW else _SEARCHED_STAGE
         self._stages = [
             (*stage, max(1, round(settings.effort * count)))
             for stage, count in zip(_STAGES[first:], _ITERATIONS[first:], strict=True)
@@ -124,8 +123,6 @@ class Search:
             with interruptible():
                 self._watch(futures)
             found = [future.result() for future in futures]
-            if self.settings.starts > _REFINED and not self._stop.is_set():
-                found += self._hopped(pool, [u for u in found if u is not None])
             return [(np.inf if u is None else self._value(u), u) for u in found]
 
     def _starts(self) -> list[Array]:
@@ -140,16 +137,19 @@ class Search:
         except InfeasibleDesign as error:
             closest = self.limits.closest_at_rest(self.robot, self.space.centre)
             raise InfeasibleDesign(f"{error}; closest is {closest.sentence}") from error
-        if settings.starts <= _REFINED:
+        if settings.starts <= _FEW:
             return u
         batch = Batch(self.criterion, self.space, self.limits, self._slacks, settings.device)
         iterations = max(1, round(settings.effort * _FIRST_ITERATIONS))
-        score, lowered = batch.lowered(
-            _WELL_INSIDE * np.array(u), iterations, lambda share: self._go_on(share / 2)
+        _, best = batch.searched(
+            _WELL_INSIDE * np.array(u),
+            iterations,
+            effort=settings.effort,
+            rng=np.random.default_rng([settings.seed, 1]),
+            go_on=lambda share: self._go_on(_BEFORE * share),
         )
         count = _REFINED + settings.starts // _REFINED_OF
-        best = lowered[np.argsort(score)[: _RANKED * count]]
-        inside = [x for one in best if (x := _shrunk(one, constraints, 0.97)) is not None]
+        inside = [x for one in best[: _RANKED * count] if (x := _shrunk(one, constraints, 0.97)) is not None]
         inside.sort(key=lambda x: self._score(self._gram(x)))
         return inside[:count] or u[:count]
 
@@ -176,16 +176,6 @@ class Search:
     def _gram(self, u: Array) -> Array:
         return self._program.gram(*self.space.motion(u, self._at))
 
-    def _hopped(self, pool: ThreadPoolExecutor, found: list[Array]) -> list[Array | None]:
-        """What the best motions become when they are pushed aside and lowered again, time after time."""
-        found.sort(key=lambda u: self._score(self._gram(u)))
-        seeds = np.random.SeedSequence([self.settings.seed, 1]).spawn(_HOPPING)
-        pairs = zip(found, seeds, strict=False)
-        futures = [pool.submit(self._lowered, u, False, np.random.default_rng(seed)) for u, seed in pairs]
-        with interruptible():
-            self._watch(futures)
-        return [future.result() for future in futures]
-
     def _score(self, G: Array) -> float:
         return float(self.criterion.merit(G, _EXACT)[0])
 
@@ -202,7 +192,7 @@ class Search:
 
     def _watch(self, futures: list[Future[Array | None]]) -> None:
         waiting, total = set(futures), len(futures) * self._iterations
-        before = 0.0 if self.settings.starts <= _REFINED else 0.5
+        before = 0.0 if self.settings.starts <= _FEW else _BEFORE
         while waiting:
             try:
                 _, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
@@ -214,7 +204,7 @@ class Search:
         self.stopped = self.stopped or why
         self._stop.set()
 
-    def _lowered(self, start: Array, first: bool, hops: np.random.Generator | None = None) -> Array | None:
+    def _lowered(self, start: Array, first: bool) -> Array | None:
         """The best motion of one start; the first one makes at least one step, so that there is one.
 
         The robot is not asked here: its workspace belongs to the main thread.
@@ -236,23 +226,10 @@ class Search:
             if self._stop.is_set():
                 raise StopIteration
 
-        def lower(u: Array, stages: Sequence[tuple[bool, float, float, int]]) -> None:
-            minimiser = Minimiser(constraints, u, visit)
-            for stage in stages:
-                self._descend(minimiser, gram, *stage)
-
         with suppress(StopIteration):
-            if hops is None:
-                lower(best, self._stages)
-            else:
-                lowest = self._score(gram(best))
-                for _ in range(_HOPS):
-                    size = np.sqrt((best**2).mean())
-                    aside = _shrunk(
-                        0.98 * best + _ASIDE * size * hops.normal(size=len(best)), constraints, 0.98
-                    )
-                    if aside is not None:
-                        lower(aside, [(*stage[:3], max(1, stage[3] // 2)) for stage in self._stages[-2:]])
+            minimiser = Minimiser(constraints, start, visit)
+            for stage in self._stages:
+                self._descend(minimiser, gram, *stage)
         with self._lock:
             self._done += self._iterations - count
         return best
