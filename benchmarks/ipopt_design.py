@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import cyipopt
 import numpy as np
@@ -117,7 +118,8 @@ def main(seeds: int) -> None:
     for seed in range(1, seeds + 1):
         search = Search(arm, limits, space, ConditionNumber(), DesignSettings(starts=1, seed=seed, workers=1))
         search._compile()
-        (start,) = search._starts()
+        with ThreadPoolExecutor(1) as pool:
+            (start,) = search._starts(pool)
         for name, solver in SOLVERS.items():
             began = time.process_time()
             with one_blas_thread():

@@ -91,10 +91,10 @@ def test_a_certificate_says_what_was_not_checked(arm):
 
 
 def test_many_starts_go_down_together_and_stay_inside(arm):
-    settings = DesignSettings(starts=12, effort=0.2, workers=2)
+    settings = DesignSettings(starts=8, effort=0.2, workers=2)
     many = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=settings)
     assert many.certificate.holds
-    assert len(many.start_values) == 6  # four that were refined, two of them pushed aside
+    assert len(many.start_values) == 2  # that were refined
     alone = replace(settings, starts=1)
     one = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=alone)
     assert many.value < 1.02 * one.value

@@ -23,7 +23,7 @@ from steelyard.torque.shortest import Accuracy, ShortestMotion, shortest_motion,
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
-QUICK = DesignSettings(starts=1, effort=0.2, workers=1)
+QUICK = DesignSettings(starts=1, effort=0.05, workers=1)
 NOISE = np.array([0.3, 0.2])
 LIMITS = JointLimits([-2.0, -2.0], [2.0, 2.0], [2.0, 2.0], [8.0, 8.0], [np.inf] * 2)
 SLOW = JointLimits([-6.0] * 6, [6.0] * 6, [2.0] * 6, [4.0] * 6, [np.inf] * 6)
@@ -125,9 +125,8 @@ def test_rows_that_are_trimmed_do_not_count(model, found):
 def test_no_motion_is_too_quick_for_the_recording(model):
     """Of the highest harmonic, central differences show 99.5 % of the acceleration."""
     strong = DesignLimits(replace(LIMITS, v_max=np.full(2, 20.0), a_max=np.full(2, 400.0)))
-    settings = replace(QUICK, effort=0.05)
-    made = shortest_motion(model, Accuracy(mass=1.0), limits=strong, harmonics=3, settings=settings)
-    step = 2 * np.pi * 3 / made.duration_s / settings.rate_hz
+    made = shortest_motion(model, Accuracy(mass=1.0), limits=strong, harmonics=3, settings=QUICK)
+    step = 2 * np.pi * 3 / made.duration_s / QUICK.rate_hz
     assert 1 - 2 * (1 - np.cos(step)) / step**2 == pytest.approx(0.005, rel=0.05)
     assert made.durations_s.min() == made.duration_s
 

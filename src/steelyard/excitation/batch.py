@@ -31,7 +31,7 @@ from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import Criterion
 from steelyard.excitation.space import MotionSpace
 
-_SAMPLES_PER_HARMONIC = 10
+_SAMPLES_PER_HARMONIC = 7
 _GRID = 16  # points per harmonic
 _TO_BOUNDARY, _SUFFICIENT, _SHORTER = 0.9, 1e-4, 0.4
 _SLICE = 10  # iterations between two questions whether to go on
@@ -39,8 +39,8 @@ _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
 _STAGES = ((0.0, 1.0, 1e-2, 0.2), (1.0, 2.0, 3e-3, 0.4), (1.0, 8.0, 5e-4, 0.4))
 """1 for the own merit, 0 for log det; sharpness, barrier, share of the iterations."""
 _CHANGED_STAGES = ((1.0, 8.0, 5e-4, 0.5), (1.0, 32.0, 1e-4, 0.5))
-_KEPT, _TOGETHER = 4, 2  # one in so many starts is kept, and one in so many goes through a program at once
-_ROUNDS, _ROUND_ITERATIONS = 8, 75
+_KEPT, _CHANGED = 4, 2  # one in so many starts is kept, and one in so many is changed
+_ROUNDS, _ROUND_ITERATIONS = 12, 75
 _STAY = 0.02  # how far the joints move that are not changed, of their own size
 _SHRINK, _MOST_SHRINKS, _INSIDE = 0.97, 100, 1e-4
 _LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
@@ -72,6 +72,7 @@ class Batch:
     ) -> None:
         self.jax, self.jnp = jax_numpy()
         self._criterion, self._space, self._slacks = criterion, space, slacks
+        self._group = 0
         self._shape = (len(space.joints), space.size // len(space.joints))
         self._families = space.joint_families(limits, grid)
         count = samples * space.harmonics
@@ -80,7 +81,7 @@ class Batch:
         self._motion_at = space.signals(np.arange(points) * space.period_s / points) @ space.free
         self._gram = criterion.rows.compiled(criterion.robot).traced
         self._room = compiled(self.jax.vmap(self._least_slack), device)
-        self._descend = compiled(self.jax.vmap(self._stage, (0, 0, None, None, None, None)), device)
+        self._program = compiled(self.jax.vmap(self._stage, (0, 0, None, None, None, None)), device)
 
     def lowered(
         self, u: Array, iterations: int, go_on: Callable[[float], bool] = lambda share: True
@@ -118,29 +119,27 @@ class Batch:
             effort: factor of the iterations after it
             go_on: called with the share that is done; where it says no, the rest is left out
         """
-        kept, together = max(1, len(u) // _KEPT), max(1, len(u) // _TOGETHER)
+        kept, changed = max(1, len(u) // _KEPT), max(1, len(u) // _CHANGED)
         later = max(1, round(effort * _ROUND_ITERATIONS))
-        groups = [u[k : k + together] for k in range(0, len(u), together)]
-        work = np.cumsum(len(groups) * [iterations] + _ROUNDS * [later])
+        self._group = changed  # so that one program serves all
+        work = np.cumsum([len(u) * iterations] + _ROUNDS * [changed * later])
         ends = work / work[-1]
 
         def part(k: int) -> Callable[[float], bool]:
             begin = float(ends[k - 1]) if k else 0.0
             return lambda share: go_on(begin + share * (float(ends[k]) - begin))
 
-        parts = [
-            self._through(_STAGES, group, _unit(group), iterations, part(k)) for k, group in enumerate(groups)
-        ]
-        for k in range(len(groups), len(ends) + 1):
-            score, u, B = (np.concatenate(each) for each in zip(*parts, strict=True))
+        score, u, B = self._through(_STAGES, u, _unit(u), iterations, part(0))
+        for k in range(1, _ROUNDS + 2):
             best = np.argsort(score, kind="stable")[:kept]
             score, u, B = score[best], u[best], B[best]
-            if k == len(ends) or not part(k)(0.0):
+            if k > _ROUNDS or not part(k)(0.0):
                 break
-            parent = np.arange(together) % kept
+            parent = np.arange(changed) % kept
             child, inside = self._shrunk(self._changed(u[parent], rng))
             reached, child, learned = self._through(_CHANGED_STAGES, child, B[parent], later, part(k))
-            parts = [(score, u, B), (np.where(inside, reached, np.inf), child, learned)]
+            score = np.concatenate([score, np.where(inside, reached, np.inf)])
+            u, B = np.concatenate([u, child]), np.concatenate([B, learned])
         return score, u
 
     def _changed(self, u: Array, rng: np.random.Generator) -> Array:
@@ -178,6 +177,13 @@ class Batch:
                 left, done = left - count, done + count
         _, _, score = self._descend(u, B, 1.0, _EXACT, 0.0, np.int32(1))
         return np.where(np.isfinite(score), score, np.inf), u, B
+
+    def _descend(self, u: Array, B: Array, *rest: Any) -> tuple[Array, Array, Array]:
+        """Every start through one stage, by groups of one size: where, the curvature learned, and f."""
+        size = self._group or len(u)
+        found = [self._program(u[k : k + size], B[k : k + size], *rest) for k in range(0, len(u), size)]
+        u, B, f = (np.concatenate(each) for each in zip(*found, strict=True))
+        return u, B, f
 
     def _least_slack(self, u: Any) -> Any:
         """How far the closest limit is away, 0 or less outside."""

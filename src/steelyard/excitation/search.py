@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -40,9 +41,9 @@ _SEARCHED_STAGE = 2  # with which these begin
 _WELL_INSIDE = 0.95
 _BEFORE = 0.8  # of the time, where starts are many
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
-_STAGES = ((False, 1.0, 1e-2), (True, 2.0, 1e-3), (True, 8.0, 1e-4), (True, 32.0, 1e-5))
+_STAGES = ((False, 1.0, 1e-2), (True, 2.0, 1e-3), (True, 8.0, 1e-4), (True, 32.0, 1e-5), (True, 100.0, 1e-6))
 """Own merit or log det, sharpness, barrier."""
-_ITERATIONS = (20, 100, 120, 80)  # of each stage
+_ITERATIONS = (20, 100, 120, 80, 60)  # of each stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ class Search:
         self._deadline = time.perf_counter() + settings.time_limit_s
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._done, self._lowest = 0, np.inf
+        self._searched, self._done, self._refining, self._lowest = 0.0, 0, 1, np.inf
         first = 0 if settings.starts <= _FEW else _SEARCHED_STAGE
         self._stages = [
             (*stage, max(1, round(settings.effort * count)))
@@ -118,14 +119,15 @@ class Search:
         self._compile()
         with one_blas_thread(), ThreadPoolExecutor(self.settings.workers) as pool:
             with interruptible():
-                starts = self._starts()
+                starts = self._starts(pool)
+            self._refining = len(starts)
             futures = [pool.submit(self._lowered, u, k == 0) for k, u in enumerate(starts)]
             with interruptible():
                 self._watch(futures)
             found = [future.result() for future in futures]
             return [(np.inf if u is None else self._value(u), u) for u in found]
 
-    def _starts(self) -> list[Array]:
+    def _starts(self, pool: ThreadPoolExecutor) -> list[Array]:
         """Where the solver begins, each (size,): random motions, or the best of a first descent."""
         constraints, settings = self._constraints(), self.settings
         seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
@@ -141,13 +143,16 @@ class Search:
             return u
         batch = Batch(self.criterion, self.space, self.limits, self._slacks, settings.device)
         iterations = max(1, round(settings.effort * _FIRST_ITERATIONS))
-        _, best = batch.searched(
+        searched = pool.submit(
+            batch.searched,
             _WELL_INSIDE * np.array(u),
             iterations,
             effort=settings.effort,
             rng=np.random.default_rng([settings.seed, 1]),
-            go_on=lambda share: self._go_on(_BEFORE * share),
+            go_on=self._searching,
         )
+        self._watch([searched])
+        _, best = searched.result()
         count = _REFINED + settings.starts // _REFINED_OF
         inside = [x for one in best[: _RANKED * count] if (x := _shrunk(one, constraints, 0.97)) is not None]
         inside.sort(key=lambda x: self._score(self._gram(x)))
@@ -179,26 +184,31 @@ class Search:
     def _score(self, G: Array) -> float:
         return float(self.criterion.merit(G, _EXACT)[0])
 
-    def _go_on(self, share: float) -> bool:
-        """Shows the share that is done, and says whether there is time to go on."""
+    def _searching(self, share: float) -> bool:
+        """Takes the share that the batch has done, and says whether there is time to go on."""
+        self._searched = share
+        return not self._stop.is_set()
+
+    def _look(self) -> None:
+        """Shows the share that is done, and sees whether there is time to go on."""
         try:
             if time.perf_counter() > self._deadline:
                 self._stopped("the time limit was reached")
             if self.settings.progress is not None:
-                self.settings.progress(share, self._lowest)
+                before = 0.0 if self.settings.starts <= _FEW else _BEFORE
+                refined = min(1.0, self._done / (self._refining * self._iterations))
+                self.settings.progress(before * self._searched + (1 - before) * refined, self._lowest)
         except KeyboardInterrupt:
             self._stopped(BY_HAND)
-        return not self._stop.is_set()
 
-    def _watch(self, futures: list[Future[Array | None]]) -> None:
-        waiting, total = set(futures), len(futures) * self._iterations
-        before = 0.0 if self.settings.starts <= _FEW else _BEFORE
+    def _watch(self, futures: Sequence[Future[Any]]) -> None:
+        waiting = set(futures)
         while waiting:
             try:
                 _, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
             except KeyboardInterrupt:
                 self._stopped(BY_HAND)
-            self._go_on(before + (1 - before) * min(1.0, self._done / total))
+            self._look()
 
     def _stopped(self, why: str) -> None:
         self.stopped = self.stopped or why
