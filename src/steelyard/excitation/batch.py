@@ -112,11 +112,13 @@ class Batch:
         rng: np.random.Generator,
         go_on: Callable[[float], bool],
     ) -> tuple[Array, Array]:
-        """The merits and places, (K,) and (K, size), of the best that starts, (B, size), lead to, best first.
+        """The merits and places, (K,) and (K, size), of the best that starts lead to, best first.
 
         Args:
+            u: the starts, points inside, (B, size)
             iterations: of the first descent of each start
             effort: factor of the iterations after it
+            rng: for the changes
             go_on: called with the share that is done; where it says no, the rest is left out
         """
         kept, changed = max(1, len(u) // _KEPT), max(1, len(u) // _CHANGED)
