@@ -1,4 +1,4 @@
-# Every target makes its own .venv; a machine needs Python 3.11 and make, nothing else.
+# Every target makes its own .venv; a machine needs Python 3.11 (3.12, 3.13) and make, nothing else.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready

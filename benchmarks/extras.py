@@ -3,7 +3,7 @@
 Every extra gets an environment of its own with nothing but the wheel and what the extra asks for, pinned by
 constraints.txt (a copy, by hard links, of one with the wheel alone, which is quicker to make). It takes
 minutes and a package index, so it is run by hand, before a release.
-Usage: python benchmarks/extras.py [EXTRA ...]; 'core' is the wheel without an extra
+Usage: python benchmarks/extras.py [EXTRA ...]; 'core' is the wheel without an extra; any interpreter will do
 """
 
 from __future__ import annotations
