@@ -4,7 +4,7 @@
     python benchmarks/ipopt_design.py [SEEDS]
 
 The problem: the condition number of a UR10 in the envelope of xu2024's trajectory, 10 s, 5 harmonics, at rest
-at both ends; one random start for each seed. Both lower the same smooth merits in the same four stages with
+at both ends; one random start for each seed. Both lower the same smooth merits in the same five stages with
 the same most iterations; IPOPT also goes for the last merit at once. Limits of position, velocity and
 acceleration are the same rows on the same grid, linear in the unknowns, with their sparse derivatives.
 """
