@@ -27,6 +27,7 @@ from steelyard.saved import growing, replacing, require_target
 _BATCH_S = 0.25
 _STREAM, _PARQUET = ".arrows", ".parquet"
 _GROUP_ROWS = 2**14
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow IPC
 
 
 class Recorder:
@@ -157,8 +158,8 @@ class _File:
         self._path, self._stream, self._columns = path, path.with_suffix(_STREAM), columns
         self._open = ExitStack()
         self._disk = self._open.enter_context(growing(self._stream))
-        self._writer: Any = None
         self._schema: Any = None
+        self._whole: list[int] = []  # columns of whole numbers
         self._waiting: deque[Values] = deque()
         self._failed: Exception | None = None
         self._over = threading.Event()
@@ -173,8 +174,8 @@ class _File:
     def close(self) -> None:
         self._over.set()
         self._thread.join()
-        if self._writer is not None:
-            self._writer.close()
+        if self._schema is not None and self._failed is None:
+            self._disk.write(_END_OF_STREAM)
         self._open.close()
         if self._failed is not None:
             raise UnreadableFile(f"cannot write {self._stream}: {self._failed}") from self._failed
@@ -195,14 +196,17 @@ class _File:
         rows = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if not rows:
             return
-        pa = _pyarrow()
-        if self._writer is None:
+        pa, message = _pyarrow(), b""
+        if self._schema is None:
             kinds = [pa.float64() if isinstance(x, float) else pa.int64() for x in rows[0]]
             self._schema = pa.schema(list(zip(self._columns, kinds, strict=True)))
-            self._writer = pa.ipc.new_stream(self._disk, self._schema)
-        columns = zip(np.array(rows, dtype=float).T, self._schema.types, strict=True)
-        arrays = [pa.array(values.astype(kind.to_pandas_dtype()), kind) for values, kind in columns]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+            self._whole = [k for k, kind in enumerate(kinds) if kind == pa.int64()]
+            message = self._schema.serialize().to_pybytes()
+        arrays = [pa.array(values) for values in np.array(rows, dtype=float).T.copy()]
+        for k in self._whole:
+            arrays[k] = arrays[k].cast(pa.int64(), safe=False)
+        batch = pa.record_batch(arrays, schema=self._schema)
+        self._disk.write(message + batch.serialize().to_pybytes())  # at once: other threads wait less
         self._disk.flush()
         os.fsync(self._disk.fileno())
 
