@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo live-demo test lint docs bench soak clean
+.PHONY: demo live-demo test lint style types checks docs bench soak clean
 
 demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
@@ -11,12 +11,19 @@ demo: $(READY)  ## weigh a simulated payload and show it
 live-demo: $(READY)  ## a simulated controller: move, weigh while moving, set the payload
 	$(BIN)/steelyard demo --live
 
-test: lint  ## lint, types, tests
+test: style  ## lint, types, tests; the types beside the tests
+	$(MAKE) --no-print-directory -j 2 types checks
+
+checks: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
-lint: $(READY)
+lint: style types
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/mypy
 
 docs: $(READY)  ## a site of the documents and the docstrings, searchable without a network: out/site/index.html

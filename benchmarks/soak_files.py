@@ -1,6 +1,6 @@
 """Writers killed at any moment, thousands of malformed files, designs checked by other kinematics.
 
-Usage: python benchmarks/soak_files.py [--kills 150] [--cases 2000] [--designs 100] [--seed 0]
+Usage: python benchmarks/soak_files.py [--kills 150] [--cases 2000] [--designs 1000] [--seed 0]
 
 A writer of each kind (state, design, model, page) is killed again and again while it replaces a file; after
 each kill the file must be the old or the new one, whole. Designs are checked by a chain of Denavit-Hartenberg
@@ -142,7 +142,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=150)
     parser.add_argument("--cases", type=int, default=2000)
-    parser.add_argument("--designs", type=int, default=100)
+    parser.add_argument("--designs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first design")
     given = parser.parse_args()
     wrong, here = 0, Path(__file__).resolve().parents[1]
