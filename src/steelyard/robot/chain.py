@@ -18,6 +18,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Gravity in the base frame of an arm that stands upright, [m/s^2]."""
 
 
+_BOUND = 1e100  # no limit is so large and finite
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 FORMAT = {
     **dict.fromkeys(("name", "source", "flange"), fields.TEXT),
@@ -56,7 +57,8 @@ class JointLimits:
         n = np.size(self.q_min)
         for name in _LIMITS:
             values = np.array(getattr(self, name), dtype=float)
-            if values.shape != (n,) or np.isnan(values).any():
+            sized = np.isinf(values) | (np.abs(values) < _BOUND)
+            if values.shape != (n,) or not sized.all():
                 raise InvalidRobot(
                     f"limit '{name}' must hold {n} numbers (infinite where there is none), got {values}"
                 )
