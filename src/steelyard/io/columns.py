@@ -65,7 +65,9 @@ _NO_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" 
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _EITHER = "a torque on some arms, a motor current on a UR: say which, --column tau={0} or current={0}"
 _AMBIGUOUS = {word: _EITHER.format(word) for word in ("effort", "efforts")}
-_SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
+SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
+"""Columns of an array by their numbers, as pose[3:7]."""
+
 _LONGEST_NAME, _MOST_JOINTS = 1000, 1000
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
@@ -218,7 +220,7 @@ def _requested(
     """The columns that the caller names: each of them, their word, or what they begin with."""
     if channel not in _WORDS:
         raise UnknownName(f"columns: there is no channel '{channel}'; known are {', '.join(_WORDS)}")
-    if isinstance(wanted, str) and wanted not in names and (part := _SLICE.fullmatch(wanted)):
+    if isinstance(wanted, str) and wanted not in names and (part := SLICE.fullmatch(wanted)):
         wanted = [f"{part['word']}[{k}]" for k in range(int(part["start"]), int(part["stop"]))]
     if not isinstance(wanted, str):
         group = [_Column(name, _split(name).word, None) for name in wanted]

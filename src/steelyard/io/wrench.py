@@ -9,7 +9,6 @@ quaternion. Nothing is guessed. See docs/wrench.md for every key.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
 from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
 from steelyard.io.binary import pyarrow
-from steelyard.io.columns import Requested
+from steelyard.io.columns import SLICE, Requested
 from steelyard.io.recordings import file_kind, read_as, read_columns
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
@@ -57,7 +56,6 @@ _COLUMNS = {
     "angular_velocity": 3,
     "temperature": 1,
 }
-_SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
@@ -288,5 +286,5 @@ def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, pat
 
 def _apart(name: str) -> tuple[Any, ...]:
     """The word of a name as pose[3:7], and where its columns begin and end; the name alone otherwise."""
-    found = _SLICE.fullmatch(name)
+    found = SLICE.fullmatch(name)
     return (found["word"], int(found["start"]), int(found["stop"])) if found else (name,)
