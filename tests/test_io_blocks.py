@@ -7,8 +7,8 @@ import pytest
 
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.io import binary, read_recording, recording_blocks, write_recording
-from steelyard.io.columns import Requested
 from steelyard.recording import Recording
+from steelyard.recording.columns import Requested
 
 EPOCH = 1.7e9
 

@@ -3,7 +3,7 @@
 import pytest
 
 from steelyard.errors import UnknownName, UnreadableFile
-from steelyard.io.columns import Requested, expanded_names, find_layout
+from steelyard.recording.columns import Requested, expanded_names, find_layout
 
 
 def layout(names, **requests):

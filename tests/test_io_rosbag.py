@@ -12,8 +12,8 @@ from rosbags.typesys import Stores, get_typestore
 
 from steelyard.errors import MissingExtra, UnknownName, UnreadableFile
 from steelyard.io import read_recording, recording_blocks, write_recording
-from steelyard.io.columns import Requested
 from steelyard.io.wrench import SensorDescription
+from steelyard.recording.columns import Requested
 from steelyard.robot import load_robot
 from steelyard.wrist import WrenchRecording
 

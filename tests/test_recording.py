@@ -1,12 +1,14 @@
 """The doors of Recording and Samples: refusals, the clock, copies, cuts."""
 
+import sys
 from dataclasses import fields, replace
 
 import numpy as np
+import pandas
 import polars
 import pytest
 
-from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
+from steelyard.errors import InvalidRecording, InvalidSamples, MissingExtra, UnreadableFile
 from steelyard.io import read_recording
 from steelyard.recording import CHANNELS, Recording, Samples
 
@@ -207,15 +209,58 @@ def test_a_changed_copy_checks_again(rng):
         replace(samples(rng), rate_hz=-1.0)
 
 
-def test_tables_go_both_ways(rng):
-    """pandas and Polars take what Arrow's protocol gives; `read_recording` takes their data frames."""
+class Protocol:
+    """A data frame of a library that nobody here knows: nothing but one of the two protocols."""
+
+    def __init__(self, frame, name):
+        setattr(type(self), name, lambda self, *_, **__: getattr(frame, name)())
+
+
+def test_data_frames_go_both_ways(rng):
+    """pandas, Polars, Arrow, anything with Arrow's protocol or the interchange protocol, and arrays."""
     t, q = np.arange(5) / 100, rng.normal(size=(5, 2))
-    recording = Recording(t, q, ("elbow", "wrist"), tau=2 * q)
-    table = recording.to_arrow()
-    assert table.column_names == ["t", "q.elbow", "q.wrist", "tau.elbow", "tau.wrist"]
-    for frame in (table, table.to_pandas(), polars.DataFrame(recording)):
-        again = read_recording(frame)
+    recording = Recording(t=t, q=q, joint_names=("elbow", "wrist"), tau=2 * q)
+    frame, table = recording.to_dataframe(), recording.to_dataframe("pyarrow")
+    assert list(frame.columns) == ["t", "q.elbow", "q.wrist", "tau.elbow", "tau.wrist"]
+    assert isinstance(frame, pandas.DataFrame)
+    others = (
+        table,
+        recording.to_dataframe("polars"),
+        polars.DataFrame(recording),
+        frame.convert_dtypes(),
+        *(type(name, (Protocol,), {})(table, name) for name in ("__arrow_c_stream__", "__dataframe__")),
+        {name: frame[name] for name in frame},
+    )
+    for given in (frame, *others):
+        again = Recording.from_dataframe(given)
         np.testing.assert_array_equal(again.tau, recording.tau)
         assert again.joint_names == recording.joint_names
-    with pytest.raises(UnreadableFile, match="from a file or a table, not from int"):
+
+
+def test_a_data_frame_is_read_as_a_file_is(rng):
+    """Names of others, degrees, arrays of several columns; what is missing is NaN, what is text is noted."""
+    t, q = np.arange(5) / 100, rng.normal(size=(5, 2))
+    said = {"columns": {"tau": "moment"}, "degrees": True, "joint_names": ("elbow", "wrist")}
+    arrays = {"time": t, "actual_q": np.rad2deg(q), "moment": q, "phase": ["a"] * 5}
+    recording = Recording.from_dataframe(arrays, **said)
+    np.testing.assert_allclose(recording.q, q)
+    assert recording.joint_names == ("elbow", "wrist")
+    assert "phase" in " ".join(recording.notes)
+    holes = pandas.array([1.0, None, 3.0, 4.0, 5.0], dtype="Float64")
+    frame = pandas.DataFrame({"t": t, "q_0": holes, "state": ["a"] * 5})
+    assert np.isnan(Recording.from_dataframe(frame).q[:, 0]).tolist() == [False, True, False, False, False]
+    with pytest.raises(UnreadableFile, match=r"the data frame: no time column .*columns=\{'t': 'NAME'\}"):
+        Recording.from_dataframe(frame.drop(columns="t"))
+
+
+def test_what_is_no_data_frame_is_refused(rng, monkeypatch):
+    with pytest.raises(InvalidRecording, match="int has none; a file is for read_recording"):
+        Recording.from_dataframe(3)
+    with pytest.raises(UnreadableFile, match=r"from a file, not from int; .* Recording\.from_dataframe"):
         read_recording(3)
+    recording = Recording(np.arange(3), rng.normal(size=(3, 2)))
+    with pytest.raises(InvalidRecording, match="pandas, polars, pyarrow, not with 'modin'"):
+        recording.to_dataframe("modin")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingExtra, match="this needs polars: pip install polars"):
+        recording.to_dataframe("polars")

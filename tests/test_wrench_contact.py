@@ -10,12 +10,12 @@ from steelyard.control.contact_force import ZeroKeeper, contact_force
 from steelyard.drawing import save_picture
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.io.columns import Requested
 from steelyard.io.wrench import (
     SensorDescription,
     write_contact_force,
 )
 from steelyard.payload import Payload
+from steelyard.recording.columns import Requested
 from steelyard.report.control import contact_page
 from steelyard.verdict import Verdict
 from steelyard.wrist import WrenchPayload, WrenchSamples, WristSensor

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from steelyard.fleet import Fleet as Fleet
     from steelyard.identification import DynamicModel as DynamicModel
     from steelyard.identification import load_model as load_model
+    from steelyard.identification import save_model as save_model
     from steelyard.identification.gains import gains_from_targets as gains_from_targets
     from steelyard.inertia import InertialParameters as InertialParameters
     from steelyard.io import read_recording as read_recording
@@ -100,6 +101,7 @@ _HOME = {
     "prepare": "signals",
     "read_recording": "io",
     "robot_names": "robot",
+    "save_model": "identification",
     "shortest_motion": "torque.shortest",
     "simulate": "simulation",
     "weigh": "workflow.payload",

@@ -61,4 +61,5 @@ class MissingExtra(SteelyardError, ImportError):
     """An optional dependency that is not installed; the message says which extra brings it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}: pip install 'steelyard[{extra}]'")
+        wanted = f"'steelyard[{extra}]'" if extra else package
+        super().__init__(f"this needs {package}: pip install {wanted}")

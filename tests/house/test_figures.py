@@ -27,12 +27,12 @@ MODULES = {name: path for name, path in EVERY.items() if room_of(name) not in AP
 
 
 def test_files_and_lines():
-    assert len(MODULES) <= 192
-    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 39_900
+    assert len(MODULES) <= 194
+    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 40_060
 
 
 def test_public_names():
-    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 474
+    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 477
 
 
 @pytest.mark.parametrize("room", APART)

@@ -22,7 +22,7 @@ OTHER_JSON = {  # everything else goes through steelyard.saved
     "src/steelyard/saved.py": "the one format",
     "src/steelyard/cli/output.py": "printed on stdout",
     "src/steelyard/export/controllers.py": "a controller's own format",
-    "src/steelyard/io/layout.py": "the description inside a recording's file",
+    "src/steelyard/recording/layout.py": "the description inside a recording's file",
     "src/steelyard/live/foxglove.py": "a protocol of others",
     "src/steelyard/fleet/page.py": "data inside a page",
     "src/steelyard/report/page.py": "data inside a page",

@@ -19,9 +19,9 @@ from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName, Unreadab
 
 if TYPE_CHECKING:
     from steelyard.excitation import DesignLimits
-    from steelyard.io.columns import Requested
     from steelyard.io.wrench import SensorDescription
     from steelyard.recording import Recording
+    from steelyard.recording.columns import Requested
     from steelyard.robot import RobotModel
 
 _TARGETS = "files to write"
@@ -331,7 +331,7 @@ def requested(
     names: str | None = None,
 ) -> Requested:
     """What the user says about files of recordings, as `read_requested` takes it."""
-    from steelyard.io.columns import Requested, expanded_names
+    from steelyard.recording.columns import Requested, expanded_names
 
     joint_names = tuple(name.strip() for name in joints.split(",")) if joints else ()
     listed, convention = expanded_names(names) if names else (), cast("Any", wrench_convention)

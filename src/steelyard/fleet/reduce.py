@@ -31,8 +31,8 @@ from steelyard.identification.covariance import widening
 from steelyard.identification.least_squares import solve_weighted
 from steelyard.identification.problem import RowMaker, Rows
 from steelyard.io import recording_blocks
-from steelyard.io.columns import Requested
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation, Recording, Samples
+from steelyard.recording.columns import Requested
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.robot.friction import FrictionLaw
 from steelyard.workflow.data import Run

@@ -3,7 +3,7 @@
 from steelyard.identification.empty_arm import identify
 from steelyard.identification.estimate import Estimate
 from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.model import DynamicModel, essential, load_model
+from steelyard.identification.model import DynamicModel, essential, load_model, save_model
 from steelyard.identification.validation import Validation, choose_friction
 from steelyard.robot.friction import FRICTION_MODELS, FrictionLaw
 
@@ -18,4 +18,5 @@ __all__ = [
     "essential",
     "identify",
     "load_model",
+    "save_model",
 ]

@@ -286,8 +286,7 @@ class DynamicModel:
         squares = (left**2).reshape(-1, self.robot.n).sum(axis=0)
         rms = np.sqrt(squares / np.maximum(self.factor.rows.reshape(-1, self.robot.n).sum(axis=0), 1))
         said = self.estimate.noise
-        off = np.maximum(rms, said) > _FAR * np.minimum(rms, said) + 1e-9
-        if off.any():
+        if (off := np.maximum(rms, said) > _FAR * np.minimum(rms, said) + 1e-9).any():
             j = int(off.argmax())
             raise UnreadableFile(
                 f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not {said[j]:.3g}"
@@ -358,6 +357,11 @@ class DynamicModel:
         return rows.tau - rigid, np.asarray(rows.Y[:, :, rest] @ self.estimate.value[rest])
 
 
+def save_model(model: DynamicModel, path: str | Path) -> None:
+    """Writes a model to a JSON file, as its `save` does."""
+    model.save(path)
+
+
 def load_model(path: str | Path) -> DynamicModel:
     """The model in a JSON file that its `save` wrote."""
     return DynamicModel.load(path)
@@ -391,6 +395,5 @@ def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> Dynamic
     covariance[np.ix_(kept, kept)] = solution.inverse * np.outer(widening[kept], widening[kept])
     summary = f"{len(kept)} essential parameters of {p}; the others are below their own uncertainty"
     verdict = replace(model.verdict, summary=summary)  # its doubts stay: fewer parameters mend none of them
-    return replace(
-        model, estimate=replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
-    )
+    estimate = replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
+    return replace(model, estimate=estimate)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from steelyard.arrays import Array
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
-from steelyard.io.columns import Requested, find_layout
-from steelyard.io.layout import Layout, Piece
 from steelyard.quality import DAMAGED_END
-from steelyard.recording import Recording
+from steelyard.recording import Recording, recording_of, recording_of_arrays
+from steelyard.recording.columns import Requested, find_layout
+from steelyard.recording.layout import Layout, Piece
 from steelyard.saved import replacing
 
 GROUP_ROWS = 2**14
@@ -39,7 +39,6 @@ _HEADERS = {
     (2, 0): np.lib.format.read_array_header_2_0,
 }
 _LARGEST_ARCHIVE = 2**30  # [bytes] of the signals, unpacked
-_MOST_COLUMNS = 1000
 
 
 def _read_parquet(path: Path, requested: Requested) -> Recording:
@@ -49,7 +48,7 @@ def _read_parquet(path: Path, requested: Requested) -> Recording:
         table = file.read(columns=list(layout.names))
     if table.num_rows == 0:
         raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
-    return layout.recording(layout.gather(_numbers(table, layout.names, path)), str(path))
+    return recording_of(layout, layout.gather(_numbers(table, layout.names, path)), str(path))
 
 
 def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[Piece]]:
@@ -62,8 +61,8 @@ def _write_parquet(recording: Recording, path: Path) -> None:
     """Writes a Parquet file that holds every field of the recording, whole or not at all."""
     pq = pyarrow("parquet")
     names = {channel: recording.column_names(channel) for channel in recording.signals}
-    facts = {_OWN: Layout.of(recording, names).to_json()}
-    table = recording.to_arrow().replace_schema_metadata(facts)
+    facts = {_OWN: Layout(names, recording.facts).to_json()}
+    table = recording.to_dataframe("pyarrow").replace_schema_metadata(facts)
     with replacing(path) as part:
         pq.write_table(table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
 
@@ -71,7 +70,9 @@ def _write_parquet(recording: Recording, path: Path) -> None:
 def _read_arrows(path: Path, requested: Requested) -> Recording:
     """The recording in a stream of Arrow's batches."""
     table, notes = _arrows_table(path)
-    found = recording_of_table(table, requested, place=str(path))
+    columns = {name: np.asarray(table[name]) for name in table.column_names}
+    shapes = {name: (column.shape, column.dtype.kind) for name, column in columns.items()}
+    found = recording_of_arrays(shapes, lambda wanted: columns, requested, str(path))
     return replace(found, notes=(*found.notes, *notes))
 
 
@@ -102,7 +103,7 @@ def _read_npz(path: Path, requested: Requested) -> Recording:
         raise UnreadableFile(f"{path}: what steelyard wrote beside the numbers is damaged; write it again")
     shapes.pop(_OWN, None)
     text = None if own is None else str(own)
-    return _recording(shapes, partial(_npz_arrays, path), requested, str(path), own=text)
+    return recording_of_arrays(shapes, partial(_npz_arrays, path), requested, str(path), own=text)
 
 
 def _write_npz(recording: Recording, path: Path) -> None:
@@ -112,7 +113,7 @@ def _write_npz(recording: Recording, path: Path) -> None:
         channel: ("t",) if channel == "t" else tuple(f"{channel}[{k}]" for k in range(values.shape[1]))
         for channel, values in piece.items()
     }
-    arrays: dict[str, Any] = {**piece, _OWN: np.array(Layout.of(recording, names).to_json())}
+    arrays: dict[str, Any] = {**piece, _OWN: np.array(Layout(names, recording.facts).to_json())}
     with replacing(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -230,71 +231,6 @@ def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.gene
                 except (ValueError, SyntaxError) as error:
                     raise UnreadableFile(f"{path}: the array '{name}' is damaged ({error})") from error
     return found
-
-
-def _recording(
-    shapes: Mapping[str, tuple[tuple[int, ...], str]],
-    read: Callable[[Collection[str]], Mapping[str, NDArray[np.generic]]],
-    requested: Requested,
-    place: str,
-    own: str | None = None,
-) -> Recording:
-    """The recording in arrays, (N,) or (N, k), by name; those that hold no numbers are noted."""
-    where: dict[str, tuple[str, int | None]] = {}
-    odd = []
-    for name, (shape, kind) in shapes.items():
-        if len(shape) not in (1, 2) or kind not in "fiu":
-            odd.append(name)
-        elif len(shape) == 1:
-            where[name] = name, None
-        elif shape[1] > _MOST_COLUMNS:
-            raise UnreadableFile(f"{place}: '{name}' has {shape[1]} columns, more than any arm has joints")
-        else:
-            where |= {f"{name}[{k}]": (name, k) for k in range(shape[1])}
-    layout = find_layout(list(where), requested, place, own=own)
-    if odd and own is None:
-        layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
-    arrays = read({where[name][0] for name in layout.names})
-    columns: dict[str, Array] = {}
-    for name in layout.names:
-        source, k = where[name]
-        columns[name] = (arrays[source] if k is None else arrays[source][:, k]).astype(float)
-    _require_one_length(columns, place)
-    layout = layout.in_seconds(lambda: columns, place)
-    return layout.recording(layout.gather(columns), place)
-
-
-def _require_one_length(columns: dict[str, Array], place: str) -> None:
-    rows = {name: len(column) for name, column in columns.items()}
-    first = next(iter(rows))
-    for name, count in rows.items():
-        if count != rows[first]:
-            raise UnreadableFile(
-                f"{place}: {first} has {rows[first]} rows, but {name} has {count};"
-                " every signal needs one row for each time (transpose it if rows are joints)"
-            )
-    if rows[first] == 0:
-        raise UnreadableFile(f"{place}: the arrays have no rows; nothing was recorded")
-
-
-def recording_of_table(
-    table: Any, requested: Requested | None = None, *, place: str = "the table"
-) -> Recording:
-    """The recording in a table with named columns: a data frame of pandas or Polars, a table of Arrow.
-
-    Args:
-        table: of numbers; columns are found by name as in files
-        requested: what the caller says about it
-        place: what it is called in messages
-    """
-    if not hasattr(table, "columns") and not hasattr(table, "column_names"):
-        raise UnreadableFile(
-            f"{place}: a recording is read from a file or a table, not from {type(table).__name__}"
-        )
-    names = [str(name) for name in getattr(table, "column_names", None) or list(table.columns)]
-    arrays = {name: np.asarray(table[name]) for name in names}
-    shapes = {name: (array.shape, array.dtype.kind) for name, array in arrays.items()}
-    return _recording(shapes, lambda wanted: arrays, requested or Requested(), place)
 
 
 def _npz_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:

@@ -19,16 +19,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, UnreadableFile
-from steelyard.io.binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces, recording_of_table
-from steelyard.io.columns import Requested
-from steelyard.io.layout import Layout, Piece
-from steelyard.recording import Recording, WrenchConvention
+from steelyard.io.binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces
+from steelyard.recording import Recording, WrenchConvention, recording_of
+from steelyard.recording.columns import Requested
+from steelyard.recording.layout import Layout, Piece
 
 FileKind = Literal["parquet", "arrows", "npz", "text", "bag"]
 _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
@@ -54,7 +54,7 @@ _MCAP_END = b"P0\r\n"
 
 
 def read_recording(
-    path: str | Path | Any,
+    path: str | Path,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     joint_names: Sequence[str] = (),
@@ -69,7 +69,7 @@ def read_recording(
     that was left out, stands in the recording's `notes`. See docs/recordings.md.
 
     Args:
-        path: the file, or the folder of a bag; or a data frame of pandas or Polars, a table of Arrow
+        path: the file, or the folder of a bag; a data frame is for `Recording.from_dataframe`
         columns: for a channel of Recording or 't', the list of its columns, their word without the index, or
             what their names begin with; an empty list leaves the channel out. Of a bag: 'q' and 'wrench' are
             topics, and 'effort' is either 'tau' or 'current'
@@ -85,11 +85,14 @@ def read_recording(
     return read_as(path, requested)
 
 
-def read_as(source: str | Path | Any, requested: Requested) -> Recording:
-    """The recording in a file or a table, with everything that the caller says about it."""
-    if not isinstance(source, str | Path):
-        return recording_of_table(source, requested)
-    path = Path(source)
+def read_as(path: str | Path, requested: Requested) -> Recording:
+    """The recording in a file, with everything that the caller says about it."""
+    if not isinstance(path, str | Path):
+        raise UnreadableFile(
+            f"a recording is read from a file, not from {type(path).__name__}; a data frame is for"
+            " Recording.from_dataframe"
+        )
+    path = Path(path)
     kind = file_kind(path)
     if requested.names and kind != "text":
         raise UnreadableFile(f"{path}: names are for text tables without a header; this file has its own")
@@ -151,7 +154,7 @@ def recording_blocks(
         layout, pieces = parquet_pieces(path, requested)
     else:
         recording = _read(kind, path, requested)
-        layout, pieces = Layout.of(recording, {}), iter([recording.signals])
+        layout, pieces = Layout({}, recording.facts), iter([recording.signals])
     return _cut(pieces, layout, block_s=block_s, overlap_s=overlap_s, place=str(path))
 
 
@@ -254,7 +257,7 @@ def _cut(
         kept = min(np.searchsorted(t, k * block_s - overlap_s), len(t) - 1)
         held = {name: x[kept:] for name, x in held.items()}
         if i < j:
-            yield layout.recording(found, f"{place}, block from {begin:g} s")
+            yield recording_of(layout, found, f"{place}, block from {begin:g} s")
 
     for piece in _forward(chain([first], pieces), place):
         rows = {**piece, "t": piece["t"] - start}

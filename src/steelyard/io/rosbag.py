@@ -29,7 +29,6 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, UnknownName, UnreadableFile
-from steelyard.io.columns import REFUSED, Requested
 from steelyard.io.ros_messages import (
     JOINT_STATE,
     TEXT,
@@ -40,6 +39,7 @@ from steelyard.io.ros_messages import (
     Wrenches,
 )
 from steelyard.recording import Recording
+from steelyard.recording.columns import REFUSED, Requested
 
 _KNOWN = {"q": "a topic", "v": "'velocity'", "tau": "'effort'", "current": "'effort'", "wrench": "a topic"}
 _FIELDS = {"v": "velocity", "tau": "effort", "current": "effort"}

@@ -21,9 +21,9 @@ from typing import NoReturn
 from steelyard.arrays import Array
 from steelyard.errors import UnreadableFile
 from steelyard.io.binary import pyarrow
-from steelyard.io.columns import Requested, find_layout
 from steelyard.quality import DAMAGED_END
-from steelyard.recording import Recording
+from steelyard.recording import Recording, recording_of
+from steelyard.recording.columns import Requested, find_layout
 
 _EMPTY = ("", "nan", "NaN", "NAN", "null", "NULL", "NA", "N/A", "None")
 _BOM = b"\xef\xbb\xbf"
@@ -66,7 +66,7 @@ def read_table(path: Path, requested: Requested) -> Recording:
     if damage:
         layout = layout.noting(damage)
     layout = layout.in_seconds(lambda: columns, str(path))
-    return layout.recording(layout.gather(columns), str(path))
+    return recording_of(layout, layout.gather(columns), str(path))
 
 
 def text_columns(

@@ -22,9 +22,9 @@ from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
 from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
 from steelyard.io.binary import pyarrow
-from steelyard.io.columns import SLICE, Requested
 from steelyard.io.recordings import file_kind, read_as, read_columns
 from steelyard.recording import Recording
+from steelyard.recording.columns import SLICE, Requested
 from steelyard.robot import RobotModel
 from steelyard.saved import read_toml, replacing
 from steelyard.wrist.recording import WrenchFrame, WrenchRecording, WristSensor

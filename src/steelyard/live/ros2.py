@@ -21,12 +21,12 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError, UnknownName
-from steelyard.io.columns import REFUSED, Requested
 from steelyard.io.ros_messages import JOINT_STATE, TEXT, WRENCH
 from steelyard.io.rosbag import Choice, is_ur
 from steelyard.live.foxglove import SUBPROTOCOLS, Bridge, Message, Service, StateRows, WrenchRows
 from steelyard.live.source import Connection, Judge, ModeJudge, Source, Values
 from steelyard.live.ur import connected, fault_of
+from steelyard.recording.columns import REFUSED, Requested
 
 PORT = 8765
 _JOINTS = "/joint_states"

@@ -19,10 +19,10 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.identification import DynamicModel
-from steelyard.io.columns import Requested, find_layout
-from steelyard.io.layout import Layout
 from steelyard.live.source import Event, EventKind, Row
 from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.recording.columns import Requested, find_layout
+from steelyard.recording.layout import Layout
 from steelyard.robot import RobotModel
 from steelyard.signals import OnlineSample
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState

@@ -19,12 +19,13 @@ from steelyard.arrays import Array
 from steelyard.computing import one_blas_thread, short_pauses
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification import DynamicModel
-from steelyard.io.layout import Layout
 from steelyard.live.recorder import Recorder
 from steelyard.live.source import Event, EventKind, Row
 from steelyard.live.touch import TouchWatch
 from steelyard.live.view import Seen, Update, View
 from steelyard.payload import Payload
+from steelyard.recording import recording_of
+from steelyard.recording.layout import Layout
 from steelyard.robot import RobotModel
 from steelyard.signals import CausalPath, OnlineSample, RawRow, joint_torque
 from steelyard.workflow.data import Run, as_warm, preparation_for
@@ -121,7 +122,7 @@ class LiveWeigher:
         values = dict(zip(self.view.columns, rows.T, strict=True))
         view = self.view
         layout, robot = view.layout, view.model.robot
-        recording = layout.recording(layout.gather(values), view.name)
+        recording = recording_of(layout, layout.gather(values), view.name)
         if recording.n != robot.n:
             raise InvalidRobot(
                 f"{view.name} sends {recording.n} joints, the model is of {robot.name} with {robot.n}"

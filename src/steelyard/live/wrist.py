@@ -15,13 +15,13 @@ import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, InvalidSamples
-from steelyard.io.columns import Requested, find_layout
 from steelyard.io.wrench import SensorDescription
 from steelyard.live.source import MOTION_COLUMN, Event, EventKind, Row, Stream
 from steelyard.live.view import Traces
 from steelyard.live.weigher import require_same_arm
 from steelyard.payload import HALF_WIDTH, Payload
 from steelyard.recording import DEFAULT_CUTOFF_HZ
+from steelyard.recording.columns import Requested, find_layout
 from steelyard.robot import RobotModel
 from steelyard.workflow.wrist import WristRig
 from steelyard.wrist import WrenchPayload

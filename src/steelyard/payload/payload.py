@@ -14,7 +14,7 @@ from steelyard import fields, saved
 from steelyard.arrays import Array, freeze
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.recording import arrow_table
+from steelyard.recording import Library, data_frame
 from steelyard.verdict import Doubt, DoubtKind, Verdict, together
 
 if TYPE_CHECKING:
@@ -292,17 +292,17 @@ class Payload:
             "verdict": self.verdict.to_dict(),
         }
 
-    def to_arrow(self) -> Any:
-        """A table of Arrow: quantity, value, std, half_width (of the 95 % interval) and unit of each number.
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame of pandas or Polars, or a table of Arrow: name, value, std, half_width (95 %), unit.
 
-        `to_pandas()` of it is a data frame of pandas; Polars and DuckDB take the payload itself.
+        DuckDB and others take the payload itself.
         """
         rows = self.quantities
         names = ("name", "value", "std", "half_width", "unit")
-        return arrow_table({name: [getattr(row, name) for row in rows] for name in names})
+        return data_frame({name: [getattr(row, name) for row in rows] for name in names}, library)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        return self.to_frame("pyarrow").__arrow_c_stream__(requested_schema)
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:

@@ -12,11 +12,11 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel
-from steelyard.io import read_recording, recording_of_table
+from steelyard.io import read_recording
 from steelyard.io.recordings import file_kind
 from steelyard.quality import QualityReport, check_quality
 from steelyard.quality.table import many
-from steelyard.recording import Preparation, Recording, Samples, default_gap_s
+from steelyard.recording import Preparation, Recording, Samples, default_gap_s, is_data_frame
 from steelyard.robot import DriveModel, JointLimits, RobotModel
 from steelyard.robot.drive import GAIN_DRIFT_PER_KELVIN
 from steelyard.signals import prepare, with_chosen_cutoff
@@ -169,7 +169,7 @@ def runs_of(
 def _runs(data: Data, robot: RobotModel | None) -> tuple[Run, ...]:
     if isinstance(data, Mapping):
         return _distinct(tuple(_run(source, str(name), robot) for name, source in data.items()))
-    if isinstance(data, str | Path | Recording | Samples) or _is_table(data):
+    if isinstance(data, str | Path | Recording | Samples) or is_data_frame(data):
         return (_run(data, "", robot),)
     if not isinstance(data, Iterable):
         raise InvalidSamples(f"data are files, recordings, samples or tables, got {type(data).__name__}")
@@ -257,10 +257,6 @@ def _run(source: Any, name: str, robot: RobotModel | None) -> Run:
             name if name and not name.startswith("run ") else str(path),
             read_recording(path, joint_names=joints),
         )
-    if _is_table(source):
-        return Run(name or "the table", recording_of_table(source))
+    if is_data_frame(source):
+        return Run(name or "the data frame", Recording.from_dataframe(source))
     raise InvalidSamples(f"data are files, recordings, samples or tables, got {type(source).__name__}")
-
-
-def _is_table(source: Any) -> bool:
-    return hasattr(source, "columns") or hasattr(source, "column_names")

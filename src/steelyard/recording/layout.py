@@ -1,4 +1,4 @@
-"""Where the signals lie in a file: named columns of numbers, gathered into the channels of a Recording.
+"""Where the signals lie in a table: named columns of numbers, gathered into the channels of a Recording.
 
 Every format comes down to columns with names: a text table has them, Parquet has them, and of an NPZ array
 `q` of six columns they are `q[0]` to `q[5]`. A `Layout` says which of them make up which channel, and carries
@@ -16,15 +16,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from dataclasses import fields as dataclass_fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from steelyard import fields
 from steelyard.arrays import Array
-from steelyard.errors import InvalidRecording, UnreadableFile
-from steelyard.recording import CHANNELS, Recording
+from steelyard.errors import UnreadableFile
+
+WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
+
+_COMMANDED = ("q_commanded", "v_commanded", "a_commanded", "current_target", "tau_target")
+CHANNELS = ("q", "v", "tau", "current", *_COMMANDED, "temperature")
+"""The joint signals that a recording may hold, each (N, n)."""
+
+AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+"""The columns of a wrench."""
 
 Piece = dict[str, Array]
 """Some rows: 't' (N,), and every channel that there is (N, k)."""
@@ -69,12 +76,6 @@ class Layout:
     degrees: bool = False
     time_unit_s: float = 1.0
     rate_hz: float | None = None
-
-    @classmethod
-    def of(cls, recording: Recording, columns: Mapping[str, tuple[str, ...]]) -> Layout:
-        """The layout of a file with these columns that is to hold a recording."""
-        names = (item.name for item in dataclass_fields(recording) if item.name not in _ARRAYS)
-        return cls(columns, {name: getattr(recording, name) for name in names})
 
     @classmethod
     def from_json(cls, text: str, place: str) -> Layout:
@@ -158,11 +159,3 @@ class Layout:
             if channel in piece:
                 piece[channel] = np.deg2rad(piece[channel])
         return piece
-
-    def recording(self, piece: Piece, place: str) -> Recording:
-        """The recording of some rows; refusals name the place."""
-        arguments: dict[str, Any] = {**piece, **self.facts}
-        try:
-            return Recording(**arguments)
-        except InvalidRecording as error:
-            raise UnreadableFile(f"{place}: {error}") from error

@@ -20,8 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from steelyard.errors import NoTime, UnknownName, UnreadableFile
-from steelyard.io.layout import Layout
-from steelyard.recording import WrenchConvention
+from steelyard.recording.layout import AXES, Layout, WrenchConvention
 
 _MANY_COLUMNS = 1000
 _STATE = "state."  # before each word of the robot's state in libfranka's logToCSV
@@ -62,7 +61,6 @@ REFUSED: Mapping[str, str] = {
 """Words that are not read, and why."""
 
 _NO_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" in word))
-_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _EITHER = "a torque on some arms, a motor current on a UR: say which, --column tau={0} or current={0}"
 _AMBIGUOUS = {word: _EITHER.format(word) for word in ("effort", "efforts")}
 SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
@@ -273,7 +271,7 @@ def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
 
 def _like_q(channel: str, group: list[_Column], q: list[_Column], *, place: str) -> tuple[str, ...]:
     """The names of a channel's columns; where they name joints, in the order of q."""
-    order = list(_AXES) if channel == "wrench" else [column.label for column in q]
+    order = list(AXES) if channel == "wrench" else [column.label for column in q]
     if channel == "t" or not all(isinstance(label, str) for label in (*order, *(c.label for c in group))):
         return tuple(column.name for column in group)
     as_written = str.lower if channel == "wrench" else str
