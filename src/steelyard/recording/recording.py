@@ -339,10 +339,10 @@ def _arrays(frame: Any) -> dict[str, NDArray[np.generic]]:
         raise InvalidRecording(
             f"a data frame has named columns, {type(frame).__name__} has none; a file is for read_recording"
         )
-    if not isinstance(frame, Mapping) and not hasattr(frame, "__array__"):  # columns that numpy cannot take
+    if not hasattr(frame, "__array__"):  # one that numpy cannot take
         if hasattr(frame, _ARROW):
             frame = _imported("pyarrow").table(frame)
-        else:
+        elif hasattr(frame, _INTERCHANGE):
             frame = _imported("pyarrow.interchange").from_dataframe(frame)
     names = getattr(frame, "column_names", None) or list(getattr(frame, "columns", frame))
     return {str(name): _numbers(frame[name]) for name in names}
