@@ -137,6 +137,12 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
     other = weighed(folder, "loaded.parquet", "--resume", "state.json", model="other.json")
     assert other.returncode == 2
     assert "was saved with another model" in other.stderr
+    content = json.loads((folder / "state.json").read_text())
+    content["state"]["pending"].pop(0)  # a plausible state, but not this one
+    (folder / "changed.json").write_text(json.dumps(content))
+    changed = weighed(folder, "loaded.parquet", "--resume", "changed.json")
+    assert changed.returncode == 2
+    assert "changed.json was changed after it was saved" in changed.stderr
 
 
 @pytest.mark.parametrize(
@@ -152,7 +158,7 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
 )
 def test_refusals(folder, words, message):
     (folder / "bad.json").write_text("{")
-    (folder / "half.json").write_text('{"steelyard": "online state", "version": 7}')
+    (folder / "half.json").write_text('{"steelyard": "online state", "version": 8}')
     refused = weighed(folder, *words)
     assert refused.returncode == 2
     assert message in refused.stderr

@@ -1,8 +1,11 @@
+import copy
+import functools
+
 import numpy as np
 import pytest
 
 from steelyard import saved
-from steelyard.errors import InvalidRobot, UnreadableFile
+from steelyard.errors import InvalidRobot, SteelyardError, UnreadableFile
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -105,6 +108,28 @@ def test_other_files_are_refused(text, words, tmp_path):
     path.write_text(text)
     with pytest.raises(UnreadableFile, match=words):
         DynamicModel.load(path)
+
+
+def places(content, *above):
+    """Where each field of a saved value is, at all depths."""
+    for name, value in content.items():
+        yield *above, name
+        if isinstance(value, dict):
+            yield from places(value, *above, name)
+
+
+def test_a_saved_value_without_one_of_its_fields_is_refused(model, tmp_path):
+    payload = weigh(model, samples(model.robot, seed=2))
+    for value, read in ((model, DynamicModel.from_dict), (payload, Payload.from_dict)):
+        saved.save(value.to_dict(), "value", tmp_path / "value.json")
+        content = saved.load(tmp_path / "value.json", "value")
+        read(content)
+        for *above, name in places(content):
+            holder = functools.reduce(dict.__getitem__, above, broken := copy.deepcopy(content))
+            if holder.pop(name) == 0.0 and above == ["shares"]:
+                continue  # a cause without a share need not be named
+            with pytest.raises((ValueError, SteelyardError), match=f"{name}|one"):
+                read(broken)
 
 
 def test_missing_files_and_folders_are_named(model, tmp_path):

@@ -113,7 +113,7 @@ def test_what_online_cannot_do_is_refused(folder):
         ),
         "is not a whole online wrist state file": (*dynamic, "--robot", "ur10", "--resume", half),
     }
-    (folder / "half.json").write_text('{"steelyard": "online wrist state", "version": 1}')
+    (folder / "half.json").write_text('{"steelyard": "online wrist state", "version": 2}')
     for message, words in cases.items():
         done = run("weigh-ft", "--online", *words)
         assert isinstance(done.exception, SteelyardError), message

@@ -38,7 +38,7 @@ def table(rules: Mapping[str, Rule], *, partial: bool = False) -> Rule:
 
     Args:
         rules: one for each field
-        partial: whether fields may be missing; else only those that may be null
+        partial: whether fields may be missing; else only optional ones
     """
 
     def rule(value: Any, place: str, sizes: dict[str, int]) -> None:
@@ -93,6 +93,17 @@ def optional(inner: Rule) -> Rule:
 
     def rule(value: Any, place: str, sizes: dict[str, int]) -> None:
         if value is not None and value is not _MISSING:
+            inner(value, place, sizes)
+
+    return rule
+
+
+def or_null(inner: Rule) -> Rule:
+    """The same, or null where it is not known; not missing."""
+
+    def rule(value: Any, place: str, sizes: dict[str, int]) -> None:
+        _require(value is not _MISSING, place, "there", value)
+        if value is not None:
             inner(value, place, sizes)
 
     return rule

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import glob
+import hashlib
 import json
 import math
 import os
@@ -315,6 +316,31 @@ def _require_same(value: Any, content: Any, place: str) -> None:
             raise ValueError(f"'{place}' says {content}, the rest of the file gives {value}")
     elif value != content and (value or content):
         raise ValueError(f"'{place}' says {str(content)[:60]}, the rest of the file gives {str(value)[:60]}")
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Content with a seal that `require_seal` checks: for what only programs write, where no rule sees all.
+
+    Args:
+        content: as for `save`
+    """
+    return {**content, "seal": _seal(content)}
+
+
+def require_seal(content: Mapping[str, Any], path: str | Path) -> None:
+    """Refuses loaded content that is not as it was sealed.
+
+    Args:
+        content: with its seal
+        path: of the file
+    """
+    if content.get("seal") != _seal({name: part for name, part in content.items() if name != "seal"}):
+        raise UnreadableFile(f"{path} was changed after it was saved; start without it")
+
+
+def _seal(content: Mapping[str, Any]) -> str:
+    text = json.dumps(plain(content), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def plain(value: Any, *, null: bool = False) -> Any:

@@ -294,6 +294,8 @@ def json_case(rng: random.Random, name: str, content: bytes) -> tuple[bytes, boo
     text = json.dumps(value)
     if name == "motion.json":
         nonsense = False  # a file without our header may hold other things beside
+    if name == "state.json":
+        nonsense = value != json.loads(content)  # sealed
     return text.encode(), nonsense, words
 
 

@@ -141,14 +141,14 @@ CERTIFICATE = {
     "holds": fields.FLAG,
     "rate_hz": fields.number(1e-9),
     "unchecked": fields.each(fields.TEXT),
-    "bodies": fields.optional(fields.each(fields.TEXT)),
-    "left_out": fields.optional(fields.each(fields.TEXT)),
+    "bodies": fields.each(fields.TEXT),
+    "left_out": fields.each(fields.TEXT),
     "checks": fields.each(
         fields.table(
             {
                 **dict.fromkeys(("limit", "where", "unit"), fields.TEXT),
                 **{name: fields.number() for name in ("value", "bound", "margin")},
-                "at_s": fields.optional(fields.number(0.0)),
+                "at_s": fields.or_null(fields.number(0.0)),
             }
         )
     ),
@@ -204,5 +204,5 @@ class Certificate:
     def from_dict(cls, content: dict[str, Any]) -> Certificate:
         """The certificate that `to_dict` has written."""
         checks = tuple(LimitCheck(**check) for check in content["checks"])
-        bodies = (tuple(content.get(name) or ()) for name in ("bodies", "left_out"))
+        bodies = (tuple(content[name]) for name in ("bodies", "left_out"))
         return cls(checks, content["rate_hz"], tuple(content["unchecked"]), *bodies)

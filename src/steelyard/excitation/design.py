@@ -42,13 +42,13 @@ _FORMAT = {
     **dict.fromkeys(("objective", "status"), fields.TEXT),
     **{name: fields.number(finite=False) for name in ("value", "condition_number")},
     "std": fields.named(fields.number(0.0, finite=False)),
-    "start_values": fields.each(fields.optional(fields.number())),
+    "start_values": fields.each(fields.or_null(fields.number())),
     "seconds": fields.number(0.0),
-    "robot": fields.optional(fields.TEXT),
+    "robot": fields.TEXT,
     "verdict": fields.VERDICT,
     "certificate": fields.table(CERTIFICATE),
     "trajectory": fields.table(TRAJECTORY),
-    "prediction": fields.optional(fields.anything),
+    "prediction": fields.or_null(fields.anything),
 }
 
 
@@ -97,7 +97,7 @@ class Design:
             "verdict": self.verdict.to_dict(),
             "certificate": self.certificate.to_dict(),
             "trajectory": self.trajectory.to_dict(),
-            **({} if self.prediction is None else {"prediction": self.prediction}),
+            "prediction": self.prediction,
         }
 
     def save(self, path: str | Path) -> None:
@@ -118,8 +118,8 @@ class Design:
             certificate=Certificate.from_dict(content["certificate"]),
             start_values=tuple(float("inf") if x is None else x for x in content["start_values"]),
             verdict=Verdict.from_dict(content["verdict"]),
-            robot=content.get("robot") or "",
-            prediction=content.get("prediction"),
+            robot=content["robot"],
+            prediction=content["prediction"],
             **rest,
         )
 

@@ -47,13 +47,13 @@ _FORMAT = {
     "shape_std": fields.numbers("shapes", "n", finite=False, low=0.0),
     "kinematics": fields.one_of("measured", "commanded"),
     "made_from": fields.each(fields.TEXT),
-    "choice": fields.optional(_SCORES),
+    "choice": fields.or_null(_SCORES),
     "from_currents": fields.FLAG,
-    "preparation": fields.optional(fields.table(fields.PREPARATION, partial=True)),
-    "temperature": fields.optional(fields.numbers("n", finite=False)),
-    "lag_std": fields.optional(fields.numbers("n", finite=False, low=0.0)),
-    "motion_shift": fields.optional(fields.numbers("p")),
-    "rate_hz": fields.optional(fields.number(1e-9)),
+    "preparation": fields.or_null(fields.table(fields.PREPARATION)),
+    "temperature": fields.or_null(fields.numbers("n", finite=False)),
+    "lag_std": fields.or_null(fields.numbers("n", finite=False, low=0.0)),
+    "motion_shift": fields.or_null(fields.numbers("p")),
+    "rate_hz": fields.or_null(fields.number(1e-9)),
     "factor": fields.table(
         {"R": fields.numbers("parts", "p+1", "p+1"), "rows": fields.numbers("parts", low=0.0)}
     ),
@@ -261,10 +261,10 @@ class DynamicModel:
             bool(content["from_currents"]),
             None if content["preparation"] is None else Preparation.from_dict(content["preparation"]),
             **{
-                name: None if content.get(name) is None else np.array(content[name], dtype=float)
+                name: None if content[name] is None else np.array(content[name], dtype=float)
                 for name in ("temperature", "lag_std", "motion_shift")
             },
-            rate_hz=content.get("rate_hz"),
+            rate_hz=content["rate_hz"],
         )
 
     def save(self, path: str | Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import struct
 import threading
 import time
 from collections import deque
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from steelyard.errors import MissingExtra, UnreadableFile
-from steelyard.live.source import Event, EventKind, Row, Values
+from steelyard.live.source import Event, EventKind, Row
 from steelyard.saved import growing, replacing, require_target
 
 _BATCH_S = 0.25
@@ -158,9 +159,10 @@ class _File:
         self._path, self._stream, self._columns = path, path.with_suffix(_STREAM), columns
         self._open = ExitStack()
         self._disk = self._open.enter_context(growing(self._stream))
+        self._pack = struct.Struct(f"{len(columns)}d").pack
+        self._kinds: list[type] = []  # of the values, as in the first row
         self._schema: Any = None
-        self._whole: list[int] = []  # columns of whole numbers
-        self._waiting: deque[Values] = deque()
+        self._waiting: deque[bytes] = deque()
         self._failed: Exception | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="steelyard recorder", daemon=True)
@@ -169,7 +171,9 @@ class _File:
     def add(self, row: Row) -> None:
         if self._failed is not None:
             raise UnreadableFile(f"cannot write {self._stream}: {self._failed}") from self._failed
-        self._waiting.append(row.values)
+        if not self._kinds:
+            self._kinds = [float if isinstance(x, float) else int for x in row.values]
+        self._waiting.append(self._pack(*row.values))  # here: a batch at once would hold up who weighs
 
     def close(self) -> None:
         self._over.set()
@@ -198,13 +202,12 @@ class _File:
             return
         pa, message = _pyarrow(), b""
         if self._schema is None:
-            kinds = [pa.float64() if isinstance(x, float) else pa.int64() for x in rows[0]]
+            names = {float: pa.float64(), int: pa.int64()}
+            kinds = [names[kind] for kind in self._kinds]
             self._schema = pa.schema(list(zip(self._columns, kinds, strict=True)))
-            self._whole = [k for k, kind in enumerate(kinds) if kind == pa.int64()]
             message = self._schema.serialize().to_pybytes()
-        arrays = [pa.array(values) for values in np.array(rows, dtype=float).T.copy()]
-        for k in self._whole:
-            arrays[k] = arrays[k].cast(pa.int64(), safe=False)
+        columns = np.frombuffer(b"".join(rows)).reshape(len(rows), -1).T.copy()
+        arrays = [pa.array(x.astype(kind, copy=False)) for x, kind in zip(columns, self._kinds, strict=True)]
         batch = pa.record_batch(arrays, schema=self._schema)
         self._disk.write(message + batch.serialize().to_pybytes())  # at once: other threads wait less
         self._disk.flush()

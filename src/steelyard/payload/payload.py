@@ -117,7 +117,7 @@ FORMAT = {
     "channels": fields.size_of("n"),
     "noise": fields.numbers("n", low=0.0),
     "method": fields.TEXT,
-    "gain_error": fields.optional(fields.numbers(10, "causes")),
+    "gain_error": fields.or_null(fields.numbers(10, "causes")),
     "shares": _shares,
     "verdict": fields.VERDICT,
 }

@@ -42,11 +42,11 @@ _PER_JOINT = ("rotor_inertia", *_FRICTION, "offset")
 FORMAT = {
     **{name: fields.numbers("n") for name in _PER_JOINT},
     "sign_width": fields.number(0.0),
-    "gain": fields.optional(fields.numbers("n")),
-    "gain_std": fields.optional(fields.numbers("n", low=0.0)),
-    "gain_common": fields.optional(fields.numbers("n", "causes")),
-    "gain_drift": fields.optional(fields.number(0.0)),
-    "coupling": fields.optional(fields.numbers("n", "n")),
+    "gain": fields.or_null(fields.numbers("n")),
+    "gain_std": fields.or_null(fields.numbers("n", low=0.0)),
+    "gain_common": fields.or_null(fields.numbers("n", "causes")),
+    "gain_drift": fields.or_null(fields.number(0.0)),
+    "coupling": fields.or_null(fields.numbers("n", "n")),
 }
 """Fields of a saved drive."""
 

@@ -68,7 +68,7 @@ FORMAT = {
     **dict.fromkeys(("curved", "stribeck", "load", "fixed", "smooth_speed"), fields.FLAG),
     **dict.fromkeys(("exponent", "stribeck_speed"), _POSITIVE),
     "width": fields.numbers("n", low=0.0),
-    "carrying": fields.optional(fields.numbers("n")),
+    "carrying": fields.or_null(fields.numbers("n")),
 }
 """Fields of a saved law."""
 

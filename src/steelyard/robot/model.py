@@ -41,7 +41,7 @@ from steelyard.robot.drive import FORMAT as DRIVE
 from steelyard.robot.urdf import ParsedURDF, read_urdf
 
 _JOINT_ROWS = ("joint_names", "joint_types", "joint_axes", "joint_placements", "link_names", "T_joint_link")
-FORMAT = {**CHAIN, "drive": fields.table(DRIVE), "dh": fields.optional(fields.table(DH))}
+FORMAT = {**CHAIN, "drive": fields.table(DRIVE), "dh": fields.or_null(fields.table(DH))}
 """Fields of a saved robot."""
 
 

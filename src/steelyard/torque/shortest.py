@@ -56,7 +56,7 @@ _PREDICTION = {
     "half_widths": fields.numbers(10, finite=False, low=0.0),
     "covariance": fields.numbers(10, 10, finite=False, covariance=True),
     "by_noise": fields.numbers(10, 10, finite=False, covariance=True),
-    "gain_error": fields.optional(fields.numbers(10, "causes")),
+    "gain_error": fields.or_null(fields.numbers(10, "causes")),
     "shares": fields.named(fields.number()),
     "durations_s": fields.numbers("designs", low=0.0),
     "reached": fields.numbers("designs", 10, finite=False, low=0.0),

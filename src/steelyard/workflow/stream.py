@@ -41,7 +41,7 @@ _DIRECT = "direct"
 _POINT_S = 0.1
 _MOST_POINTS = 600
 _DAY_S = 86_400.0
-_STATE_VERSION = 7
+_STATE_VERSION = 8
 
 
 class _Estimator(Protocol[S, X]):
@@ -142,7 +142,7 @@ class OnlineWeighing(OnlineCurve):
         if not isinstance(self.state, OnlineState):
             raise InvalidSamples(f"only '{_DIRECT}' saves its state")
         content = {"model": _fingerprint(self.model), "state": self.state.to_dict()}
-        saved.save(content, "online state", path, version=_STATE_VERSION)
+        saved.save(saved.sealed(content), "online state", path, version=_STATE_VERSION)
 
     def page(self) -> Page:
         """The page that shows and explains it, with the curve of how it became known."""
@@ -228,7 +228,9 @@ def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
     """The state of an online estimate that `OnlineWeighing.save_state` wrote, with this model."""
     content = saved.load(path, "online state", version=_STATE_VERSION)
     with saved.reading(path, "online state"):
-        fields.check(content, {"model": fields.TEXT, "state": fields.named(fields.anything)})
+        fields.check(
+            content, {"model": fields.TEXT, "state": fields.named(fields.anything), "seal": fields.TEXT}
+        )
     if content["model"] != _fingerprint(model):
         raise InvalidSamples(f"{path} was saved with another model; start without it")
     with saved.reading(path, "online state"):
@@ -237,6 +239,7 @@ def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
         state = OnlineState.from_dict(content["state"])
     if state.last_s > time.time() + _DAY_S:
         raise InvalidSamples(f"{path} ends in the future ({state.last_s:.4g} s); start without it")
+    saved.require_seal(content, path)
     return state
 
 

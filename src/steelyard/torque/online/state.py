@@ -293,7 +293,7 @@ def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
     return {
         "pending": fields.each(fields.numbers(1 + 4 * n)),
         "prepared": block if content["prepared"] else fields.each(fields.anything, 0),
-        "rest": fields.optional(rest),
+        "rest": fields.or_null(rest),
         "history": HISTORY,
     }
 
