@@ -152,7 +152,10 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
         (["short.parquet"], "too short to replay"),
         (["loaded.parquet", "--resume", "none.json"], "cannot read"),
         (["loaded.parquet", "--resume", "bad.json"], "is not JSON"),
-        (["loaded.parquet", "--resume", "half.json"], "is not a whole online state file"),
+        (
+            ["loaded.parquet", "--resume", "half.json"],
+            "half.json was changed after it was saved, or is not whole",
+        ),
         (["loaded.parquet", "--save-state", "none/state.json"], "there is no folder"),
     ],
 )

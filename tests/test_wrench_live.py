@@ -111,7 +111,13 @@ def test_what_online_cannot_do_is_refused(folder):
             "--sensor",
             postures,
         ),
-        "is not a whole online wrist state file": (*dynamic, "--robot", "ur10", "--resume", half),
+        "half.json was changed after it was saved, or is not whole": (
+            *dynamic,
+            "--robot",
+            "ur10",
+            "--resume",
+            half,
+        ),
     }
     (folder / "half.json").write_text('{"steelyard": "online wrist state", "version": 2}')
     for message, words in cases.items():

@@ -188,7 +188,9 @@ def write_text(path: str | Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def save(content: Mapping[str, Any], kind: str, path: str | Path, *, version: int = 1) -> None:
+def save(
+    content: Mapping[str, Any], kind: str, path: str | Path, *, version: int = 1, sealed: bool = False
+) -> None:
     """Writes content to a JSON file that `load` reads back.
 
     Args:
@@ -196,8 +198,11 @@ def save(content: Mapping[str, Any], kind: str, path: str | Path, *, version: in
         kind: what it is, in a word
         path: of the file
         version: of this kind's content
+        sealed: whether `load` shall refuse it when changed: for what only programs write
     """
     whole = {"steelyard": kind, "version": version, **plain(content)}
+    if sealed:
+        whole["seal"] = _seal(content)
     write_text(path, json.dumps(whole, allow_nan=False) + "\n")
 
 
@@ -249,13 +254,14 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise UnreadableFile(f"{path} is not valid TOML: {words}") from error
 
 
-def load(path: str | Path, kind: str, *, version: int = 1) -> dict[str, Any]:
+def load(path: str | Path, kind: str, *, version: int = 1, sealed: bool = False) -> dict[str, Any]:
     """The content of a JSON file that `save` wrote: its lists are plain lists, arrays too.
 
     Args:
         path: of the file
         kind: what it must hold
         version: that it must have
+        sealed: whether it must be as it was saved
     """
     content = read(path)
     found = content.get("steelyard") if isinstance(content, dict) else None
@@ -266,7 +272,11 @@ def load(path: str | Path, kind: str, *, version: int = 1) -> dict[str, Any]:
             f"{path} has version {content.get('version')}, this steelyard reads version {version}:"
             f" make the {kind} again"
         )
-    return {name: value for name, value in content.items() if name not in ("steelyard", "version")}
+    seal = content.pop("seal", None) if sealed else None
+    content = {name: value for name, value in content.items() if name not in ("steelyard", "version")}
+    if sealed and seal != _seal(content):
+        raise UnreadableFile(f"{path} was changed after it was saved, or is not whole: make the {kind} again")
+    return content
 
 
 def loaded(path: str | Path, kind: str, make: Callable[[Any], _Value], *, version: int = 1) -> _Value:
@@ -316,26 +326,6 @@ def _require_same(value: Any, content: Any, place: str) -> None:
             raise ValueError(f"'{place}' says {content}, the rest of the file gives {value}")
     elif value != content and (value or content):
         raise ValueError(f"'{place}' says {str(content)[:60]}, the rest of the file gives {str(value)[:60]}")
-
-
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Content with a seal that `require_seal` checks: for what only programs write, where no rule sees all.
-
-    Args:
-        content: as for `save`
-    """
-    return {**content, "seal": _seal(content)}
-
-
-def require_seal(content: Mapping[str, Any], path: str | Path) -> None:
-    """Refuses loaded content that is not as it was sealed.
-
-    Args:
-        content: with its seal
-        path: of the file
-    """
-    if content.get("seal") != _seal({name: part for name, part in content.items() if name != "seal"}):
-        raise UnreadableFile(f"{path} was changed after it was saved; start without it")
 
 
 def _seal(content: Mapping[str, Any]) -> str:

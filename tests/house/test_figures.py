@@ -28,11 +28,11 @@ MODULES = {name: path for name, path in EVERY.items() if room_of(name) not in AP
 
 def test_files_and_lines():
     assert len(MODULES) <= 194
-    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 40_060
+    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 40_090
 
 
 def test_public_names():
-    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 477
+    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 478
 
 
 @pytest.mark.parametrize("room", APART)

@@ -142,7 +142,7 @@ class OnlineWeighing(OnlineCurve):
         if not isinstance(self.state, OnlineState):
             raise InvalidSamples(f"only '{_DIRECT}' saves its state")
         content = {"model": _fingerprint(self.model), "state": self.state.to_dict()}
-        saved.save(saved.sealed(content), "online state", path, version=_STATE_VERSION)
+        saved.save(content, "online state", path, version=_STATE_VERSION, sealed=True)
 
     def page(self) -> Page:
         """The page that shows and explains it, with the curve of how it became known."""
@@ -226,11 +226,9 @@ def _estimator(name: str, model: DynamicModel, accuracy: float) -> Any:
 
 def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
     """The state of an online estimate that `OnlineWeighing.save_state` wrote, with this model."""
-    content = saved.load(path, "online state", version=_STATE_VERSION)
+    content = saved.load(path, "online state", version=_STATE_VERSION, sealed=True)
     with saved.reading(path, "online state"):
-        fields.check(
-            content, {"model": fields.TEXT, "state": fields.named(fields.anything), "seal": fields.TEXT}
-        )
+        fields.check(content, {"model": fields.TEXT, "state": fields.named(fields.anything)})
     if content["model"] != _fingerprint(model):
         raise InvalidSamples(f"{path} was saved with another model; start without it")
     with saved.reading(path, "online state"):
@@ -239,7 +237,6 @@ def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
         state = OnlineState.from_dict(content["state"])
     if state.last_s > time.time() + _DAY_S:
         raise InvalidSamples(f"{path} ends in the future ({state.last_s:.4g} s); start without it")
-    saved.require_seal(content, path)
     return state
 
 

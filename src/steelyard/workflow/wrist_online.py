@@ -55,7 +55,7 @@ class WristOnlineWeighing(OnlineCurve):
     def save_state(self, path: str | Path) -> None:
         """Writes the state of the estimator to a JSON file, to go on from later."""
         content = {"sensor": _fingerprint(self.estimator), "state": self.state.to_dict()}
-        saved.save(saved.sealed(content), _STATE_KIND, path, version=_STATE_VERSION)
+        saved.save(content, _STATE_KIND, path, version=_STATE_VERSION, sealed=True)
 
     def page(self) -> Page:
         """The page that shows and explains it, with the curve of how it became known."""
@@ -153,17 +153,13 @@ def _samples(
 
 def _load_state(path: str | Path, estimator: WristEstimator) -> WristState:
     """The state that `WristOnlineWeighing.save_state` wrote, with this sensor."""
-    content = saved.load(path, _STATE_KIND, version=_STATE_VERSION)
+    content = saved.load(path, _STATE_KIND, version=_STATE_VERSION, sealed=True)
     with saved.reading(path, _STATE_KIND):
-        fields.check(
-            content, {"sensor": fields.TEXT, "state": fields.named(fields.anything), "seal": fields.TEXT}
-        )
+        fields.check(content, {"sensor": fields.TEXT, "state": fields.named(fields.anything)})
         if content["sensor"] != _fingerprint(estimator):
             raise InvalidSamples(f"{path} was saved with another sensor; start without it")
         fields.require_like(content["state"], estimator.init().to_dict(), "state")
-        state = WristState.from_dict(content["state"])
-    saved.require_seal(content, path)
-    return state
+        return WristState.from_dict(content["state"])
 
 
 def _fingerprint(estimator: WristEstimator) -> str:
