@@ -78,20 +78,16 @@ def test_design_in_words_tells_the_certificate_and_the_payload(app, folder):
 
 def test_design_is_written_for_others_with_a_way_from_home(app, folder):
     path = folder / "motion.csv"
-    run(
-        app,
-        *quick(
-            folder, "-o", path, "--approach", "--rate", 50, "--joints", "1,2", "--start", "0.3,0.2", "--json"
-        ),
-    )
+    moving = ("--joints", "1,joint_2", "--start", "0.3,0.2")
+    run(app, *quick(folder, "-o", path, "--approach", "--rate", 50, *moving, "--json"))
     table = np.loadtxt(path, delimiter=",", skiprows=1)
     np.testing.assert_allclose(table[0, 1:], 0, atol=1e-9)
     assert table[-1, 0] > 6
 
 
 def test_design_refusals(app, folder):
-    with pytest.raises(InvalidSamples, match="--joints takes numbers as 1,2,3; got 'x'"):
-        run(app, *quick(folder, "--joints", "x"))
+    with pytest.raises(UnknownName, match="planar2r has no joint 'x'; it has joint_1, joint_2, also called 1"):
+        run(app, *quick(folder, "--joints", "joint_1,x"))
     with pytest.raises(InvalidTrajectory, match="trajectory 'xu2024' has 6 joints, planar2r has 2"):
         run(app, *quick(folder, "--envelope", "xu2024"))
     with pytest.raises(UnknownName, match="no objective 'best'"):

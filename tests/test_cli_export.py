@@ -14,7 +14,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard.verdict import Verdict
 from steelyard.wrist.payload import WrenchPayload
 
@@ -215,3 +215,15 @@ def test_a_motion_for_several_controllers_in_one_call(tmp_path):
         refused = run(path, *more)
         assert isinstance(refused.exception, SteelyardError)
         assert words in str(refused.exception)
+
+
+def test_a_motion_for_an_arm_with_fingers(tmp_path, tiny):
+    (tmp_path / "arm.urdf").write_text(tiny["gripper"])
+    at_rest = [[0.1, -0.1], [0.2, -0.2]]
+    FourierTrajectory(at_rest, np.zeros((2, 2)), [0.0, 0.0], 5.0).save(tmp_path / "motion.json")
+    words = (tmp_path / "motion.json", "--to", "csv", "--robot", tmp_path / "arm.urdf", "--json")
+    held = ("--lock", "wrist=0.3", "--flange", "left")
+    for more, names in (((), "q_shoulder,q_wrist"), (held, "q_shoulder,q_finger_left")):
+        done = run(*words, *more)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["text"].startswith(f"t,{names},v_")

@@ -40,7 +40,9 @@ def command(
     envelope: Annotated[
         str | None, typer.Option(help="Stay within the peaks of another motion: xu2024 or a .json file.")
     ] = None,
-    joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,
+    joints: Annotated[
+        str | None, typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default.")
+    ] = None,
     start: Annotated[
         str | None, typer.Option(help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default.")
     ] = None,
@@ -140,7 +142,7 @@ def command(
             )
         page = partial(shortest_page, request.loaded, bounds, motion)
         return _finish(ctx, arm, bounds, motion.design, page)
-    moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
+    moving = options.joint_indices(arm, joints)
     with out.progress(f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s") as done:
         found = design(
             arm,

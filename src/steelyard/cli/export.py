@@ -32,7 +32,7 @@ _MADE_BY = {
 _MOTIONS = ("design", "trajectory")
 _FOR_LOADS = (
     *("tool_frame", "as_mounted", "payload", "name", "number", "largest_mass_error", "largest_com_error"),
-    *("inertia", "into", "lock", "force"),
+    *("inertia", "into", "force"),
 )
 
 
@@ -117,6 +117,7 @@ def command(
         Path | None, typer.Option("--limits", help="Limits of a motion (TOML); those of the arm by default.")
     ] = None,
     lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
     force: Annotated[
         bool, typer.Option("--force", help="Export what is doubtful; the file then says so.")
     ] = False,
@@ -131,8 +132,8 @@ def command(
     kind = _kind(file)
     if kind in _MOTIONS:
         options.refuse_without_effect(ctx, "on a motion", *_FOR_LOADS)
-        return _motion(file, to.split(","), output, posture, rate, robot, within, as_json=as_json)
-    options.refuse_without_effect(ctx, f"on a {kind}", "posture", "rate", "robot", "within")
+        return _motion(ctx)
+    options.refuse_without_effect(ctx, f"on a {kind}", "posture", "rate", "robot", "within", "flange")
     limits = ErrorLimits(largest_mass_error / 100, largest_com_error / 1e3)
     place = _Place(tool_frame, as_mounted)
     judged = partial(_judged, to=to, place=place, limits=limits, inertia=inertia, name=name, number=number)
@@ -151,21 +152,13 @@ def command(
     result.emit(output, force=force, as_json=as_json)
 
 
-def _motion(
-    file: Path,
-    targets: list[str],
-    output: Path | None,
-    posture: str | None,
-    rate: float | None,
-    robot: str | None,
-    within: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+def _motion(ctx: typer.Context) -> None:
     """Writes a motion for one target, or for several, whose files then differ in their endings."""
     from steelyard.cli.live import arm_and_motion
     from steelyard.io.motions import MOTION_TARGETS, approached, motion_text
 
+    given = ctx.params
+    file, targets, output, posture = given["file"], given["to"].split(","), given["output"], given["posture"]
     for target in targets:
         if target not in MOTION_TARGETS:
             raise UnknownName(
@@ -173,8 +166,8 @@ def _motion(
             )
     if output is None and len(targets) > 1:
         raise UnknownName("several targets need -o, a name to which each adds its ending")
-    arm, core = arm_and_motion(file, robot)
-    bounds = options.load_limits(arm, robot or "", within, None)
+    arm, core = arm_and_motion(file, given["robot"], given["lock"], given["flange"])
+    bounds = options.load_limits(arm, given["robot"] or "", given["within"], None)
     stands = arm.home if posture == "home" else None
     if posture not in (None, "home"):
         stands = np.array(options.numbers(posture, "--from is q1,...,qn [rad], or 'home'", count=arm.n))
@@ -182,7 +175,7 @@ def _motion(
     remarks = [] if stands is None else [f"with the way from {stands.round(4).tolist()} rad, and back"]
     texts = {
         target: motion_text(
-            target, whole, arm.joint_names, rate or MOTION_TARGETS[target].rate_hz, remarks=remarks
+            target, whole, arm.joint_names, given["rate"] or MOTION_TARGETS[target].rate_hz, remarks=remarks
         )
         for target in targets
     }
@@ -197,7 +190,7 @@ def _motion(
     facts = {"robot": arm.name, "seconds": whole.duration_s, "files": {k: str(v) for k, v in files.items()}}
     facts |= {"text": None if files else texts[targets[0]]}
     written = "\n".join(f"Written: {path}, {MOTION_TARGETS[name].words}" for name, path in files.items())
-    Output(as_json).emit(facts, lambda: print(written or texts[targets[0]]))
+    Output(given["as_json"]).emit(facts, lambda: print(written or texts[targets[0]]))
 
 
 class _Place:

@@ -194,8 +194,6 @@ ConventionOption = Annotated[
         "--wrench-convention", help="load_on_sensor or sensor_on_load, for a wrench in a foreign file or bag."
     ),
 ]
-
-
 ArmOption = Annotated[str | None, typer.Option("--robot", help="The arm, for recordings with joints.")]
 SensorOption = Annotated[Path | None, typer.Option("--sensor", help="What the sensor is (.toml).")]
 WrenchCutoffOption = Annotated[
@@ -353,6 +351,16 @@ def described(sensor: Path | None, tables: Requested, gravity: str | None = None
         return replace(about, tables=tables)
     falls = numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3)
     return replace(about, tables=tables, gravity_base=np.array(falls))
+
+
+def joint_indices(arm: RobotModel, text: str | None) -> list[int] | None:
+    """Where the joints of --joints elbow,5 (names, or numbers from 1) lie in the arm; None for all."""
+    known = {str(k + 1): k for k in range(arm.n)} | {name: k for k, name in enumerate(arm.joint_names)}
+    listed = [] if text is None else [name.strip() for name in text.split(",")]
+    if unknown := [name for name in listed if name not in known]:
+        there = f"{', '.join(arm.joint_names)}, also called 1 to {arm.n}"
+        raise UnknownName(f"--joints: {arm.name} has no joint '{unknown[0]}'; it has {there}")
+    return [known[name] for name in listed] or None
 
 
 def numbers(text: str, rule: str, *, count: int | None = None) -> list[float]:

@@ -36,7 +36,9 @@ def command(
     count: Annotated[int, typer.Option(max=100_000, help="How many postures.")] = 15,
     share: Annotated[float, typer.Option("--K", help="K of liu2025's Algorithm 1.")] = -0.2,
     limits: Annotated[Path | None, typer.Option(help="A TOML file of limits, with the workspace.")] = None,
-    joints: Annotated[str | None, typer.Option(help="Joints that move, as 4,5,6; all by default.")] = None,
+    joints: Annotated[
+        str | None, typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default.")
+    ] = None,
     package_dir: options.PackageOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
@@ -67,7 +69,7 @@ def command(
     if limits is None:
         options.refuse_without_effect(ctx, "without a [scene] in --limits", "package_dir")
     bounds = options.load_limits(arm, robot, limits, package_dir)
-    moving = None if joints is None else [int(j) - 1 for j in options.numbers(joints, f"--joints {_LISTED}")]
+    moving = options.joint_indices(arm, joints)
     around = arm.home if pick is None else np.array(options.numbers(pick, f"--pick {_LISTED}"))
     if method == "random":
         found = PostureSet.random(arm, count, limits=bounds, seed=seed)
