@@ -86,7 +86,7 @@ def test_design_is_written_for_others_with_a_way_from_home(app, folder):
 
 
 def test_design_refusals(app, folder):
-    with pytest.raises(UnknownName, match="planar2r has no joint 'x'; it has joint_1, joint_2, also called 1"):
+    with pytest.raises(UnknownName, match="planar2r has no joint 'x'; it has joint_1, joint_2, also"):
         run(app, *quick(folder, "--joints", "joint_1,x"))
     with pytest.raises(InvalidTrajectory, match="trajectory 'xu2024' has 6 joints, planar2r has 2"):
         run(app, *quick(folder, "--envelope", "xu2024"))
