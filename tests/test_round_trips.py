@@ -29,6 +29,9 @@ def arrays(*shape):
     return hnp.arrays(float, shape, elements=numbers)
 
 
+FINE = Verdict("fine").to_dict()
+
+
 def unlike(one, other):
     """Fields of two values in which they differ."""
     pairs = ((name, getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
@@ -188,7 +191,8 @@ def test_a_field_that_contradicts_another_is_refused(tmp_path):
         ("std", [0.2] * 10, "'std"),
         ("order", sound["order"][::-1], "'order"),
         ("covariance", (-np.eye(10)).tolist(), "must be a covariance"),
-        ("verdict", {"ok": False, "summary": "fine", "doubts": []}, "'verdict.ok' says False"),
+        ("verdict", {**FINE, "ok": False}, "'verdict.ok' says False"),
+        ("verdict", {**FINE, "sentence": "Fine; but not so."}, "'verdict.sentence' says Fine; but"),
         ("more", 1, "'.*more' must be no field"),
         ("vector", [1e200] * 10, "'vector' must be finite"),
     ):

@@ -219,7 +219,7 @@ def test_payload_files_that_are_none(tmp_path):
     path.write_text("{}")
     with pytest.raises(UnreadableFile, match="is not a wrist payload file of steelyard"):
         WrenchPayload.load(path)
-    path.write_text('{"steelyard": "wrist payload", "version": 3}')
+    path.write_text('{"steelyard": "wrist payload", "version": 4}')
     with pytest.raises(UnreadableFile, match="is not a whole wrist payload file"):
         WrenchPayload.load(path)
 

@@ -213,7 +213,12 @@ _MISSING = object()
 TEXT = _plain("a text", lambda value: isinstance(value, str))
 FLAG = _plain("true or false", lambda value: isinstance(value, bool | np.bool_))
 VERDICT = table(
-    {"ok": FLAG, "summary": TEXT, "doubts": each(table({"kind": TEXT, "words": TEXT, "blocks": FLAG}))}
+    {
+        "ok": FLAG,
+        "summary": TEXT,
+        "doubts": each(table({"kind": TEXT, "words": TEXT, "blocks": FLAG})),
+        "sentence": TEXT,
+    }
 )
 
 

@@ -114,7 +114,7 @@ class Verdict:
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, for JSON."""
         doubts = [{"kind": str(d.kind), "words": d.words, "blocks": d.blocks} for d in self.doubts]
-        return {"ok": self.ok, "summary": self.summary, "doubts": doubts}
+        return {"ok": self.ok, "summary": self.summary, "doubts": doubts, "sentence": str(self)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Verdict:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
     from steelyard.identification.feasible_space import ParameterBounds
 
-_VERSION = 2
+_VERSION = 3
 _FRICTION = ("Fc", "Fv", "B", "Fs", "Fl")
 _SPEEDS, _SPEEDS_HZ = 201, 10.0  # of friction that is drawn
 _FAR = 3.0  # times as large are residuals of a file's parameters as it says itself

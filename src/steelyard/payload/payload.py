@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HALF_WIDTH = 1.96
 """Standard deviations in half the width of a 95 % interval."""
 
-_VERSION = 3
+_VERSION = 4
 _HOLDS = (
     "what the arm carries beyond what it carried when its model was identified; a gripper that was mounted"
     " then is not in it"
