@@ -112,7 +112,15 @@ def test_fingers_stand_still_by_themselves_and_it_is_said(tiny, load, kind):
     np.testing.assert_allclose(robot.torque(q, rest, rest), locked.torque(q, rest, rest), rtol=1e-12)
     open_hand = load(tiny[kind], locked={"finger_left": 0.1})
     assert open_hand.joint_names == robot.joint_names
-    assert np.abs(open_hand.torque(q, rest, rest) - robot.torque(q, rest, rest)).max() > 1e-3
+    moved = np.abs(open_hand.torque(q, rest, rest) - robot.torque(q, rest, rest)).max()
+    assert (moved > 1e-3) == (kind == "gripper")  # equal fingers that open together keep their centre of mass
+    assert open_hand.held == {"finger_right": 0.1 if kind == "mimic" else 0.0}
+
+
+def test_a_finger_stands_where_the_one_that_it_mimics_says(tiny, load):
+    text = tiny["mimic"].replace('multiplier="1"', 'multiplier="-0.5" offset="0.02"')
+    assert load(text).held == {"finger_left": 0.0, "finger_right": 0.02}
+    assert load(text, locked={"finger_left": 0.1}).held == {"finger_right": pytest.approx(-0.03)}
 
 
 def test_without_a_named_flange_the_arm_ends_where_fingers_branch_off(tiny, load):

@@ -64,9 +64,8 @@ class ParsedURDF:
             raise InvalidRobot(f"{source} is not a usable URDF: {_one_line(error)}") from error
         model = locked_chain(model, locked, source)
         way, end = _way_to_flange(model, joints, flange, source)
-        held = {
-            name: float(np.clip(0.0, *limits[name][:2])) for name in tuple(model.names)[1:] if name not in way
-        }
+        ranges = {name: limits[name][:2] for name in tuple(model.names)[1:] if name not in way}
+        held = _standing(ranges, locked, joints)
         model = locked_chain(model, held, source)
         if model.nv == 0:
             raise InvalidRobot(f"{source} has no movable joint left")
@@ -261,6 +260,20 @@ def _way_to_flange(
         way.append(names[first])
         at = first
     return way, None
+
+
+def _standing(
+    ranges: Mapping[str, tuple[float, float]], locked: Mapping[str, float], joints: Mapping[str, ET.Element]
+) -> dict[str, float]:
+    """Where joints off the way stand: as near to zero as they can, or as those that they mimic."""
+    held = {name: float(np.clip(0.0, *ends)) for name, ends in ranges.items()}
+    at = {**held, **locked}
+    for name in held:
+        mimic = joints[name].find("mimic")
+        if mimic is not None and (leader := mimic.get("joint", "")) in at:
+            multiplier, offset = _numbers([mimic.get("multiplier", "1"), mimic.get("offset", "0")])
+            held[name] = multiplier * at[leader] + offset + 0.0  # no -0
+    return held
 
 
 def _friction(joint: ET.Element, source: str) -> tuple[float, float]:
