@@ -218,8 +218,8 @@ def test_everything_in_degrees(good, limits):
     assert finding.severity == "error"
     assert finding.place.joints == NAMES
     assert finding.sentence.endswith(
-        "degrees (or motor angles), not joint angles in radians; if degrees, write it anew with"
-        " 'steelyard check FILE --degrees -o NEW.parquet' (in Python: degrees=True)"
+        "degrees (or motor angles), not joint angles in radians;"
+        " if degrees, say so with --degrees (in Python: degrees=True)"
     )
 
 

@@ -162,7 +162,7 @@ def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
     beyond = (q > _MANY_TURNS).mean(axis=0) > _FAR_SHARE
     sure = bool((far & bounded | fast).any() or far.sum() > 1 or beyond.any())
     place = _place(recording, "q", far | fast)
-    cure = "write it anew with 'steelyard check FILE --degrees -o NEW.parquet' (in Python: degrees=True)"
+    cure = "say so with --degrees (in Python: degrees=True)"
     meaning = f"degrees (or motor angles), not joint angles in radians; if degrees, {cure}"
     if beyond.sum() == 1:
         meaning += "; if the joint counts its turns, take whole turns off"
