@@ -43,6 +43,15 @@ def about_recordings(answer):
     return [doubt.words for doubt in doubts]
 
 
+def test_joints_without_names_are_called_as_those_of_the_arm(loaded):
+    def names(robot, joint_names):
+        return runs_of(replace(loaded, joint_names=joint_names), robot)[0].recording.joint_names
+
+    assert names(ROBOT, ()) == ROBOT.joint_names
+    assert names(ROBOT, tuple("abcdef")) == tuple("abcdef")
+    assert names(sy.load_robot("panda"), ())[0] == names(None, ())[0] == "joint1"
+
+
 def test_a_stray_first_row_is_left_out_and_said(model, loaded):
     t = np.array(loaded.t)
     t[0] -= 40.0

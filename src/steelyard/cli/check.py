@@ -58,6 +58,8 @@ def command(
         degrees=degrees,
         names=names,
     )
+    if arm is not None:
+        recording = recording.named(arm.joint_names)
     if between is not None:
         start_s, end_s = options.numbers(between, "--between is FROM,TO [s], say 0,3.1", count=2)
         if not start_s < end_s:

@@ -117,7 +117,7 @@ class Recording:
         if q.ndim != 2 or q.shape[0] != len(t) or q.shape[1] == 0:
             raise InvalidRecording(f"q must be (N, n) with N = {len(t)} rows of time, got {q.shape}")
         n = q.shape[1]
-        names = tuple(self.joint_names) or tuple(f"joint{i + 1}" for i in range(n))
+        names = tuple(self.joint_names) or _nameless(n)
         if len(names) != n:
             raise InvalidRecording(f"{n} joints, but {len(names)} joint names: {', '.join(names)}")
         for channel in CHANNELS:
@@ -233,6 +233,11 @@ class Recording:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_dataframe("pyarrow").__arrow_c_stream__(requested_schema)
 
+    def named(self, joint_names: Sequence[str]) -> Recording:
+        """The recording with these names, where it has as many joints and no names of its own."""
+        named = self.joint_names != _nameless(self.n) or len(joint_names) != self.n
+        return self if named else replace(self, joint_names=tuple(joint_names))
+
     def rows(self, which: slice | Mask, note: str = "") -> Recording:
         """Some of the rows, a slice or a mask (N,); their clock starts at 0 again, `epoch_s` remembers."""
         cut = {name: getattr(self, name)[which] for name in self.channels}
@@ -257,6 +262,11 @@ class Recording:
         edges = [0, *(np.flatnonzero(np.diff(self.t) > longest_s) + 1).tolist(), len(self)]
         spans = [slice(i, j) for i, j in pairwise(edges) if j - i >= 4]
         return tuple(self.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans)
+
+
+def _nameless(n: int) -> tuple[str, ...]:
+    """What n joints are called that have no names."""
+    return tuple(f"joint{i + 1}" for i in range(n))
 
 
 def recording_of(layout: Layout, piece: Piece, place: str) -> Recording:

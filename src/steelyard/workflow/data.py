@@ -82,6 +82,10 @@ class Run:
         except SteelyardError as error:
             raise type(error)(f"{self.name}: {error}") from error
 
+    def named(self, joint_names: Sequence[str]) -> Run:
+        """The run with these names of its joints, where its recording has none of its own."""
+        return self if self.recording is None else replace(self, recording=self.recording.named(joint_names))
+
     def of_controller(self) -> Run:
         """The same motion with the controller's target torque, as if it had been measured."""
         if self.recording is None or self.recording.tau_target is None:
@@ -163,6 +167,8 @@ def runs_of(
         how: they will be prepared: each is cut at its holes; None to leave them whole
     """
     runs = _runs(data, robot)
+    if robot is not None:
+        runs = tuple(run.named(robot.joint_names) for run in runs)
     return runs if how is None else tuple(piece for run in runs for piece in run.pieces(how))
 
 
