@@ -1,6 +1,7 @@
 """The wheel: it holds every file that the package needs, and works from a folder without the sources."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -64,3 +65,25 @@ def test_the_version_is_that_of_the_git_tag_and_of_the_tree_without_one(tmp_path
         [sys.executable, "-m", "setuptools_scm"], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert done.stdout.strip() == "1.4.2"
+
+
+COMPLETED = """
+steelyard --install-completion >&2 && . ~/.bashrc
+COMP_WORDS=(steelyard weigh-) COMP_CWORD=1 && _steelyard_completion steelyard && echo "${COMPREPLY[@]}"
+"""
+
+
+def test_completion_is_installed_and_names_the_verbs(tmp_path):
+    program = tmp_path / "steelyard"
+    program.write_text(f"#!{sys.executable}\nfrom steelyard.__main__ import main\nmain()\n")
+    program.chmod(0o755)
+    there = {**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    bash = ["bash", "--norc", "-c", COMPLETED]
+    done = subprocess.run(bash, cwd=tmp_path, env=there, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["weigh-ft", "weigh-live"], done.stderr
+
+
+def test_the_citation_says_what_the_package_says():
+    cited = dict(re.findall(r"^([\w-]+): *(.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    assert f'license = "{cited["license"]}"' in (ROOT / "pyproject.toml").read_text()
