@@ -13,7 +13,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -92,8 +91,10 @@ camera = ViewerCameraMessage((1, 0, 0, 0), (1, 1, 1), 1.0, 0.1, 100.0, 900, 1440
 version = f"viser-v{viser.__version__}"
 with connect(sys.argv[1], origin="http" + sys.argv[1][2:], subprotocols=[version], max_size=None) as page:
     page.send(msgspec.msgpack.encode(camera.as_serializable_dict()))
+    page.recv()
+    print(flush=True)
     for _ in page:
-        print(flush=True)
+        pass
 """
 
 
@@ -105,8 +106,6 @@ def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[PageApart]:
         words = [sys.executable, "-c", VIEWER, place]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as viewer:
             viewer.stdout.readline()
-            draining = threading.Thread(target=viewer.stdout.read, daemon=True)
-            draining.start()
             yield page
             viewer.terminate()
 

@@ -3,8 +3,8 @@
 The process that weighs sends what it has `Seen` ten times per second, when the other one is ready for it,
 which answers with its `Update`; the page is drawn there. Between two of them it sends the newest row, so that
 the arm on the page moves smoothly. Nobody waits for the other: what is not taken in time is replaced by what
-came later, events are kept. Rows come first: the page's process has a lower priority. It ends when the
-process that weighs does, however that ends.
+came later, events are kept. Rows come first: the page's process has a lower priority and interrupts nobody.
+It ends when the process that weighs does, however that ends.
 """
 
 from __future__ import annotations
@@ -154,6 +154,8 @@ def _serve(pipe: Connection, content: _Content, source: Source, options: PageOpt
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: who weighs decides
     if hasattr(os, "nice"):
         os.nice(_NICE)
+    if hasattr(os, "SCHED_BATCH"):  # it never takes the processor away when it wakes up
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
         view = content.view
         page = Page(

@@ -23,6 +23,7 @@ samples of `prepare` fits these. Derivatives are central differences of the y_k:
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -312,14 +313,11 @@ class CausalPath:
 
     def _between(self, rows: Array, t: float) -> tuple[Array, Array]:
         """Motion and torque at an instant between the two middle rows of four."""
-        times = rows[:, 0]
-        weights = np.empty(4)
-        for i in range(4):
-            others = np.delete(times, i)
-            weights[i] = np.prod((t - others) / (times[i] - others))
+        times: list[float] = rows[:, 0].tolist()
+        weights = [math.prod((t - u) / (one - u) for u in times if u != one) for one in times]
         share = (t - times[1]) / (times[2] - times[1])
         cut = 1 + self.channels * self.n
-        return weights @ rows[:, 1:cut], (1 - share) * rows[1, cut:] + share * rows[2, cut:]
+        return np.array(weights) @ rows[:, 1:cut], (1 - share) * rows[1, cut:] + share * rows[2, cut:]
 
     def _kinematics(self, moved: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration from the filtered channels and their derivatives."""
