@@ -107,6 +107,17 @@ def test_joints_by_name_follow_the_order_of_q():
 AXES = "wrench.Tx wrench.Ty wrench.Tz wrench.Fx wrench.Fy wrench.Fz"
 
 
+def test_a_wrench_by_its_axes_where_one_is_expected():
+    names = "t q TX TY TZ FX FY FZ"
+    facts = {"wrench_frame": "sensor", "wrench_convention": "load_on_sensor"}
+    assert layout(names, **facts).columns["wrench"] == ("FX", "FY", "FZ", "TX", "TY", "TZ")
+    assert "wrench" not in layout(names).columns
+    with pytest.raises(
+        UnreadableFile, match=r"has a wrench \(TX, \.\.\.\), but not its frame and convention"
+    ):
+        layout(names, wrench_frame="sensor")
+
+
 def test_a_wrench_with_frame_and_convention():
     found = layout(f"t q {AXES}", wrench_frame="tool0", wrench_convention="load_on_sensor")
     assert found.columns["wrench"][:2] == ("wrench.Fx", "wrench.Fy")
@@ -165,7 +176,7 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
             {"wrench_frame": "tool0"},
             r"out with columns=\{'wrench': \[\]\} \(--column wrench=\)",
         ),
-        ("t q", {"wrench_frame": "tool0"}, r"is given, but no wrench is found; name its columns"),
+        ("t q", {"wrench_frame": "tool0"}, r"no wrench is found .* is given; name its columns"),
         ("t q wrench_0 wrench_1", {}, r"wrench has 2 columns, but 6 are needed"),
         ("t q.a q.b", {"joint_names": ("b", "a")}, r"own in another order, .*the file has a, b"),
         (

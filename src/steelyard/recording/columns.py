@@ -140,6 +140,11 @@ def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: 
     for channel in _WORDS:
         if channel not in found:
             found[channel] = _named(channel, rest, place)
+    expected = requested.wrench_frame is not None or requested.wrench_convention is not None
+    if expected and not found["wrench"] and "wrench" not in requested.columns:  # fx, ..., tz alone
+        found["wrench"] = [
+            replace(column, label=column.name) for column in rest if column.name.lower() in AXES
+        ]
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
     _require(found, names, requested, place=place)
     if len(found["q"]) > _MOST_JOINTS:
@@ -320,8 +325,8 @@ def _require_wrench_facts(found: Mapping[str, list[_Column]], requested: Request
         )
     if "wrench" not in found and any(given):
         raise UnreadableFile(
-            f"{place}: wrench_frame or wrench_convention is given, but no wrench is found;"
-            f" name its columns with {_option('wrench', 'A,B,...')}"
+            f"{place}: no wrench is found (wrench_0, ..., or {', '.join(AXES)}), though its frame or"
+            f" convention is given; name its columns with {_option('wrench', 'A,B,...')}"
         )
 
 
