@@ -23,7 +23,7 @@ from steelyard.control.contact_force import ContactForce
 from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
 from steelyard.io.binary import pyarrow
 from steelyard.io.recordings import file_kind, read_as, read_columns
-from steelyard.recording import Recording
+from steelyard.recording import AXES, Recording
 from steelyard.recording.columns import SLICE, Requested
 from steelyard.robot import RobotModel
 from steelyard.saved import read_toml, replacing
@@ -56,7 +56,6 @@ _COLUMNS = {
     "angular_velocity": 3,
     "temperature": 1,
 }
-_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +232,7 @@ def write_contact_force(contact: ContactForce, path: str | Path) -> None:
 
     columns = {"t": contact.t}
     for kind in ("external", "std", "raw", "load", "drift"):
-        columns |= {f"{kind}_{axis}": getattr(contact, kind)[:, i] for i, axis in enumerate(_AXES)}
+        columns |= {f"{kind}_{axis}": getattr(contact, kind)[:, i] for i, axis in enumerate(AXES)}
     facts = {"frame": contact.frame, "status": contact.verdict.sentence, "units": "s, N, Nm"}
     table = pa.table(columns).replace_schema_metadata(facts)
     with replacing(Path(path)) as part:

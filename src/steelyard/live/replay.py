@@ -14,7 +14,7 @@ from steelyard.errors import SourceFailed, SteelyardError
 from steelyard.io import read_recording
 from steelyard.io.wrench import SensorDescription
 from steelyard.live.source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
-from steelyard.recording import Recording, WrenchConvention
+from steelyard.recording import AXES, Recording, WrenchConvention
 from steelyard.wrist.online import rows_of
 
 _CHUNK = 100  # rows
@@ -99,5 +99,5 @@ def _names(channel: str, count: int) -> list[str]:
     if channel == "t":
         return ["t"]
     if channel == "wrench":
-        return [f"wrench_stamped.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz")]
+        return [f"wrench_stamped.{axis}" for axis in AXES]
     return [f"{channel}_{k}" for k in range(count)]

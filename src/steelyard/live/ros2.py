@@ -26,13 +26,13 @@ from steelyard.io.rosbag import Choice, is_ur
 from steelyard.live.foxglove import SUBPROTOCOLS, Bridge, Message, Service, StateRows, WrenchRows
 from steelyard.live.source import Connection, Judge, ModeJudge, Source, Values
 from steelyard.live.ur import connected, fault_of
+from steelyard.recording import AXES
 from steelyard.recording.columns import REFUSED, Requested
 
 PORT = 8765
 _JOINTS = "/joint_states"
 _MODES = {"robot_mode": "ur_dashboard_msgs/msg/RobotMode", "safety_mode": "ur_dashboard_msgs/msg/SafetyMode"}
 _WORDS = ("joints", "wrench", "names", "tau", "current")  # that an address may have
-_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _QUEUE = 1024  # messages that wait for us at most, before the bridge drops some
 _LATCHED_S = 1.0  # what was published once comes within this time
 _HOW = (
@@ -175,7 +175,7 @@ class Ros2Connection(Connection):
         if wrench := self._wrench_topic():
             self._wrench = WrenchRows(wrench)
             self._send(self.bridge.subscription([wrench]))
-            columns += [f"wrench_stamped.{axis}" for axis in _AXES]
+            columns += [f"wrench_stamped.{axis}" for axis in AXES]
         self.columns = tuple(columns)
 
     def _wrench_topic(self) -> str:

@@ -5,7 +5,7 @@ rows and holes included. `steelyard.signals` turns it into `Samples`, which prov
 uniform, finite and differentiated, and say how. Which column of a table is which signal is said in `columns`.
 """
 
-from steelyard.recording.layout import CHANNELS, WrenchConvention
+from steelyard.recording.layout import AXES, CHANNELS, WrenchConvention
 from steelyard.recording.recording import (
     Library,
     Recording,
@@ -20,6 +20,7 @@ from steelyard.recording.recording import (
 from steelyard.recording.samples import DEFAULT_CUTOFF_HZ, Preparation, Samples
 
 __all__ = [
+    "AXES",
     "CHANNELS",
     "DEFAULT_CUTOFF_HZ",
     "Library",

@@ -142,9 +142,7 @@ def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: 
             found[channel] = _named(channel, rest, place)
     expected = requested.wrench_frame is not None or requested.wrench_convention is not None
     if expected and not found["wrench"] and "wrench" not in requested.columns:  # fx, ..., tz alone
-        found["wrench"] = [
-            replace(column, label=column.name) for column in rest if column.name.lower() in AXES
-        ]
+        found["wrench"] = [replace(one, label=one.name) for one in rest if one.name.lower() in AXES]
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
     _require(found, names, requested, place=place)
     if len(found["q"]) > _MOST_JOINTS:

@@ -18,13 +18,12 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import checked_transform
 from steelyard.quality import QualityReport, check_signals
 from steelyard.quality.check import without_impossible
-from steelyard.recording import Recording, WrenchConvention, checked_clock, median_rate_hz
+from steelyard.recording import AXES, Recording, WrenchConvention, checked_clock, median_rate_hz
 from steelyard.robot import RobotModel
 from steelyard.signals import noise_of_differences, resample, uniform_clock
 
 WrenchFrame = Literal["sensor", "base"]
 
-_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _ALMOST = 0.999  # of the range: a reading there is not a measurement
 _MOST = 1e6  # of a wrench, a motion or a temperature, in any unit
 _FEWEST_ROWS = 9  # with different times, of a motion
@@ -96,14 +95,14 @@ class WristSensor:
             axis = int(over.sum(axis=0).argmax())
             rows = np.flatnonzero(over[:, axis])
             raise InvalidRecording(
-                f"the sensor is saturated: {_AXES[axis]} reaches its range of {self.reach[axis]:g} in"
+                f"the sensor is saturated: {AXES[axis]} reaches its range of {self.reach[axis]:g} in"
                 f" {len(rows)} of {len(wrench)} rows, first in row {rows[0] + 1};"
                 " take a sensor with a larger range, or move more gently"
             )
         axis, count = _flattest(wrench)
         if count >= _FEWEST_FLAT:
             raise InvalidRecording(
-                f"the sensor looks saturated: {_AXES[axis]} stays exactly at its extreme value"
+                f"the sensor looks saturated: {AXES[axis]} stays exactly at its extreme value"
                 f" {wrench[np.abs(wrench[:, axis]).argmax(), axis]:g} for {count} rows in a row while the"
                 " other axes move; take a sensor with a larger range, or move more gently"
             )
