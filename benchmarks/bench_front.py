@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -59,12 +60,21 @@ def figures() -> Iterator[Figure]:
         command = [sys.executable, "-m", "steelyard"] if os.environ.get("HERE") else _installed(there)
         install_s = time.perf_counter() - began
         yield Figure("install", "a fresh environment with the wheel", install_s, "s")
+        before = _processor_s()
         spent = _walk(command, there)
+        processor_s = _processor_s() - before
         text = (there / "patched.urdf").read_text()
         _require("a gripper" in text, "a comment of the user's file is gone")
         _require(ET.fromstring(text.encode()).find("link[@name='payload']") is not None, "no payload in it")
         _require("<canvas" in (there / "page.html").read_text(), "no scene on the page")
     yield Figure("way", "URDF and CSV to page and patched URDF, five commands", spent, "s", goal=MOST_S)
+    yield Figure("processor", "the same, processor time of all cores", processor_s, "s")
+
+
+def _processor_s() -> float:
+    """What the processes that have ended here took, [s]."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _make_data(there: Path) -> None:

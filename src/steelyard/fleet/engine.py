@@ -60,7 +60,7 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
     """An engine while it is needed.
 
     Args:
-        scheduler: address of an existing cluster, as tcp://host:8786; the cores of this machine by default
+        scheduler: address of an existing cluster, as `tcp://host:8786`; the cores of this machine by default
         workers: how many processes here; as many as there are cores by default; one is this process itself
     """
     count = workers or os.cpu_count() or 1

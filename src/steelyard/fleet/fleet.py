@@ -54,7 +54,7 @@ class Fleet:
 
     Args:
         store: folder that `Fleet.build` made
-        scheduler: address of a Dask cluster, as tcp://host:8786; the cores of this machine by default
+        scheduler: address of a Dask cluster, as `tcp://host:8786`; the cores of this machine by default
         workers: how many processes here; as many as cores by default, one is this process itself
     """
 
