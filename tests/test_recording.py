@@ -249,6 +249,9 @@ def test_a_data_frame_is_read_as_a_file_is(rng):
     holes = pandas.array([1.0, None, 3.0, 4.0, 5.0], dtype="Float64")
     frame = pandas.DataFrame({"t": t, "q_0": holes, "state": ["a"] * 5})
     assert np.isnan(Recording.from_dataframe(frame).q[:, 0]).tolist() == [False, True, False, False, False]
+    dates = pandas.DataFrame({"q": q[:, 0]}, pandas.to_datetime(1e9 + t, unit="s").rename("stamp"))
+    np.testing.assert_allclose(Recording.from_dataframe(dates).t, t, atol=1e-6)
+    assert Recording.from_dataframe(polars.from_pandas(dates.reset_index())).epoch_s == pytest.approx(1e9)
     with pytest.raises(UnreadableFile, match=r"the data frame: no time column .*columns=\{'t': 'NAME'\}"):
         Recording.from_dataframe(frame.drop(columns="t"))
 

@@ -354,13 +354,17 @@ def _arrays(frame: Any) -> dict[str, NDArray[np.generic]]:
             frame = _imported("pyarrow").table(frame)
         elif hasattr(frame, _INTERCHANGE):
             frame = _imported("pyarrow.interchange").from_dataframe(frame)
+    if getattr(getattr(frame, "index", None), "name", None) is not None:  # pandas: time, as a rule
+        frame = frame.reset_index()
     names = getattr(frame, "column_names", None) or list(getattr(frame, "columns", frame))
     return {str(name): _numbers(frame[name]) for name in names}
 
 
 def _numbers(column: Any) -> NDArray[np.generic]:
-    """A column as an array; of pandas's own numbers that may be missing, as numbers or NaN."""
+    """A column as an array: dates in seconds, and pandas's own numbers, which may be missing, as numbers."""
     array = np.asarray(column)
+    if array.dtype.kind in "mM":
+        return 1e-9 * array.astype(f"{array.dtype.kind}8[ns]").astype(np.int64)
     if array.dtype.kind == "O" and hasattr(column, "to_numpy") and hasattr(column.dtype, "na_value"):
         try:
             return np.asarray(column.to_numpy(dtype=float, na_value=math.nan))
