@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.arrays import Array
-from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+from steelyard.errors import SteelyardError, UnreadableFile
 from steelyard.quality import DAMAGED_END
-from steelyard.recording import Recording, recording_of, recording_of_arrays
+from steelyard.recording import Recording, imported, recording_of, recording_of_arrays
 from steelyard.recording.columns import Requested, find_layout
 from steelyard.recording.layout import Layout, Piece
 from steelyard.saved import replacing
@@ -59,7 +58,7 @@ def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[P
 
 def _write_parquet(recording: Recording, path: Path) -> None:
     """Writes a Parquet file that holds every field of the recording, whole or not at all."""
-    pq = pyarrow("parquet")
+    pq = imported("pyarrow.parquet")
     names = {channel: recording.column_names(channel) for channel in recording.signals}
     facts = {_OWN: Layout(names, recording.facts).to_json()}
     table = recording.to_dataframe("pyarrow").replace_schema_metadata(facts)
@@ -78,7 +77,7 @@ def _read_arrows(path: Path, requested: Requested) -> Recording:
 
 def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
     """The table in a stream of Arrow's batches; one that was cut short, up to its last whole batch."""
-    ipc, batches, cut = pyarrow("ipc"), [], False
+    ipc, batches, cut = imported("pyarrow.ipc"), [], False
     import pyarrow as pa
 
     try:
@@ -157,7 +156,7 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
     Args:
         path: of the file
     """
-    pq = pyarrow("parquet")
+    pq = imported("pyarrow.parquet")
     from pyarrow import ArrowException
 
     try:
@@ -166,14 +165,6 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
     except (ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise UnreadableFile(f"{path}: the Parquet file is damaged ({reason}); copy it again") from error
-
-
-def pyarrow(module: str) -> Any:
-    """A module of pyarrow ('csv', 'ipc' or 'parquet'), which is an extra."""
-    try:
-        return import_module(f"pyarrow.{module}")
-    except ImportError as error:
-        raise MissingExtra("pyarrow", "io") from error
 
 
 @contextmanager

@@ -20,9 +20,8 @@ from typing import NoReturn
 
 from steelyard.arrays import Array
 from steelyard.errors import UnreadableFile
-from steelyard.io.binary import pyarrow
 from steelyard.quality import DAMAGED_END
-from steelyard.recording import Recording, recording_of
+from steelyard.recording import Recording, imported, recording_of
 from steelyard.recording.columns import Requested, find_layout
 
 _EMPTY = ("", "nan", "NaN", "NAN", "null", "NULL", "NA", "N/A", "None")
@@ -216,7 +215,7 @@ def _damage(data: bytes, end: int) -> str:
 
 def _parse(rows: memoryview, header: _Header, needed: list[int]) -> list[Array] | None:
     """The needed columns of the lines after the header; None when a line is damaged."""
-    csv_reader = pyarrow("csv")
+    csv_reader = imported("pyarrow.csv")
     import pyarrow as pa
 
     if header.delimiter == " ":

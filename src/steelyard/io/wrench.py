@@ -21,9 +21,8 @@ from steelyard import fields
 from steelyard.arrays import Array
 from steelyard.control.contact_force import ContactForce
 from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
-from steelyard.io.binary import pyarrow
 from steelyard.io.recordings import file_kind, read_as, read_columns
-from steelyard.recording import AXES, Recording
+from steelyard.recording import AXES, Recording, imported
 from steelyard.recording.columns import SLICE, Requested
 from steelyard.robot import RobotModel
 from steelyard.saved import read_toml, replacing
@@ -227,7 +226,7 @@ class SensorDescription:
 
 def write_contact_force(contact: ContactForce, path: str | Path) -> None:
     """Writes an external wrench over time as Parquet: t, external, its deviation, raw, load, drift."""
-    pq = pyarrow("parquet")
+    pq = imported("pyarrow.parquet")
     import pyarrow as pa
 
     columns = {"t": contact.t}

@@ -340,7 +340,7 @@ def data_frame(columns: Mapping[str, Sequence[object] | Array], library: Library
     """A data frame of pandas or Polars, or a table of Arrow, with these columns of one length."""
     if library not in _MAKES:
         raise InvalidRecording(f"a data frame is made with {', '.join(_MAKES)}, not with '{library}'")
-    return getattr(_imported(library), _MAKES[library])(dict(columns))
+    return getattr(imported(library), _MAKES[library])(dict(columns))
 
 
 def _arrays(frame: Any) -> dict[str, NDArray[np.generic]]:
@@ -351,9 +351,9 @@ def _arrays(frame: Any) -> dict[str, NDArray[np.generic]]:
         )
     if not hasattr(frame, "__array__"):  # one that numpy cannot take
         if hasattr(frame, _ARROW):
-            frame = _imported("pyarrow").table(frame)
+            frame = imported("pyarrow").table(frame)
         elif hasattr(frame, _INTERCHANGE):
-            frame = _imported("pyarrow.interchange").from_dataframe(frame)
+            frame = imported("pyarrow.interchange").from_dataframe(frame)
     if getattr(getattr(frame, "index", None), "name", None) is not None:  # pandas: time, as a rule
         frame = frame.reset_index()
     names = getattr(frame, "column_names", None) or list(getattr(frame, "columns", frame))
@@ -373,7 +373,8 @@ def _numbers(column: Any) -> NDArray[np.generic]:
     return array
 
 
-def _imported(module: str) -> Any:
+def imported(module: str) -> Any:
+    """A module of pandas, Polars or pyarrow, none of which must be installed."""
     try:
         return import_module(module)
     except ImportError as error:
