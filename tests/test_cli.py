@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from conftest import steelyard
+from conftest import LIMIT, steelyard
 from steelyard.io import read_recording
 
 
@@ -53,6 +55,26 @@ def test_joints_may_be_locked():
         2,
         "error: --lock is JOINT=NUMBER, say finger=0.02; got 'wrist_3_joint'\n",
     )
+
+
+def test_an_arm_with_fingers_says_what_stands_still_and_how_it_rubs(tmp_path, tiny):
+    limit = LIMIT + '<dynamics damping="0.7" friction="1.5"/>'
+    (tmp_path / "arm.urdf").write_text(tiny["mimic"].replace(LIMIT, limit))
+    done = steelyard("robot", tmp_path / "arm.urdf")
+    assert (
+        "Held still, not on the way to the flange 'tool0': finger_left = 0, finger_right = 0" in done.stderr
+    )
+    assert "coulomb friction [Nm or N]: 1.5, 1.5\nviscous friction" in done.stdout
+
+
+def test_every_verb_that_reads_an_arm_or_a_recording_has_the_same_options():
+    from steelyard.cli import _VERBS
+
+    for verb, where in _VERBS.items():
+        module, function = where.split(".")
+        given = set(signature(getattr(import_module(f"steelyard.cli.{module}"), function)).parameters)
+        assert {"robot", "arm"}.isdisjoint(given) or {"lock", "flange"} <= given, verb
+        assert "column" not in given or {"names", "degrees", "joints"} <= given, verb
 
 
 def test_robot_symbolic_prints_formulas():
