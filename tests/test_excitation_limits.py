@@ -15,6 +15,7 @@ from steelyard.excitation import (
     Scene,
     Sector,
 )
+from steelyard.excitation.space import MotionSpace
 from steelyard.io.designs import load_limits
 from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.robot.geometry import Body, CollisionModel
@@ -168,6 +169,18 @@ def test_bodies_that_are_none_are_refused(arm):
         Body.half_space("wall", (0, 0, 0), (0, 0, 0))
     with pytest.raises(InvalidRobot, match="crate needs a centre and three positive edges"):
         Body.box("crate", (0, 0, 0), (1, 1, 0))
+
+
+def test_two_links_have_no_pair_and_endless_joints_no_middle():
+    robot = load_robot("planar2r")
+    distance, slope = Scene(clearance=0.0, radius=0.01).model(robot).slopes(np.ones((3, 2)))
+    assert distance.shape == (3, 0)
+    assert slope.shape == (3, 0, 2)
+    limits = DesignLimits(replace(robot.limits, v_max=[2.0, 1.5]))
+    space = MotionSpace(np.zeros(2), np.arange(2), 2, 4.0, False, False, np.ones(2))
+    with np.errstate(all="raise"):
+        (speeds,) = space.joint_families(limits, 8)  # of positions and accelerations there are none
+    np.testing.assert_allclose(1 / speeds.factor, [2.0, 1.5], rtol=0.1)
 
 
 def test_self_collision_is_seen(arm):

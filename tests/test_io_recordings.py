@@ -1,6 +1,7 @@
 """Recordings in and out of Parquet and NPZ: every field comes back, nothing is half written."""
 
 import json
+import os
 import sys
 from dataclasses import fields
 
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from steelyard import saved
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.io import read_recording, write_recording
 from steelyard.recording import CHANNELS, Recording
@@ -186,6 +188,11 @@ def test_refusals_of_damaged_own_files(tmp_path, rng):
 def test_refusals_at_the_door(tmp_path):
     with pytest.raises(UnreadableFile, match=r"no\.csv: no such file; look at the path \(now in "):
         read_recording(tmp_path / "no.csv")
+    os.mkfifo(tmp_path / "pipe.csv")  # nobody writes into it
+    with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
+        read_recording(tmp_path / "pipe.csv")
+    with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
+        saved.read(tmp_path / "pipe.csv")
     (tmp_path / "empty.npz").touch()
     with pytest.raises(UnreadableFile, match=r"empty\.npz: the file is empty; nothing was recorded"):
         read_recording(tmp_path / "empty.npz")

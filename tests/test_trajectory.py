@@ -6,6 +6,7 @@ import pytest
 from steelyard import saved
 from steelyard.errors import InvalidTrajectory, UnknownName, UnreadableFile
 from steelyard.trajectory import TRAJECTORIES, ApproachedTrajectory, FourierTrajectory, load_trajectory
+from steelyard.trajectory.fourier import DESIGN_VERSION
 
 
 @pytest.fixture
@@ -99,13 +100,18 @@ def test_save_and_load_give_the_same_series(series, tmp_path):
     assert json.loads(path.read_text())["steelyard"] == "trajectory"
     plain, design = tmp_path / "plain.json", tmp_path / "design.json"
     plain.write_text(json.dumps(series.to_dict()))  # as files were before they had a header
-    saved.save({"value": 1.0, "trajectory": series.to_dict()}, "design", design)
+    content = {"value": 1.0, "trajectory": series.to_dict()}
+    saved.save(content, "design", design, version=DESIGN_VERSION, sealed=True)
     for file in (path, plain, design):
         again = load_trajectory(file)
         for name in ("sine", "cosine", "offset", "period_s"):
             np.testing.assert_array_equal(getattr(again, name), getattr(series, name))
     with pytest.raises(UnreadableFile, match=r"cannot write .*motion\.json: there is no folder .*deep"):
         series.save(tmp_path / "deep" / "motion.json")
+    for name, value in (("value", 2.0), ("steelyard", None)):  # its certificate would be of another motion
+        design.write_text(json.dumps({**json.loads(design.read_text()), name: value}))
+        with pytest.raises(UnreadableFile, match=r"design\.json (was changed after|is not a design file)"):
+            load_trajectory(design)
 
 
 def test_files_that_hold_no_trajectory_are_refused(tmp_path):

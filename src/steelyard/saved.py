@@ -230,6 +230,8 @@ def read_bytes(path: str | Path) -> bytes:
         path: of the file
     """
     try:
+        if Path(path).is_fifo():
+            raise UnreadableFile(f"cannot read {path}: it is a pipe; write it to a file")
         with Path(path).open("rb") as file:
             content = file.read(_LARGEST + 1)
     except OSError as error:
@@ -279,7 +281,9 @@ def load(path: str | Path, kind: str, *, version: int = 1, sealed: bool = False)
     return content
 
 
-def loaded(path: str | Path, kind: str, make: Callable[[Any], _Value], *, version: int = 1) -> _Value:
+def loaded(
+    path: str | Path, kind: str, make: Callable[[Any], _Value], *, version: int = 1, sealed: bool = False
+) -> _Value:
     """The value in a JSON file that `save` wrote: checked, and one that would be written as it was read.
 
     So a field that is said twice cannot say two things, and none can be misspelt, or of another kind.
@@ -289,8 +293,9 @@ def loaded(path: str | Path, kind: str, make: Callable[[Any], _Value], *, versio
         kind: what it must hold
         make: makes the value of the content; the value has a `to_dict`
         version: that it must have
+        sealed: whether it must be as it was saved
     """
-    content = load(path, kind, version=version)
+    content = load(path, kind, version=version, sealed=sealed)
     with reading(path, kind):
         value = make(content)
         _require_same(plain(value.to_dict()), plain(content), "")

@@ -96,11 +96,15 @@ def make_sound_files() -> None:
     """One of each kind, of a small arm, in the working directory."""
     import numpy as np
 
+    from steelyard import saved
     from steelyard.robot import load_robot
     from steelyard.trajectory import FourierTrajectory
+    from steelyard.trajectory.fourier import DESIGN_VERSION
 
     motion = FourierTrajectory.random(np.zeros(2), reach=1.5, speed=2.0, period_s=4.0, harmonics=3, seed=1)
     motion.save("motion.json")
+    design = {"robot": "planar2r", "trajectory": motion.to_dict(), "condition_number": 9.0}
+    saved.save(design, "design", "design.json", version=DESIGN_VERSION, sealed=True)
     arms = Path(load_robot.__code__.co_filename).parent / "arms"
     shutil.copy(arms / "planar2r.toml", "arm.toml")
     for words in (
@@ -120,6 +124,7 @@ def make_sound_files() -> None:
     names = "t,q_0,q_1,tau_0,tau_1"
     np.savetxt("loaded.csv", table, delimiter=",", header=names, comments="", fmt="%.6f")
     wrist_files(np)
+    run(["weigh-ft", "--static", "wrist.csv", "--sensor", "sensor.toml", "-o", "wrist.json"])
     Path("limits.toml").write_text(
         'form = "exact"\nv_max = [2.0, 1.5]\nheight = [-3.0, 3.0]\n[[cone]]\naxis = "x"\n'
         "direction = [1, 0, 0]\nhalf_angle_deg = 170\n[scene]\nclearance = 0.01\nradius = 0.01\n"
@@ -146,8 +151,13 @@ def wrist_files(np: Any) -> None:
 
 READERS: dict[str, list[str]] = {
     "payload.json": ["export {} --to ur --force", "export {} --to urdf --json --force"],
+    "wrist.json": ["export {} --to urdf --json --force"],
     "model.json": ["weigh {} loaded.npz --json", "weigh {} loaded.npz -o out.json"],
     "state.json": ["weigh model.json loaded.npz --online --resume {} --json"],
+    "design.json": [
+        "simulate planar2r --trajectory {} -o out.npz --rate 50",
+        "export {} --to csv -o out.csv",
+    ],
     "motion.json": ["simulate planar2r --trajectory {} -o out.npz --rate 50"],
     "loaded.npz": ["check {}", "weigh model.json {} -o out.json"],
     "loaded.parquet": ["check {} --json", "weigh model.json {} -o out.json"],
@@ -262,7 +272,7 @@ def broken_value(rng: random.Random, content: dict[str, Any]) -> tuple[bool, str
         return not (free or path[-1] in _ANY_LENGTH), words + "longer"
     new = rng.choice(ODD)
     holder[last] = new
-    alike = isinstance(before, int | float) and not isinstance(before, bool)
+    alike = (isinstance(before, int | float) and not isinstance(before, bool)) or before in ("inf", "-inf")
     number = isinstance(new, int | float) and not isinstance(new, bool) and abs(new) < 1e300
     free = free and isinstance(new, str)
     same = (
@@ -294,7 +304,7 @@ def json_case(rng: random.Random, name: str, content: bytes) -> tuple[bytes, boo
     text = json.dumps(value)
     if name == "motion.json":
         nonsense = False  # a file without our header may hold other things beside
-    if name == "state.json":
+    if name in ("state.json", "design.json"):
         nonsense = value != json.loads(content)  # sealed
     return text.encode(), nonsense, words
 

@@ -29,7 +29,7 @@ from steelyard.excitation.search import BY_HAND, DesignSettings, Search
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
-from steelyard.trajectory.fourier import TRAJECTORY
+from steelyard.trajectory.fourier import DESIGN_VERSION, TRAJECTORY
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
@@ -102,12 +102,12 @@ class Design:
 
     def save(self, path: str | Path) -> None:
         """Writes the trajectory with its certificate to a JSON file."""
-        saved.save(self.to_dict(), "design", path)
+        saved.save(self.to_dict(), "design", path, version=DESIGN_VERSION, sealed=True)
 
     @classmethod
     def load(cls, path: str | Path) -> Design:
         """A design from its JSON file."""
-        return saved.loaded(path, "design", cls._from_dict)
+        return saved.loaded(path, "design", cls._from_dict, version=DESIGN_VERSION, sealed=True)
 
     @classmethod
     def _from_dict(cls, content: Mapping[str, Any]) -> Design:

@@ -132,8 +132,8 @@ class MotionSpace:
         M, j, bounds = points * self.harmonics, self.joints, limits.joints
         at = self.signals(np.arange(M) * self.period_s / M)
         share = np.cos(np.pi * self.harmonics / M)
-        middle, half = (bounds.q_max[j] + bounds.q_min[j]) / 2, (bounds.q_max[j] - bounds.q_min[j]) / 2
-        middle = np.where(np.isfinite(middle), middle, 0.0)
+        half = (bounds.q_max[j] - bounds.q_min[j]) / 2
+        middle = np.where(ends := np.isfinite(half), bounds.q_max[j], 0.0) - np.where(ends, half, 0.0)
         zero = np.zeros(len(j))
         return [
             _Family(matrix @ self.free, bound, offset, self.scale)

@@ -219,6 +219,8 @@ def _require_bag(path: Path) -> None:
 
 def _ends(path: Path) -> tuple[bytes, bytes]:
     """The first and the last four bytes."""
+    if path.is_fifo():
+        raise UnreadableFile(f"{path}: it is a pipe, and files are read more than once; write it to a file")
     try:
         with path.open("rb") as file:
             first = file.read(4)

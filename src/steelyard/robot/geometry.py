@@ -318,8 +318,9 @@ class CollisionModel:
             pin.computeDistances(self._pin, self._data, self._shapes, self._distance, qi)
             found = self._distance.distanceResults
             distance[i] = [item.min_distance for item in found]
-            points = np.array([(item.getNearestPoint1(), item.getNearestPoint2()) for item in found])
-            moved = self._point_jacobians(points.reshape(-1, 2, 3))
+            nearest = [(item.getNearestPoint1(), item.getNearestPoint2()) for item in found]
+            points = np.array(nearest).reshape(-1, 2, 3)  # of two links there is no pair
+            moved = self._point_jacobians(points)
             apart = np.sign(distance[i])[:, None] * (points[:, 1] - points[:, 0])
             direction = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-12)
             slope[i] = np.einsum("pa,paj->pj", direction, moved[:, 1] - moved[:, 0])

@@ -55,6 +55,9 @@ class Trajectory(Protocol):
         """Position, velocity and acceleration at times t, (N,) [s]: each (N, n) [rad or m, /s, /s^2]."""
 
 
+DESIGN_VERSION = 2
+"""Of saved designs, which hold a trajectory."""
+
 TRAJECTORY = {
     "sine": fields.numbers("n", "harmonics"),
     "cosine": fields.numbers("n", "harmonics"),
@@ -304,9 +307,12 @@ def load_trajectory(name: str | Path) -> FourierTrajectory:
 def _from_json(path: Path) -> FourierTrajectory:
     """The trajectory in a saved trajectory or design; a file without a header may hold one, too."""
     content = saved.read(path)
-    kind = content.get("steelyard") if isinstance(content, dict) else None
-    if kind is not None:
-        content = saved.load(path, "design" if kind == "design" else "trajectory")
+    header = content if isinstance(content, dict) else {}
+    kind = header.get("steelyard")
+    if kind == "design" or "seal" in header:
+        content = saved.load(path, "design", version=DESIGN_VERSION, sealed=True)
+    elif kind is not None:
+        content = saved.load(path, "trajectory")
     try:
         return FourierTrajectory.from_dict(content.get("trajectory", content))
     except (AttributeError, TypeError, ValueError) as error:
