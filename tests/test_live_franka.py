@@ -147,6 +147,19 @@ def test_rows_under_libfrankas_names_are_weighed():
     assert weigher.payload().mass == pytest.approx(1.5, rel=0.1)
 
 
+def test_a_row_without_numbers_is_no_push(monkeypatch):
+    model, loaded = loaded_panda()
+    weigher, pushes = LiveWeigher(model, COLUMNS), []
+    monkeypatch.setattr(weigher, "_note_touch", lambda sample, t: pushes.append(sample))
+    for k in range(120):
+        values = np.r_[loaded.t[k], loaded.q[k], loaded.v[k], loaded.tau[k], np.zeros(len(COLUMNS) - 22)]
+        values[15:22] = np.nan if k == 100 else values[15:22]
+        weigher.take(Row(loaded.t[k], tuple(values)))
+    assert weigher.state.counts.corrupt == 1
+    assert len(pushes) > 10
+    assert all(np.isfinite(sample.t) for sample in pushes)
+
+
 def test_watch_weighs_what_the_arm_carries(fake, tmp_path):
     def send(t, q, v, tau):
         fake.say(" ".join(["state", *map(repr, map(float, [100 + t, *q, *v, *tau]))]))

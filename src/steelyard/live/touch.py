@@ -21,6 +21,7 @@ _LONGEST_STEP_S = 0.1  # after a longer pause the filter starts anew
 _BLOCK_S, _BLOCKS = 1.0, 60  # whose largest residuals are remembered
 _FEWEST_BLOCKS = 10
 _LEVEL, _MARGIN, _RELEASE = 2.0, 1.5, 0.7
+_CALM_S = 1.0  # between two pushes
 
 
 class TouchWatch:
@@ -36,7 +37,7 @@ class TouchWatch:
         self._last_s = -np.inf
         self._peaks: deque[Array] = deque(maxlen=_BLOCKS)
         self._block, self._block_s = np.zeros(len(joints)), -np.inf
-        self._pushed = False
+        self._pushed_s = -np.inf
 
     def look(self, t: float, residual: Array, std: Array) -> str:
         """What pushes, in words, at the sample where it is first seen; empty at all others.
@@ -52,12 +53,13 @@ class TouchWatch:
         size = np.abs(self._filtered) / std
         usual = np.maximum(_LEVEL, _MARGIN * np.max(self._peaks, axis=0, initial=0.0))
         if len(self._peaks) < _FEWEST_BLOCKS or (size < _RELEASE * usual).all():
-            self._pushed = False
             self._learn(t, size)
             return ""
-        if self._pushed or (size <= usual).all():
+        if (size <= usual).all():
             return ""
-        self._pushed = True
+        again, self._pushed_s = 0 <= t - self._pushed_s < _CALM_S, t
+        if again:
+            return ""
         j = int((size / usual).argmax())
         way = "along" if self._filtered[j] < 0 else "against"
         return f"{self._joints[j]}: {abs(self._filtered[j]):.2g} Nm {way} its axis, or another load"

@@ -141,7 +141,7 @@ class LiveWeigher:
     def _weigh(self, path: _Path, row: Row) -> None:
         for sample in path.samples(row, self.state.last_s):
             self.state, self._sample = self.view.estimator.step(self.state, sample), sample
-            if not 0 <= sample.t - self._touched_s < _TOUCHED_S:
+            if not (sample.fault or 0 <= sample.t - self._touched_s < _TOUCHED_S):
                 self._touched_s = sample.t
                 self._note_touch(sample, row.t)
 
