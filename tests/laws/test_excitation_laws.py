@@ -62,6 +62,17 @@ def test_jax_rows_know_coupled_drives_smoothed_signs_and_powers(rng):
     assert_same_rows(load_robot("tx60").with_drive(drive), rng)
 
 
+def test_friction_counts_from_the_speed_on_that_identification_counts():
+    """The smoothed sign is the exact one for quick joints, and close to it from 0.01 rad/s on; not below."""
+    robot, v = load_robot("planar2r"), np.array([[0.003, -0.003], [0.01, -0.01], [0.1, -0.1]])
+    rows = RegressorRows("torque", np.array([22, 23]), np.ones(2))  # Coulomb friction
+    exact = rows.exact(robot, 0 * v, v, 0 * v)
+    share = (rows.compiled(robot).rows(0 * v, v, 0 * v) * exact).sum(axis=(1, 2)) / 2
+    assert share[0] < 0.5
+    assert share[1] > 0.8
+    assert share[2] == pytest.approx(1.0, abs=1e-9)
+
+
 @pytest.mark.parametrize("sliding", [False, True])
 def test_slacks_of_torque_are_those_of_pinocchio(sliding, tiny, rng):
     robot = RobotModel.from_urdf_text(tiny["prismatic"]) if sliding else load_robot("tx60")
@@ -104,12 +115,13 @@ def test_merit_has_the_derivative_that_it_says(objective, rng):
 
 def test_gram_matrix_pulls_on_the_motion_as_finite_differences_do(rng):
     robot = load_robot("planar2r")
-    program = RegressorRows("torque", np.arange(28), np.array([1.0, 2.0])).compiled(robot)
-    assert RegressorRows("torque", np.arange(28), np.array([1.0, 2.0])).compiled(robot) is program
+    columns = np.delete(np.arange(28), [2, 11, 12, 27])
+    program = RegressorRows("torque", columns, np.array([1.0, 2.0])).compiled(robot)
+    assert RegressorRows("torque", columns, np.array([1.0, 2.0])).compiled(robot) is program
     q, v, a = motion(rng, 2)
     A = program.rows(q, v, a)
     np.testing.assert_allclose(program.gram(q, v, a), np.einsum("tij,tik->jk", A, A) / 12, atol=1e-9)
-    change = rng.normal(size=(28, 28))
+    change = rng.normal(size=(24, 24))
     pulls = program.pull(q, v, a, change)
     step = rng.normal(size=(3, 12, 2))
     h = 1e-6

@@ -26,21 +26,23 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.excitation.gradients import MotionSlacks, compiled, jax_numpy
+from steelyard.excitation.compiling import compiled, jax_numpy
+from steelyard.excitation.gradients import MotionSlacks
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import Criterion
 from steelyard.excitation.space import MotionSpace
 
 _SAMPLES_PER_HARMONIC = 7
 _GRID = 16  # points per harmonic
+_SIGN_WIDTH = 0.02  # of the smoothed sign of friction, [rad/s or m/s]: wider than where motions are refined
 _TO_BOUNDARY, _SUFFICIENT, _SHORTER = 0.9, 1e-4, 0.4
-_SLICE = 10  # iterations between two questions whether to go on
+_SLICE = 25  # iterations between two questions whether to go on
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
 _STAGES = ((0.0, 1.0, 1e-2, 0.2), (1.0, 2.0, 3e-3, 0.4), (1.0, 8.0, 5e-4, 0.4))
 """1 for the own merit, 0 for log det; sharpness, barrier, share of the iterations."""
 _CHANGED_STAGES = ((1.0, 8.0, 5e-4, 0.5), (1.0, 32.0, 1e-4, 0.5))
 _KEPT, _CHANGED = 4, 2  # one in so many starts is kept, and one in so many is changed
-_ROUNDS, _ROUND_ITERATIONS = 12, 75
+_ROUNDS, _ROUND_ITERATIONS = 10, 75
 _STAY = 0.02  # how far the joints move that are not changed, of their own size
 _SHRINK, _MOST_SHRINKS, _INSIDE = 0.97, 100, 1e-4
 _LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
@@ -79,7 +81,7 @@ class Batch:
         self._at = space.signals((np.arange(count) + 0.5) * space.period_s / count) @ space.free
         points = grid * space.harmonics
         self._motion_at = space.signals(np.arange(points) * space.period_s / points) @ space.free
-        self._gram = criterion.rows.compiled(criterion.robot).traced
+        self._gram = criterion.rows.compiled(criterion.robot, _SIGN_WIDTH).traced
         self._room = compiled(self.jax.vmap(self._least_slack), device)
         self._program = compiled(self.jax.vmap(self._stage, (0, 0, None, None, None, None)), device)
 

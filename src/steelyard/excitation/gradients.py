@@ -16,7 +16,9 @@ Both are linear in the ten numbers; inserting the ten unit bodies gives ten colu
 
 The design needs of a motion only the Gram matrix G = (1/N) sum_t A_t' A_t of the rows A_t(q, v, a); an
 objective is a function of G. So one compiled program gives G, and a second one pulls dG back to q, v, a. The
-sign of friction is smoothed (`_SIGN_WIDTH`) for these gradients, and only for them.
+sign of friction is smoothed for these gradients, and only for them: tanh(v / width). Below 0.01 rad/s
+`identify` does not count torques. With the width chosen here, designs are best for what it does count: wider
+ones leave out too much, with narrower ones speeds of a thousandth of a radian seem to be worth something.
 
 Limits on torque, height, speed and orientation are smooth slacks of each sample: shares of the limit,
 positive inside. The friction in the torque is bounded from above for the upper limit and from below for the
@@ -26,24 +28,21 @@ other, so the derivatives by q, v and a of all samples come from 3 n forward pas
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from steelyard.arrays import Array, Indices
-from steelyard.errors import InvalidTrajectory, MissingExtra
+from steelyard.excitation.compiling import compiled, jax_numpy
 from steelyard.excitation.limits import RESERVE, DesignLimits
 from steelyard.inertia import InertialParameters, skew
 from steelyard.robot import RobotModel
 
-_SIGN_WIDTH = 0.01  # speed below which the smoothed sign differs from the exact one, [rad/s or m/s]
+_SIGN_WIDTH = 0.008  # of the smoothed sign of friction, [rad/s or m/s]
+_TORQUE_SIGN_WIDTH = 0.01  # the same in the limits of torque
 _NO_SPEED = 1e-9  # keeps a power of speed differentiable at rest, [rad/s or m/s]
 
 _programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], _Program]] = WeakKeyDictionary()
@@ -82,11 +81,16 @@ class RegressorRows:
             A = _exact_wrench(robot, q, v, a, gravity=self.gravity)
         return np.asarray(A[..., self.columns] * self.weights[None, :, None])
 
-    def compiled(self, robot: RobotModel) -> _Program:
-        """The same rows in JAX, compiled once and kept as long as the robot lives."""
-        key = (self.kind, self.columns.tobytes(), self.weights.tobytes(), self.gravity)
+    def compiled(self, robot: RobotModel, sign_width: float = _SIGN_WIDTH) -> _Program:
+        """The same rows in JAX, compiled once and kept as long as the robot lives.
+
+        Args:
+            robot: the arm
+            sign_width: speed over which the sign of friction changes, [rad/s or m/s]
+        """
+        key = (self.kind, self.columns.tobytes(), self.weights.tobytes(), self.gravity, sign_width)
         if key not in (known := _programs.setdefault(robot, {})):
-            known[key] = _Program(robot, self)
+            known[key] = _Program(robot, self, sign_width)
         return known[key]
 
 
@@ -105,16 +109,15 @@ class _Program:
     pull: Callable[[Array, Array, Array, Array], tuple[Array, Array, Array]]
     traced: Callable[[Any, Any, Any], Any]
 
-    def __init__(self, robot: RobotModel, rows: RegressorRows) -> None:
+    def __init__(self, robot: RobotModel, rows: RegressorRows, sign_width: float) -> None:
         chain = _Chain(robot)
         jax, jnp = chain.jax, chain.jnp
 
         def every(q: Any, v: Any, a: Any) -> Any:
-            return chain.rows(q, v, a, rows)
+            return chain.rows(q, v, a, rows, sign_width)
 
         def gram(q: Any, v: Any, a: Any) -> Any:
-            A = every(q, v, a).reshape(-1, len(rows.columns))
-            return A.T @ A / q.shape[0]
+            return _own_product(jax, every(q, v, a).reshape(-1, len(rows.columns))) / q.shape[0]
 
         def pull(q: Any, v: Any, a: Any, change: Any) -> Any:
             return jax.grad(lambda *motion: jnp.sum(gram(*motion) * change), argnums=(0, 1, 2))(q, v, a)
@@ -268,22 +271,18 @@ class _Chain:
         out += jnp.einsum("jita,itab,itbk->tjik", along, body["R"], force)
         return out * carries[None, :, :, None]
 
-    def friction(self, speed: Any, load: Any, side: float) -> Any:
+    def friction(self, speed: Any, load: Any, width: float, side: float = 0.0) -> Any:
         """The columns of the drives' friction law, smoothed: its sign changes a little early on a side."""
-        jnp, law, width = self.jnp, self.drive.law, self.drive.sign_width
-        smooth = width >= _SIGN_WIDTH  # smooth enough as it is
-        size = jnp.sqrt(speed**2 + (_NO_SPEED if smooth else _SIGN_WIDTH) ** 2)
-        if side or smooth:
-            width = max(_SIGN_WIDTH, width)
-            sign = jnp.tanh((speed + side * 3 * width) / width)
-        else:
-            sign = speed / size
-        return replace(law, smooth_speed=True).at(size, load, sign, jnp)
+        jnp, own = self.jnp, self.drive.sign_width
+        least = width if side and own < width else _NO_SPEED
+        width = max(width, own)
+        size, sign = jnp.sqrt(speed**2 + least**2), jnp.tanh((speed + side * 3 * width) / width)
+        return replace(self.drive.law, smooth_speed=True).at(size, load, sign, jnp)
 
-    def drive_columns(self, v: Any, a: Any) -> Any:
+    def drive_columns(self, v: Any, a: Any, sign_width: float) -> Any:
         """Columns of rotor inertia, friction and offset, (N, n, 4 n)."""
         drives = self.drive.transmission
-        Fc, Fv = self.friction(drives.to_drives(v), None, 0.0)[:2]
+        Fc, Fv = self.friction(drives.to_drives(v), None, sign_width)[:2]
         shapes = (drives.to_drives(a), Fc, Fv, self.jnp.ones_like(v))
         U = self.jnp.asarray(drives.matrix)
         return self.jnp.concatenate([s[:, None, :] * U.T[None] for s in shapes], axis=-1)
@@ -291,25 +290,47 @@ class _Chain:
     def drive_torque(self, v: Any, a: Any, rigid: Any, side: float) -> Any:
         """What the drives consume, bounded on one side of the jump of friction, (N, n)."""
         drives, friction = self.drive.transmission, self.drive.joint_friction
-        columns = self.friction(drives.to_drives(v), drives.load(rigid), side)
+        columns = self.friction(drives.to_drives(v), drives.load(rigid), _TORQUE_SIGN_WIDTH, side)
         own = (friction.coefficients[:, None] * columns).sum(axis=0) + friction.offset
         return drives.to_joints(own + self.drive.rotor_inertia * drives.to_drives(a))
 
-    def rows(self, q: Any, v: Any, a: Any, rows: RegressorRows) -> Any:
+    def rows(self, q: Any, v: Any, a: Any, rows: RegressorRows, sign_width: float) -> Any:
         """The rows of each sample, (N, n or 6, p)."""
         jnp = self.jnp
         moved = self.motion(q, v, a)
         if rows.kind == "torque":
             links = self.joint_columns(moved, self.seen_from(moved, self.T_joint_link), 0)
-            drives = self.drive_columns(v, a)
+            drives = self.drive_columns(v, a, sign_width)
             A = jnp.concatenate([links.reshape(*q.shape, 10 * self.n), drives], axis=-1)
         elif rows.kind == "payload":
             load = self.joint_columns(moved, self.flange(moved), self.n - 1)
-            A = jnp.concatenate([load[:, :, 0], self.drive_columns(v, a)[..., self.n :]], axis=-1)
+            drives = self.drive_columns(v, a, sign_width)[..., self.n :]
+            A = jnp.concatenate([load[:, :, 0], drives], axis=-1)
         else:
             force, moment = self.wrench_columns(self.flange(moved), gravity=rows.gravity)
             A = jnp.concatenate([force[0], moment[0]], axis=1)
-        return A[..., rows.columns] * rows.weights[None, :, None]
+        return _chosen(self.jax, A, rows.columns) * rows.weights[None, :, None]
+
+
+def _own_product(jax: Any, A: Any) -> Any:
+    """A'A; its derivative is one product, where JAX would make two."""
+    product = jax.custom_vjp(lambda A: A.T @ A)
+    product.defvjp(lambda A: (A.T @ A, A), lambda A, change: (A @ (change + change.T),))
+    return product(A)
+
+
+def _chosen(jax: Any, A: Any, columns: Indices) -> Any:
+    """A[..., columns]; its derivative chooses too, where JAX would add up number by number."""
+    place = np.full(A.shape[-1], len(columns))
+    place[columns] = np.arange(len(columns))
+
+    def back(_: None, change: Any) -> tuple[Any]:
+        room = [(0, 0)] * (change.ndim - 1) + [(0, 1)]
+        return (jax.numpy.pad(change, room)[..., place],)
+
+    choice = jax.custom_vjp(lambda A: A[..., columns])
+    choice.defvjp(lambda A: (A[..., columns], None), back)
+    return choice(A)
 
 
 def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: bool) -> Array:
@@ -323,77 +344,3 @@ def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: b
         force = body.mass * b + np.cross(dw, h) + np.cross(w, np.cross(w, h))
         columns.append(np.hstack([force, dw @ inertia + np.cross(w, w @ inertia) + np.cross(h, b)]))
     return np.stack(columns, axis=-1)
-
-
-def jax_numpy() -> tuple[Any, Any]:
-    """The modules jax and jax.numpy, or a refusal that names the extra."""
-    try:
-        import jax
-        import jax.numpy as jnp
-    except ModuleNotFoundError as error:
-        raise MissingExtra("jax", "excitation") from error
-    _keep_what_is_compiled(jax)
-    return jax, jnp
-
-
-@cache
-def _keep_what_is_compiled(jax: Any) -> None:
-    """In the user's cache folder, unless JAX is set to another one."""
-    if jax.config.jax_compilation_cache_dir is None:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        with suppress(OSError, AttributeError):
-            (folder := Path(home) / "steelyard" / "jax").mkdir(parents=True, exist_ok=True)
-            jax.config.update("jax_compilation_cache_dir", str(folder))
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-
-
-@contextmanager
-def _on(device: str) -> Iterator[None]:
-    """64-bit floats on a device, for the calling thread and while it lasts."""
-    jax, _ = jax_numpy()
-    if hasattr(jax, "enable_x64"):
-        wide = jax.enable_x64(True)
-    else:
-        from jax.experimental import enable_x64
-
-        wide = enable_x64(True)
-    try:
-        found = jax.devices(device)[0]
-    except RuntimeError as error:
-        raise InvalidTrajectory(
-            f"JAX finds no {device} here, only {jax.devices()[0].platform}: leave the device out, or install"
-            " JAX for it (jax[cuda13])"
-        ) from error
-    with wide, jax.default_device(found):
-        yield
-
-
-def compiled(function: Callable[..., Any], device: str = "cpu") -> Callable[..., Any]:
-    """A function, compiled by JAX for a device, with NumPy arrays in and out.
-
-    Args:
-        function: that JAX can trace
-        device: 'cpu' or 'gpu'
-    """
-    jax, _ = jax_numpy()
-    with _on(device):
-        program = jax.jit(function, compiler_options=_compiler_options() if device == "cpu" else None)
-
-    def run(*arrays: Array) -> Any:
-        with _on(device):
-            return jax.tree_util.tree_map(np.asarray, program(*arrays))
-
-    return run
-
-
-@cache
-def _compiler_options() -> dict[str, bool] | None:
-    """Without fusion emitters XLA compiles in half the time; None where it does not know the option."""
-    jax, jnp = jax_numpy()
-    options = {"xla_cpu_use_fusion_emitters": False}
-    try:
-        with _on("cpu"):
-            jax.jit(lambda x: x + 1, compiler_options=options)(jnp.zeros(1))
-    except (RuntimeError, TypeError, ValueError):
-        return None
-    return options
