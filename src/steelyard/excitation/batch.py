@@ -21,20 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from steelyard.arrays import Array
 from steelyard.excitation.compiling import compiled, jax_numpy
-from steelyard.excitation.gradients import MotionSlacks
+from steelyard.excitation.gradients import WIDE_SIGN_WIDTH, MotionSlacks
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import Criterion
 from steelyard.excitation.space import MotionSpace
 
 _SAMPLES_PER_HARMONIC = 7
 _GRID = 16  # points per harmonic
-_SIGN_WIDTH = 0.02  # of the smoothed sign of friction, [rad/s or m/s]: wider than where motions are refined
 _TO_BOUNDARY, _SUFFICIENT, _SHORTER = 0.9, 1e-4, 0.4
 _SLICE = 25  # iterations between two questions whether to go on
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
@@ -46,6 +45,21 @@ _ROUNDS, _ROUND_ITERATIONS = 10, 75
 _STAY = 0.02  # how far the joints move that are not changed, of their own size
 _SHRINK, _MOST_SHRINKS, _INSIDE = 0.97, 100, 1e-4
 _LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
+
+
+class _Given(NamedTuple):
+    """The numbers of a problem, which a compiled program does not know: it serves other limits as well.
+
+    The centre, (n,), and scale, (m,), of the motions; the signals at the samples and at the grid of the
+    limits, each (3, N, r); P, factor and offset of the joints' limits; offset and factor of the others.
+    """
+
+    centre: Array
+    scale: Array
+    at: Array
+    motion_at: Array
+    families: list[tuple[Array, Array, Array]]
+    scales: tuple[Array, Array]
 
 
 class Batch:
@@ -73,17 +87,22 @@ class Batch:
         grid: int = _GRID,
     ) -> None:
         self.jax, self.jnp = jax_numpy()
-        self._criterion, self._space, self._slacks = criterion, space, slacks
+        self._criterion, self._slacks = criterion, slacks
         self._group = 0
-        self._shape = (len(space.joints), space.size // len(space.joints))
-        self._families = space.joint_families(limits, grid)
-        count = samples * space.harmonics
-        self._at = space.signals((np.arange(count) + 0.5) * space.period_s / count) @ space.free
-        points = grid * space.harmonics
-        self._motion_at = space.signals(np.arange(points) * space.period_s / points) @ space.free
-        self._gram = criterion.rows.compiled(criterion.robot, _SIGN_WIDTH).traced
-        self._room = compiled(self.jax.vmap(self._least_slack), device)
-        self._program = compiled(self.jax.vmap(self._stage, (0, 0, None, None, None, None)), device)
+        self._joints, self._shape = space.joints, (len(space.joints), space.size // len(space.joints))
+        count, points = samples * space.harmonics, grid * space.harmonics
+        self._given = _Given(
+            space.centre,
+            space.scale,
+            space.signals((np.arange(count) + 0.5) * space.period_s / count) @ space.free,
+            space.signals(np.arange(points) * space.period_s / points) @ space.free,
+            [(each.P, each.factor, each.offset) for each in space.joint_families(limits, grid)],
+            (np.zeros(0), np.zeros(0)) if slacks is None else slacks.scales,
+        )
+        self._gram = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH).traced
+        self._room = compiled(self.jax.vmap(self._least_slack, (None, 0)), device)
+        each = (None, 0, 0, None, None, None, None)
+        self._program = compiled(self.jax.vmap(self._stage, each), device)
 
     def lowered(
         self, u: Array, iterations: int, go_on: Callable[[float], bool] = lambda share: True
@@ -158,11 +177,11 @@ class Batch:
         """Motions, (B, size), made smaller until they are inside all limits, and whether they are, (B,)."""
         u = u.copy()
         for _ in range(_MOST_SHRINKS):
-            outside = ~(self._room(u) > _INSIDE)
+            outside = ~(self._room(self._given, u) > _INSIDE)
             if not outside.any():
                 break
             u[outside] *= _SHRINK
-        return u, self._room(u) > _INSIDE
+        return u, self._room(self._given, u) > _INSIDE
 
     def _through(
         self,
@@ -185,66 +204,72 @@ class Batch:
     def _descend(self, u: Array, B: Array, *rest: Any) -> tuple[Array, Array, Array]:
         """Every start through one stage, by groups of one size: where, the curvature learned, and f."""
         size = self._group or len(u)
-        found = [self._program(u[k : k + size], B[k : k + size], *rest) for k in range(0, len(u), size)]
+        groups = [slice(k, k + size) for k in range(0, len(u), size)]
+        found = [self._program(self._given, u[group], B[group], *rest) for group in groups]
         u, B, f = (np.concatenate(each) for each in zip(*found, strict=True))
         return u, B, f
 
-    def _least_slack(self, u: Any) -> Any:
+    def _least_slack(self, given: _Given, u: Any) -> Any:
         """How far the closest limit is away, 0 or less outside."""
         jnp, least = self.jnp, 1.0
-        for relative, family in zip(self._relative(u), self._families, strict=True):
-            least = jnp.minimum(least, (1 - jnp.abs(relative + family.offset[:, None])).min())
+        for relative, (_, _, offset) in zip(self._relative(given, u), given.families, strict=True):
+            least = jnp.minimum(least, (1 - jnp.abs(relative + offset[:, None])).min())
+        return jnp.minimum(least, self._slack(given, u).min(initial=1.0))
+
+    def _slack(self, given: _Given, u: Any) -> Any:
+        """Slacks of torque and flange, (N, k)."""
         if self._slacks is None:
-            return least
-        return jnp.minimum(least, self._slacks.traced(*self._motion(u, self._motion_at)).min())
+            return self.jnp.zeros((1, 0))
+        offset, factor = given.scales
+        return offset + factor * self._slacks.traced(*self._motion(given, u, given.motion_at))
 
-    def _motion(self, u: Any, at: Any) -> tuple[Any, Any, Any]:
+    def _motion(self, given: _Given, u: Any, at: Any) -> tuple[Any, Any, Any]:
         """Position, velocity and acceleration of all joints, each (N, n)."""
-        space = self._space
-        moved = at @ (u.reshape(self._shape) * space.scale[:, None]).T
-        still = self.jnp.zeros((at.shape[1], len(space.centre)))
-        q, v, a = (still.at[:, space.joints].set(x) for x in moved)
-        return q + space.centre, v, a
+        moved = at @ (u.reshape(self._shape) * given.scale[:, None]).T
+        still = self.jnp.zeros((at.shape[1], len(given.centre)))
+        q, v, a = (still.at[:, self._joints].set(x) for x in moved)
+        return q + given.centre, v, a
 
-    def _value(self, u: Any, own: Any, sharpness: Any, mu: Any) -> tuple[Any, Any]:
+    def _value(self, given: _Given, u: Any, own: Any, sharpness: Any, mu: Any) -> tuple[Any, Any]:
         """f, with a barrier of torque and flange, and its gradient."""
         jax, jnp = self.jax, self.jnp
-        G, pull = jax.vjp(lambda x: self._gram(*self._motion(x, self._at)), u)
+        G, pull = jax.vjp(lambda x: self._gram(*self._motion(given, x, given.at)), u)
         merits = self._criterion.merit, self._criterion.log_det_merit
         f, change = jax.lax.cond(own > 0, *(partial(merit, xp=jnp) for merit in merits), G, sharpness)
         (slope,) = pull(change)
         if self._slacks is None:
             return f, slope
-        traced = self._slacks.traced
 
         def barrier(x: Any) -> Any:
-            s = traced(*self._motion(x, self._motion_at))
+            s = self._slack(given, x)
             return -mu * jnp.where(s > 0, jnp.log(jnp.maximum(s, 1e-300)), -jnp.inf).sum()
 
         above, change = jax.value_and_grad(barrier)(u)
         return f + above, slope + change
 
-    def _relative(self, u: Any) -> list[Any]:
+    def _relative(self, given: _Given, u: Any) -> list[Any]:
         U = u.reshape(self._shape)
-        return [(U * family.factor[:, None]) @ family.P.T for family in self._families]
+        return [(U * factor[:, None]) @ P.T for P, factor, _ in given.families]
 
-    def _barrier(self, u: Any) -> tuple[Any, Any, Any, list[Any]]:
+    def _barrier(self, given: _Given, u: Any) -> tuple[Any, Any, Any, list[Any]]:
         """-sum log s of the joints' limits, infinite outside, its gradient and curvature, and the signals."""
-        jnp, size = self.jnp, self._space.size
+        jnp, size = self.jnp, len(u)
         total, grad, signals = 0.0, jnp.zeros(self._shape), []
         blocks = jnp.zeros((self._shape[0], self._shape[1], self._shape[1]))
-        for relative, family in zip(self._relative(u), self._families, strict=True):
-            y = relative + family.offset[:, None]
+        for relative, (P, factor, offset) in zip(self._relative(given, u), given.families, strict=True):
+            y = relative + offset[:, None]
             inside = (jnp.abs(y) < 1).all()
             total += jnp.where(inside, -jnp.log(jnp.maximum((1 - y) * (1 + y), 1e-300)).sum(), jnp.inf)
-            grad += (1 / (1 - y) - 1 / (1 + y)) @ family.P * family.factor[:, None]
-            weights = (1 / (1 - y) ** 2 + 1 / (1 + y) ** 2) * family.factor[:, None] ** 2
-            blocks += jnp.einsum("jm,mr,ms->jrs", weights, family.P, family.P)
+            grad += (1 / (1 - y) - 1 / (1 + y)) @ P * factor[:, None]
+            weights = (1 / (1 - y) ** 2 + 1 / (1 + y) ** 2) * factor[:, None] ** 2
+            blocks += jnp.einsum("jm,mr,ms->jrs", weights, P, P)
             signals.append(y)
         H = jnp.einsum("jrs,jk->jrks", blocks, jnp.eye(self._shape[0])).reshape(size, size)
         return total, grad.ravel(), H, signals
 
-    def _stage(self, u: Any, B: Any, own: Any, sharpness: Any, mu: Any, iterations: Any) -> tuple[Any, ...]:
+    def _stage(
+        self, given: _Given, u: Any, B: Any, own: Any, sharpness: Any, mu: Any, iterations: Any
+    ) -> tuple[Any, ...]:
         """One start through one stage: where it ends, the curvature that it has learned, and f there."""
         jnp, zero = self.jnp, self.jnp.zeros_like(u)
 
@@ -252,8 +277,8 @@ class Batch:
             here, way = state[:3], state[4:]
             u, f, slope, B, du, length, falls = state
             there = u + length * du
-            f_next, slope_next = self._value(there, own, sharpness, mu)
-            barrier, grad, curved, signals = self._barrier(there)
+            f_next, slope_next = self._value(given, there, own, sharpness, mu)
+            barrier, grad, curved, signals = self._barrier(given, there)
             f_next = f_next + mu * barrier
             good = f_next <= f + _SUFFICIENT * length * falls
             learned = self._learned(B, length * du, slope_next - slope)
@@ -261,7 +286,7 @@ class Batch:
             H = H + 1e-10 * jnp.trace(H) / len(H) * jnp.eye(len(H))
             onward = -jnp.linalg.solve(H, slope_next + mu * grad)
             fall = 1e-12
-            for y, dy in zip(signals, self._relative(onward), strict=True):
+            for y, dy in zip(signals, self._relative(given, onward), strict=True):
                 fall = jnp.maximum(fall, jnp.maximum(dy / (1 - y), -dy / (1 + y)).max())
             farthest = jnp.minimum(1.0, _TO_BOUNDARY / fall)
             taken = (there, f_next, slope_next, learned, onward, farthest, (slope_next + mu * grad) @ onward)

@@ -28,7 +28,7 @@ other, so the derivatives by q, v and a of all samples come from 3 n forward pas
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -42,7 +42,8 @@ from steelyard.inertia import InertialParameters, skew
 from steelyard.robot import RobotModel
 
 _SIGN_WIDTH = 0.008  # of the smoothed sign of friction, [rad/s or m/s]
-_TORQUE_SIGN_WIDTH = 0.01  # the same in the limits of torque
+WIDE_SIGN_WIDTH = 0.02  # the same where motions are searched for
+_TORQUE_SIGN_WIDTH = 0.01  # and in the limits of torque
 _NO_SPEED = 1e-9  # keeps a power of speed differentiable at rest, [rad/s or m/s]
 
 _programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], _Program]] = WeakKeyDictionary()
@@ -129,13 +130,16 @@ class _Program:
 class MotionSlacks:
     """Limits on torque, and on height, speed and orientation of the flange, as slacks of each sample.
 
-    What is compiled does not know the sizes of the limits; `traced` is `slacks` as a part of other programs.
+    What is compiled does not know the sizes of the limits.
+
+    Attributes:
+        scales: offset and factor of each slack, (k,) each, of what is limited
+        traced: of q, v and a, each (N, n): what is limited, (N, k), as a part of other programs
     """
 
     def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
         chain = _Chain(robot)
         jax, jnp, n = chain.jax, chain.jnp, robot.n
-        bodies = np.array([body.vector for body in robot.links])
         bounded = np.flatnonzero(np.isfinite(limits.joints.tau_max))
 
         def quantities(q: Any, v: Any, a: Any) -> Any:
@@ -143,8 +147,7 @@ class MotionSlacks:
             flange = {name: value[0] for name, value in chain.flange(moved).items()}
             columns = limits.flange_quantities(flange["R"], flange["p"], flange["u"], flange["w"], jnp)
             if bounded.size:
-                links = chain.joint_columns(moved, chain.seen_from(moved, chain.T_joint_link), 0)
-                rigid = jnp.einsum("tjik,ik->tj", links, bodies)
+                rigid = chain.rigid_torque(moved, robot.links)
                 columns += [(rigid + chain.drive_torque(v, a, rigid, x))[:, bounded] for x in (1.0, -1.0)]
             return jnp.concatenate(columns, axis=1)
 
@@ -158,19 +161,20 @@ class MotionSlacks:
             return quantities(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
 
         (offset, factor), share = limits.flange_scales, 1 / limits.joints.tau_max[bounded]
-        self._offset = np.append(offset, np.full(2 * len(bounded), 1 - RESERVE))
-        self._factor = np.concatenate([factor, -share, share])
+        reserved = np.full(2 * len(bounded), 1 - RESERVE)
+        self.scales = np.append(offset, reserved), np.concatenate([factor, -share, share])
         self._quantities, self._slopes = map(compiled, (quantities, slopes))
-        self.traced: Callable[[Any, Any, Any], Any] = lambda *x: self._offset + self._factor * quantities(*x)
+        self.traced: Callable[[Any, Any, Any], Any] = quantities
 
     def slacks(self, q: Array, v: Array, a: Array) -> Array:
         """Of q, v and a, each (N, n): slacks of each sample, (N, k)."""
-        return np.asarray(self._offset + self._factor * self._quantities(q, v, a))
+        offset, factor = self.scales
+        return np.asarray(offset + factor * self._quantities(q, v, a))
 
     def slopes(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
         """The slacks, and their derivatives by q, v and a, (N, k, 3, n)."""
-        found, by_motion = self._slopes(q, v, a)
-        return self._offset + self._factor * found, by_motion * self._factor[:, None, None]
+        (offset, factor), (found, by_motion) = self.scales, self._slopes(q, v, a)
+        return offset + factor * found, by_motion * factor[:, None, None]
 
 
 class _Chain:
@@ -270,6 +274,25 @@ class _Chain:
         out = jnp.einsum("jita,itab,itbk->tjik", about, body["R"], moment)
         out += jnp.einsum("jita,itab,itbk->tjik", along, body["R"], force)
         return out * carries[None, :, :, None]
+
+    def rigid_torque(self, moved: dict[str, Any], links: Sequence[InertialParameters]) -> Any:
+        """Torque at each joint that moves these bodies, without drives, (N, n)."""
+        jnp, cross = self.jnp, self.jnp.cross
+        body = self.seen_from(moved, self.T_joint_link)
+        m, h = (np.array([getattr(x, name) for x in links]) for name in ("mass", "first_moment"))
+        h = jnp.einsum("itab,ib->ita", body["R"], h)
+        inertia = np.array([x.inertia for x in links])
+        w, dw, b = body["w"], body["dw"], body["b"]
+        Iw, Idw = (
+            jnp.einsum("itab,ibc,itdc,itd->ita", body["R"], inertia, body["R"], x, optimize=True)
+            for x in (w, dw)
+        )
+        force = m[:, None, None] * b + cross(dw, h) + cross(w, cross(w, h))
+        moment = Idw + cross(w, Iw) + cross(h, b) + cross(body["p"], force)  # about the base
+        force, moment = (jnp.cumsum(x[::-1], axis=0)[::-1] for x in (force, moment))
+        slide = jnp.asarray(self.sliding)[:, None, None]
+        felt = slide * force + (1 - slide) * (moment - cross(moved["p"], force))
+        return (moved["z"] * felt).sum(axis=2).T
 
     def friction(self, speed: Any, load: Any, width: float, side: float = 0.0) -> Any:
         """The columns of the drives' friction law, smoothed: its sign changes a little early on a side."""

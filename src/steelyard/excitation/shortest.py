@@ -28,10 +28,10 @@ from steelyard.arrays import Array, Indices
 from steelyard.computing import interruptible, one_blas_thread
 from steelyard.excitation.certificate import Certificate
 from steelyard.excitation.design import centre_posture
-from steelyard.excitation.gradients import MotionSlacks
+from steelyard.excitation.gradients import WIDE_SIGN_WIDTH, MotionSlacks
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import Criterion
-from steelyard.excitation.search import BY_HAND, DesignSettings
+from steelyard.excitation.search import BY_HAND, DesignSettings, Remembered
 from steelyard.excitation.solver import Constraint, Minimiser
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
@@ -256,13 +256,12 @@ class DurationSearch:
     def _screened(self, criterion: Criterion, duration_s: float) -> list[_Start]:
         """The best of many random motions about random postures."""
         rng = np.random.default_rng([self.settings.seed, round(1e3 * duration_s)])
-        scored = []
+        program, scored = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH), []
         for k in range(_SCREENED * min(self.settings.starts, _REFINED)):
             space = self._space(self._centre(k), duration_s)
             start = self._inside(space, 0.5 * rng.normal(size=space.size))
             if start is not None:
-                at = self._at(space)
-                gram = criterion.rows.compiled(criterion.robot).gram(*space.motion(start.u, at))
+                gram = program.gram(*space.motion(start.u, self._at(space)))
                 scored.append((criterion.merit(gram, 64.0)[0], k, start))
         scored.sort(key=lambda each: each[:2])
         return [start for _, _, start in scored[: min(self.settings.starts, _REFINED)]]
@@ -274,16 +273,17 @@ class DurationSearch:
         self, criterion: Criterion, stages: Sequence[tuple[float, float, int]], start: _Start
     ) -> Array:
         """The best free numbers found from a start, (size,)."""
-        space, program, at = start.space, criterion.rows.compiled(criterion.robot), self._at(start.space)
+        program = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH)
+        space, at = start.space, self._at(start.space)
+        gram = Remembered(lambda u: program.gram(*space.motion(u, at)))
         best, lowest = start.u, np.inf
 
         def value(u: Array, sharpness: float) -> float:
-            return float(criterion.merit(program.gram(*space.motion(u, at)), sharpness)[0])
+            return float(criterion.merit(gram(u), sharpness)[0])
 
         def value_and_gradient(u: Array, sharpness: float) -> tuple[float, Array]:
-            motion = space.motion(u, at)
-            f, change = criterion.merit(program.gram(*motion), sharpness)
-            return f, space.gradient(at, *program.pull(*motion, change))
+            f, change = criterion.merit(gram(u), sharpness)
+            return f, space.gradient(at, *program.pull(*space.motion(u, at), change))
 
         def visit(u: Array) -> None:
             nonlocal best, lowest
