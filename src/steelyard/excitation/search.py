@@ -221,7 +221,11 @@ class Search:
         """
         if self._stop.is_set() and not first:
             return None
-        constraints, best, gram = self._constraints(), start, Remembered(self._gram)
+        constraints, best, gram = (
+            self._constraints(),
+            start,
+            self.space.remembered(self._program.gram, self._at),
+        )
         lowest, count = np.inf, 0
 
         def visit(u: Array) -> None:
@@ -247,7 +251,7 @@ class Search:
     def _descend(
         self,
         minimiser: Minimiser,
-        gram: Remembered,
+        gram: Callable[[Array], Array],
         own: bool,
         sharpness: float,
         barrier: float,
@@ -266,19 +270,6 @@ class Search:
             barrier=barrier,
             iterations=iterations,
         )
-
-
-class Remembered:
-    """A function of u, (size,), that is not asked twice for the same one in a row."""
-
-    def __init__(self, function: Callable[[Array], Array]) -> None:
-        self._function, self._u, self._value = function, np.zeros(0), np.zeros(0)
-
-    def __call__(self, u: Array) -> Array:
-        """The value at u, (size,)."""
-        if not np.array_equal(u, self._u):
-            self._u, self._value = u.copy(), self._function(u)
-        return self._value
 
 
 def _random_start(

@@ -31,7 +31,7 @@ from steelyard.excitation.design import centre_posture
 from steelyard.excitation.gradients import WIDE_SIGN_WIDTH, MotionSlacks
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import Criterion
-from steelyard.excitation.search import BY_HAND, DesignSettings, Remembered
+from steelyard.excitation.search import BY_HAND, DesignSettings
 from steelyard.excitation.solver import Constraint, Minimiser
 from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
@@ -275,7 +275,7 @@ class DurationSearch:
         """The best free numbers found from a start, (size,)."""
         program = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH)
         space, at = start.space, self._at(start.space)
-        gram = Remembered(lambda u: program.gram(*space.motion(u, at)))
+        gram = space.remembered(program.gram, at)
         best, lowest = start.u, np.inf
 
         def value(u: Array, sharpness: float) -> float:

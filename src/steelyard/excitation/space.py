@@ -21,6 +21,7 @@ time. The other limits are kept on their own grid with a small reserve, and the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -113,6 +114,23 @@ class MotionSpace:
         v, a = np.zeros_like(q), np.zeros_like(q)
         q[:, self.joints], v[:, self.joints], a[:, self.joints] = at[0] @ C.T, at[1] @ C.T, at[2] @ C.T
         return q, v, a
+
+    def remembered(self, gram: Callable[[Array, Array, Array], Array], at: Array) -> Callable[[Array], Array]:
+        """A function of the motion, of free numbers u, (size,); not computed twice for the same in a row.
+
+        Args:
+            gram: of position, velocity and acceleration
+            at: the times, as `signals` gives them
+        """
+        last, value = np.zeros(0), np.zeros(0)
+
+        def of(u: Array) -> Array:
+            nonlocal last, value
+            if not np.array_equal(u, last):
+                last, value = u.copy(), gram(*self.motion(u, at))
+            return value
+
+        return of
 
     def gradient(self, at: Array, gq: Array, gv: Array, ga: Array) -> Array:
         """The gradient by u, (size,), of something with gradients gq, gv, ga by q, v and a, each (N, n).
