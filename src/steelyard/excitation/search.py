@@ -221,11 +221,8 @@ class Search:
         """
         if self._stop.is_set() and not first:
             return None
-        constraints, best, gram = (
-            self._constraints(),
-            start,
-            self.space.remembered(self._program.gram, self._at),
-        )
+        gram = self.space.remembered(self._program.gram, self._at)
+        constraints, best = self._constraints(), start
         lowest, count = np.inf, 0
 
         def visit(u: Array) -> None:
