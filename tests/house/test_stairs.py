@@ -10,8 +10,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "steelyard"
 FLOORS = {
     "errors": 0,
     "arrays": 0,
+    "computing": 0,
     "fields": 0,
-    "computing": 1,
     "inertia": 1,
     "recording": 1,
     "saved": 1,

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.arrays import Array
-from steelyard.computing import compiled, jax_numpy
+from steelyard.excitation.compiling import compiled, jax_numpy
 from steelyard.excitation.gradients import WIDE_SIGN_WIDTH, MotionSlacks
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import Criterion

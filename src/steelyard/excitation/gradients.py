@@ -36,7 +36,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from steelyard.arrays import Array, Indices
-from steelyard.computing import compiled, jax_numpy
+from steelyard.excitation.compiling import compiled, jax_numpy
 from steelyard.excitation.limits import RESERVE, DesignLimits
 from steelyard.inertia import InertialParameters, skew
 from steelyard.robot import RobotModel
