@@ -41,7 +41,7 @@ _STAGES = ((0.0, 1.0, 1e-2, 0.2), (1.0, 2.0, 3e-3, 0.4), (1.0, 8.0, 5e-4, 0.4))
 """1 for the own merit, 0 for log det; sharpness, barrier, share of the iterations."""
 _CHANGED_STAGES = ((1.0, 8.0, 5e-4, 0.5), (1.0, 32.0, 1e-4, 0.5))
 _KEPT, _CHANGED = 4, 2  # one in so many starts is kept, and one in so many is changed
-_ROUNDS, _ROUND_ITERATIONS = 10, 75
+_ROUNDS, _ROUND_ITERATIONS = 9, 75
 _STAY = 0.02  # how far the joints move that are not changed, of their own size
 _SHRINK, _MOST_SHRINKS, _INSIDE = 0.97, 100, 1e-4
 _LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
