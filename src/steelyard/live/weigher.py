@@ -111,7 +111,9 @@ class LiveWeigher:
         return self.view.answer(Seen(self.row, self.state, self._sample, (), 0, 0, 0))
 
     def _note_touch(self, sample: OnlineSample, t: float) -> None:
-        """An event where something pushes the arm."""
+        """An event where something pushes the arm, once residuals show the noise."""
+        if not self.state.settled:
+            return
         residual, std = self.view.estimator.residual(self.state, sample)
         if words := self._touch.look(sample.t, residual, std):
             self._events.append(Event(EventKind.CONTACT, words, t))
