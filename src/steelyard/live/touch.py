@@ -2,10 +2,10 @@
 
 The residual of each joint, torque less what the estimate predicts, goes through a filter of 5 Hz, and is
 compared with its own largest value of the last minute, in standard deviations (noise with its correlation in
-time, and what is not known of the payload). A push is what exceeds that by half, and two deviations, too. It
-is an event for people and programs that look on, not a safety function: it comes as late as the filters of
-the weighing, its levels were chosen on recordings of one arm, nobody has counted its false alarms, and a part
-that is picked up begins as one. `steelyard collisions` has learned thresholds (docs/collisions.md).
+time, and what is not known of the payload). A push is what exceeds twice that, and three deviations, too;
+twenty seconds are learned from first. It is an event for people and programs that look on, not a safety
+function: it comes as late as the filters of the weighing, and a part that is picked up begins as one. Levels
+were chosen by simulation (docs/live.md). `steelyard collisions` has learned thresholds (docs/collisions.md).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from steelyard.arrays import Array
 _FILTER_HZ = 5.0
 _LONGEST_STEP_S = 0.1  # after a longer pause the filter starts anew
 _BLOCK_S, _BLOCKS = 1.0, 60  # whose largest residuals are remembered
-_FEWEST_BLOCKS = 10
-_LEVEL, _MARGIN, _RELEASE = 2.0, 1.5, 0.7
+_FEWEST_BLOCKS = 20
+_LEVEL, _MARGIN, _RELEASE = 3.0, 2.0, 0.7
 _CALM_S = 1.0  # between two pushes
 
 
