@@ -85,6 +85,17 @@ def controller(*options: str) -> Iterator[UrSource]:
             child.terminate()
 
 
+SLEEPER = """
+import sys, time
+late, due, end = [], time.monotonic() + 0.002, time.monotonic() + float(sys.argv[1])
+while due < end:
+    time.sleep(max(due - time.monotonic(), 0))
+    late.append(time.monotonic() - due)
+    due += 0.002
+print(sorted(late)[len(late) * 999 // 1000])
+"""
+
+
 VIEWER = """
 import sys, msgspec, viser
 from viser._messages import ViewerCameraMessage
@@ -126,6 +137,8 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         for _ in watch(stream.items(WARM_S), weigher, recorder=recorder, look=look):
             pass
         memory, worked = _memory_mb(shown), _busy_s(shown)
+        words = [sys.executable, "-c", SLEEPER, str(SECONDS)]
+        sleeper = open_now.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
         began = time.monotonic()
 
         def measured() -> Iterator[Row | Event]:
@@ -142,6 +155,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         elapsed = time.monotonic() - began
         share = 100 * (_busy_s(shown) - worked) / elapsed
         grown = _memory_mb(shown) - memory
+        asleep = 1e3 * float(sleeper.stdout.read())
     late = 1e3 * np.percentile(delays, [50, 99, 99.9])
     name, words = ("page_", ", with the page open") if page else ("", "")
     yield Figure(
@@ -150,6 +164,9 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     yield Figure(f"{name}delay", "from sent to weighed, median", late[0], "ms")
     yield Figure(f"{name}delay_99", "the same, 99th percentile", late[1], "ms")
     yield Figure(f"{name}delay_999", "the same, 99.9th percentile", late[2], "ms", 5.0)
+    yield Figure(
+        f"{name}asleep", "a loop beside it that only sleeps for 2 ms is late by, 99.9 %", asleep, "ms"
+    )
     yield Figure(
         f"{name}core", f"reading, weighing, recording, updates at 30 Hz{words}: of one core", share, "%", 50.0
     )
