@@ -261,7 +261,7 @@ def currents(robot, payload=None, *, seed=0, noise=NOISE, duration_s=10.0):
     )
 
 
-COMMANDED = Preparation(cutoff_hz=None, kinematics="commanded")
+COMMANDED = Preparation(cutoff_hz=None, kinematics="commanded", lag_s=(0.0,) * 6)  # as it was simulated
 
 
 def by_mass(robot, empty, loaded, mass=LOAD.mass, *, guess, spread=0.2, preparation=None):
