@@ -15,7 +15,7 @@ test: style  ## lint, types, tests; the types beside the tests
 	$(MAKE) --no-print-directory -j 2 types checks
 
 checks: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
 
 lint: style types
 
