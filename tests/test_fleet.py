@@ -218,8 +218,16 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
     assert fleet.robots == ["left", "right"]
     pattern = f"{tmp_path}/logs/*/*.npz"
     assert sy.Fleet.build(pattern, tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 2
+    again = sy.Fleet.build(pattern, tmp_path / "store", model=sy.load_robot(urdf), workers=1)
+    assert again.built["unchanged"] == 2
     with pytest.raises(UnreadableFile, match="does not say what arms they are of; give --model"):
         sy.Fleet.build(pattern, tmp_path / "store", workers=1)
+    joint = robot.joint_names[0]
+    words = ("fleet", "build", pattern, "-o", "held", "--workers", "1", "--model", urdf, "--lock")
+    held = steelyard(*words, f"{joint}=0.1", cwd=tmp_path)
+    assert held.returncode == 1
+    assert f"has {robot.n} joints" in held.stdout + held.stderr  # the arm has one less
+    assert "has no movable joint 'none'" in steelyard(*words, "none=0", cwd=tmp_path).stderr
 
 
 def test_logs_at_an_address(tmp_path):

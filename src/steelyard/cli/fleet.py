@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard import saved
-from steelyard.cli.options import JsonFlag, ReportOption, refuse_without_effect, require_targets
+from steelyard.cli.options import (
+    FlangeOption,
+    JsonFlag,
+    LockOption,
+    ReportOption,
+    load_arm,
+    refuse_without_effect,
+    require_targets,
+)
 from steelyard.cli.output import Output, number
 from steelyard.computing import interruptible
 from steelyard.errors import InvalidSamples, UnreadableFile
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from steelyard.fleet import Fleet
+    from steelyard.robot import RobotModel
 
 _NAMED = 20  # rows of a table on the screen
 
@@ -36,6 +45,8 @@ _USED_BY = {
     "output": (_Step.BUILD, _Step.WEIGH, _Step.TREND),
     "model": (_Step.BUILD,),
     "friction": (_Step.BUILD,),
+    "lock": (_Step.BUILD,),
+    "flange": (_Step.BUILD,),
     "since": (_Step.IDENTIFY,),
     "until": (_Step.IDENTIFY,),
     "rate": (_Step.TREND,),
@@ -68,6 +79,8 @@ def command(
     friction: Annotated[
         str | None, typer.Option(help="build: name of a friction law, instead of those of the arms.")
     ] = None,
+    lock: LockOption = None,
+    flange: FlangeOption = None,
     since: Annotated[str | None, typer.Option(help="identify: logs from that day on, as 2026-03-01.")] = None,
     until: Annotated[str | None, typer.Option(help="identify: logs before that day.")] = None,
     rate: Annotated[
@@ -100,7 +113,7 @@ def command(
                 built = Fleet.build(
                     source,
                     output,
-                    model=model,
+                    model=_arm(model, lock, flange),
                     friction=friction,
                     scheduler=scheduler,
                     workers=workers,
@@ -122,6 +135,15 @@ def command(
         _weigh(out, fleet, output)
     else:
         _trend(out, fleet, output, rate, report)
+
+
+def _arm(model: str | None, lock: list[str] | None, flange: str | None) -> str | RobotModel | None:
+    """The arm of --model with what else is said of it; its name alone where nothing is."""
+    if lock is None and flange is None:
+        return model
+    if model is None or Path(model).suffix.lower() == ".json":
+        raise InvalidSamples("--lock and --flange are for an arm given by --model, not for an identified one")
+    return load_arm(model, lock, flange)
 
 
 def _day(text: str | None) -> datetime | None:

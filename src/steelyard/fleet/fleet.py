@@ -34,6 +34,7 @@ from steelyard.fleet.store import Store, writing
 from steelyard.fleet.trend import Trends
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.recording import Preparation
+from steelyard.robot import RobotModel
 from steelyard.saved import write_text
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Fleet:
         catalogue: str | Path,
         store: str | Path,
         *,
-        model: str | None = None,
+        model: str | RobotModel | None = None,
         friction: str | None = None,
         preparation: Preparation | None = None,
         scheduler: str | None = None,
@@ -83,16 +84,20 @@ class Fleet:
         Args:
             catalogue: a table, a folder or a pattern, see docs/fleet.md
             store: folder of the fleet, made where there is none
-            model: of the arms, where the catalogue does not say
+            model: of the arms, where the catalogue does not say: a name or file, or the arm itself
             friction: name of a law, instead of those of the arms
             preparation: how logs become samples, instead of those of the arms
             scheduler: address of a Dask cluster
             workers: how many processes here
             progress: called with the share that is done and words
         """
+        given: dict[str, RobotModel] = {}
+        if isinstance(model, RobotModel):
+            name = f"{model.name}, as given"
+            given, model = {name: model}, name
         entries = read_catalogue(str(catalogue), model=model)
         ways = {
-            name: Reduction.of(name, friction=friction, preparation=preparation)
+            name: Reduction.of(given.get(name, name), friction=friction, preparation=preparation)
             for name in dict.fromkeys(entry.model for entry in entries)
         }
         place = Store(store, make=True)

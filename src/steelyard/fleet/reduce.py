@@ -62,23 +62,23 @@ class Reduction:
 
     @classmethod
     def of(
-        cls, model: str, *, friction: str | None = None, preparation: Preparation | None = None
+        cls, model: str | RobotModel, *, friction: str | None = None, preparation: Preparation | None = None
     ) -> Reduction:
         """The reduction for an arm.
 
         Args:
-            model: a bundled arm, a .urdf or .toml file, or a model that `steelyard identify` wrote (.json),
-                whose friction law, shapes and preparation are then taken
+            model: an arm, a bundled one, a .urdf or .toml file, or a model that `steelyard identify` wrote
+                (.json), whose friction law, shapes and preparation are then taken
             friction: name of another law, with the shapes that it starts from
             preparation: another one; all logs of an arm have one cut-off, 20 Hz where it is 'auto'
         """
         how, carried = preparation or Preparation(), None
-        if Path(model).suffix.lower() == ".json":
+        if isinstance(model, str) and Path(model).suffix.lower() == ".json":
             known = DynamicModel.load(model)
             robot, law, how = known.robot, known.law, preparation or known.preparation or how
             carried = known.estimate.value if law.load and friction is None else None
         else:
-            robot = load_robot(model)
+            robot = load_robot(model) if isinstance(model, str) else model
             law = replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
         if friction is not None:
             law = FrictionLaw.named(friction, robot.n)
