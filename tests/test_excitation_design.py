@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 pytest.importorskip("jax")
 
@@ -23,6 +24,8 @@ from steelyard.excitation import (
     Scene,
     design,
 )
+from steelyard.excitation.solver import Minimiser
+from steelyard.excitation.space import _Dense
 from steelyard.robot import JointLimits, load_robot
 from steelyard.robot.geometry import Body
 from steelyard.trajectory import FourierTrajectory, load_trajectory
@@ -39,6 +42,33 @@ def arm():
 @pytest.fixture(scope="module")
 def found(arm):
     return design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=QUICK)
+
+
+class Box:
+    """|u| <= 1, for the solver."""
+
+    linear = True
+
+    def slack(self, u):
+        return np.concatenate([1 - u, 1 + u])
+
+    def linearised(self, u):
+        return _Dense(self.slack(u), np.vstack([-np.eye(len(u)), np.eye(len(u))]))
+
+
+def test_the_solver_goes_on_with_what_it_knows_of_the_limits():
+    goal = np.array([2.0, 0.5, -3.0, 0.1, 1.5])
+    visited = []
+    solver = Minimiser([Box()], np.zeros(5), visited.append)
+
+    def value_and_gradient(u):
+        return float(((u - goal) ** 2).sum()), 2 * (u - goal)
+
+    for barrier in (1e-2, 1e-7):
+        del visited[:]
+        solver.descend(lambda u: value_and_gradient(u)[0], value_and_gradient, barrier=barrier, iterations=12)
+    assert (np.abs(visited) < 1).all()
+    assert_allclose(solver.u, np.clip(goal, -1, 1), atol=1e-6)
 
 
 def test_design_keeps_its_limits_and_is_better_than_random(arm, found):

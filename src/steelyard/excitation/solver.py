@@ -10,7 +10,9 @@ are solved by steps of Newton's method with the multipliers' part eliminated,
     (B + J' diag(z / s) J) du = -(grad f - J' (mu / s)),      dz = mu / s - z - (z / s) J du
 
 where B approximates the curvature of f - z's (BFGS, damped as Powell does). A step is cut so that s stays
-positive, and then until f - mu sum log s falls (Armijo). Thousands of limits cost little: they enter through
+positive, and then until f - mu sum log s falls (Armijo); z has a length of its own, and goes on from stage to
+stage: with mu / s instead, as if nothing was known of which limits matter, most steps of the next stage end
+at a limit after a hundredth of their way. Thousands of limits cost little: they enter through
 sums over their gradients, not through an active set; and whoever stops it early has a feasible motion.
 (Nocedal and Wright, Numerical Optimization, chapter 19.)
 """
@@ -28,6 +30,7 @@ from steelyard.arrays import Array
 _TO_BOUNDARY = 0.9  # share of the way to a limit that one step may go
 _SUFFICIENT = 1e-4
 _LARGEST_STEP_HALVINGS = 25
+_CENTRAL = 1e8  # z s stays within this factor of mu
 _TOLERANCE = 1e-5  # change of the barrier function below which a stage ends
 
 
@@ -67,6 +70,7 @@ class Minimiser:
         self.u = u
         self.visit = visit
         self._B = np.eye(len(u))
+        self._z: list[Array] = []
         self._scaled = False
 
     def descend(
@@ -86,21 +90,23 @@ class Minimiser:
         """
         now = [part.linearised(self.u) for part in self.constraints]
         f, grad = value_and_gradient(self.u)
-        z = [barrier / part.slack for part in now]
+        z = self._z or [barrier / part.slack for part in now]
         small_changes = 0
         for _ in range(iterations):
             du, dz = self._direction(grad, now, z, barrier)
             length, fall = self._step(value, f, grad, now, du, barrier)
             if length == 0.0:
                 break
-            z = [np.clip(zi + length * dzi, 0.02 * zi, None) for zi, dzi in zip(z, dz, strict=True)]
+            falls = max((-dzi / zi).max(initial=0.0) for zi, dzi in zip(z, dz, strict=True))
+            onward = min(1.0, _TO_BOUNDARY / falls) if falls > 0 else 1.0
+            z = [zi + onward * dzi for zi, dzi in zip(z, dz, strict=True)]
             u_next = self.u + length * du
             after = [part.linearised(u_next) for part in self.constraints]
             f, grad_next = value_and_gradient(u_next)
             self._learn(length * du, grad_next - grad, now, after, z)
-            bounds = [(0.1 * barrier / part.slack, 10 * barrier / part.slack) for part in after]
+            bounds = [(barrier / part.slack / _CENTRAL, _CENTRAL * barrier / part.slack) for part in after]
             z = [np.clip(zi, low, high) for zi, (low, high) in zip(z, bounds, strict=True)]
-            self.u, now, grad = u_next, after, grad_next
+            self.u, now, grad, self._z = u_next, after, grad_next, z
             self.visit(self.u)
             small_changes = small_changes + 1 if fall < _TOLERANCE else 0
             if small_changes >= 3:
