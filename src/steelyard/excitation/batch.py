@@ -1,9 +1,10 @@
 """Many motions lowered at once, in one program of JAX: on the cores, or on a GPU.
 
 Each start minimises its merit f(u) plus a barrier -mu sum log s(u) over its limits. Slacks of position,
-velocity and acceleration on a grid are 1 - y and 1 + y with y linear in u, so that their curvature is exact,
+velocity and acceleration on a grid are s = 1 - y and 1 + y with y linear in u, so that their derivatives J
+are known; with multipliers z > 0, as in `solver`,
 
-    (B + mu sum P' diag(1 / (1 - y)^2 + 1 / (1 + y)^2) P) du = -grad f - mu sum P' (1 / (1 - y) - 1 / (1 + y))
+    (B + J' diag(z / s) J) du = -grad f + mu J' (1 / s),      dz = mu / s - z - (z / s) J du
 
 with B the curvature of f (BFGS, damped as Powell does). One evaluation of f and its gradient is one iteration
 for every start: the trial point is taken where the barrier function falls (Armijo), and from there the next
@@ -32,16 +33,16 @@ from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.objective import Criterion
 from steelyard.excitation.space import MotionSpace
 
-_SAMPLES_PER_HARMONIC = 7
+_SAMPLES_PER_HARMONIC = 10
 _GRID = 16  # points per harmonic
 _TO_BOUNDARY, _SUFFICIENT, _SHORTER = 0.9, 1e-4, 0.4
+_CENTRAL, _SMALLEST = 1e8, 1e-12  # z s stays within this factor of mu; in place of 0
 _SLICE = 25  # iterations between two questions whether to go on
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
 _STAGES = ((0.0, 1.0, 1e-2, 0.2), (1.0, 2.0, 3e-3, 0.4), (1.0, 8.0, 5e-4, 0.4))
 """1 for the own merit, 0 for log det; sharpness, barrier, share of the iterations."""
 _CHANGED_STAGES = ((1.0, 8.0, 5e-4, 0.5), (1.0, 32.0, 1e-4, 0.5))
 _KEPT, _CHANGED = 4, 2  # one in so many starts is kept, and one in so many is changed
-_ROUNDS, _ROUND_ITERATIONS = 9, 75
 _STAY = 0.02  # how far the joints move that are not changed, of their own size
 _SHRINK, _MOST_SHRINKS, _INSIDE = 0.97, 100, 1e-4
 _LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
@@ -101,7 +102,7 @@ class Batch:
         )
         self._gram = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH).traced
         self._room = compiled(self.jax.vmap(self._least_slack, (None, 0)), device)
-        each = (None, 0, 0, None, None, None, None)
+        each = (None, 0, 0, 0, None, None, None, None)
         self._program = compiled(self.jax.vmap(self._stage, each), device)
 
     def lowered(
@@ -127,9 +128,9 @@ class Batch:
     def searched(
         self,
         u: Array,
-        iterations: int,
         *,
-        effort: float,
+        rounds: int,
+        iterations: Sequence[int],
         rng: np.random.Generator,
         go_on: Callable[[float], bool],
     ) -> tuple[Array, Array]:
@@ -137,26 +138,26 @@ class Batch:
 
         Args:
             u: the starts, points inside, (B, size)
-            iterations: of the first descent of each start
-            effort: factor of the iterations after it
+            rounds: of changes after the first descent
+            iterations: of each start in the first descent, and of each changed one in a round
             rng: for the changes
             go_on: called with the share that is done; where it says no, the rest is left out
         """
         kept, changed = max(1, len(u) // _KEPT), max(1, len(u) // _CHANGED)
-        later = max(1, round(effort * _ROUND_ITERATIONS))
+        first, later = iterations
         self._group = changed  # so that one program serves all
-        work = np.cumsum([len(u) * iterations] + _ROUNDS * [changed * later])
+        work = np.cumsum([len(u) * first] + rounds * [changed * later])
         ends = work / work[-1]
 
         def part(k: int) -> Callable[[float], bool]:
             begin = float(ends[k - 1]) if k else 0.0
             return lambda share: go_on(begin + share * (float(ends[k]) - begin))
 
-        score, u, B = self._through(_STAGES, u, _unit(u), iterations, part(0))
-        for k in range(1, _ROUNDS + 2):
+        score, u, B = self._through(_STAGES, u, _unit(u), first, part(0))
+        for k in range(1, rounds + 2):
             best = np.argsort(score, kind="stable")[:kept]
             score, u, B = score[best], u[best], B[best]
-            if k > _ROUNDS or not part(k)(0.0):
+            if k > rounds or not part(k)(0.0):
                 break
             parent = np.arange(changed) % kept
             child, inside = self._shrunk(self._changed(u[parent], rng))
@@ -191,23 +192,26 @@ class Batch:
         iterations: int,
         go_on: Callable[[float], bool],
     ) -> tuple[Array, Array, Array]:
-        done = 0
+        done, z = 0, [np.zeros((len(u), 2, len(self._joints), len(P))) for P, *_ in self._given.families]
         for own, sharpness, mu, share in stages:
             left = max(1, round(share * iterations))
             while left > 0 and go_on(done / iterations):
                 count = min(left, _SLICE)
-                u, B, _ = self._descend(u, B, own, sharpness, mu, np.int32(count + 1))
+                u, B, z, _ = self._descend(u, B, z, own, sharpness, mu, np.int32(count + 1))
                 left, done = left - count, done + count
-        _, _, score = self._descend(u, B, 1.0, _EXACT, 0.0, np.int32(1))
+        *_, score = self._descend(u, B, z, 1.0, _EXACT, 0.0, np.int32(1))
         return np.where(np.isfinite(score), score, np.inf), u, B
 
-    def _descend(self, u: Array, B: Array, *rest: Any) -> tuple[Array, Array, Array]:
-        """Every start through one stage, by groups of one size: where, the curvature learned, and f."""
+    def _descend(
+        self, u: Array, B: Array, z: list[Array], *rest: Any
+    ) -> tuple[Array, Array, list[Array], Array]:
+        """Every start through one stage, by groups of one size: where, curvature, multipliers, and f."""
         size = self._group or len(u)
         groups = [slice(k, k + size) for k in range(0, len(u), size)]
-        found = [self._program(self._given, u[group], B[group], *rest) for group in groups]
-        u, B, f = (np.concatenate(each) for each in zip(*found, strict=True))
-        return u, B, f
+        found = [self._program(self._given, u[k], B[k], [x[k] for x in z], *rest) for k in groups]
+        us, Bs, zs, fs = zip(*found, strict=True)
+        z = [np.concatenate(parts) for parts in zip(*zs, strict=True)]
+        return np.concatenate(us), np.concatenate(Bs), z, np.concatenate(fs)
 
     def _least_slack(self, given: _Given, u: Any) -> Any:
         """How far the closest limit is away, 0 or less outside."""
@@ -251,51 +255,67 @@ class Batch:
         U = u.reshape(self._shape)
         return [(U * factor[:, None]) @ P.T for P, factor, _ in given.families]
 
-    def _barrier(self, given: _Given, u: Any) -> tuple[Any, Any, Any, list[Any]]:
-        """-sum log s of the joints' limits, infinite outside, its gradient and curvature, and the signals."""
-        jnp, size = self.jnp, len(u)
-        total, grad, signals = 0.0, jnp.zeros(self._shape), []
-        blocks = jnp.zeros((self._shape[0], self._shape[1], self._shape[1]))
+    def _barrier(self, given: _Given, u: Any) -> tuple[Any, Any, list[Any]]:
+        """-sum log s of the joints' limits, infinite outside, its gradient, and s, each (2, joints, M)."""
+        jnp = self.jnp
+        total, grad, slacks = 0.0, jnp.zeros(self._shape), []
         for relative, (P, factor, offset) in zip(self._relative(given, u), given.families, strict=True):
             y = relative + offset[:, None]
             inside = (jnp.abs(y) < 1).all()
             total += jnp.where(inside, -jnp.log(jnp.maximum((1 - y) * (1 + y), 1e-300)).sum(), jnp.inf)
             grad += (1 / (1 - y) - 1 / (1 + y)) @ P * factor[:, None]
-            weights = (1 / (1 - y) ** 2 + 1 / (1 + y) ** 2) * factor[:, None] ** 2
-            blocks += jnp.einsum("jm,mr,ms->jrs", weights, P, P)
-            signals.append(y)
-        H = jnp.einsum("jrs,jk->jrks", blocks, jnp.eye(self._shape[0])).reshape(size, size)
-        return total, grad.ravel(), H, signals
+            slacks.append(jnp.maximum(jnp.stack([1 - y, 1 + y]), _SMALLEST))
+        return total, grad.ravel(), slacks
+
+    def _curvature(self, given: _Given, weights: list[Any]) -> Any:
+        """J' diag(weights) J of the joints' limits, (size, size)."""
+        jnp, (joints, free) = self.jnp, self._shape
+        blocks = jnp.zeros((joints, free, free))
+        for (down, up), (P, factor, _) in zip(weights, given.families, strict=True):
+            blocks += jnp.einsum("jm,mr,ms->jrs", (down + up) * factor[:, None] ** 2, P, P)
+        return jnp.einsum("jrs,jk->jrks", blocks, jnp.eye(joints)).reshape(joints * free, joints * free)
 
     def _stage(
-        self, given: _Given, u: Any, B: Any, own: Any, sharpness: Any, mu: Any, iterations: Any
+        self, given: _Given, u: Any, B: Any, z: Any, own: Any, sharpness: Any, mu: Any, iterations: Any
     ) -> tuple[Any, ...]:
-        """One start through one stage: where it ends, the curvature that it has learned, and f there."""
-        jnp, zero = self.jnp, self.jnp.zeros_like(u)
+        """One start through one stage: where it ends, the curvature and multipliers learned, and f there.
+
+        Multipliers of 0 are not known yet.
+        """
+        jnp, each = self.jnp, self.jax.tree_util.tree_map
+
+        def longest(x: Any, dx: Any) -> Any:
+            """How far x may go on, at most 1, so that it stays positive."""
+            falls = [(-change / now).max() for now, change in zip(x, dx, strict=True)]
+            return jnp.minimum(1.0, _TO_BOUNDARY / jnp.maximum(jnp.stack(falls).max(), _SMALLEST))
 
         def step(_: Any, state: Any) -> Any:
-            here, way = state[:3], state[4:]
-            u, f, slope, B, du, length, falls = state
+            u, f, slope, B, z, du, dz, length, falls = state
             there = u + length * du
             f_next, slope_next = self._value(given, there, own, sharpness, mu)
-            barrier, grad, curved, signals = self._barrier(given, there)
-            f_next = f_next + mu * barrier
+            barrier, grad, s = self._barrier(given, there)
+            f_next, downhill = f_next + mu * barrier, slope_next + mu * grad
             good = f_next <= f + _SUFFICIENT * length * falls
-            learned = self._learned(B, length * du, slope_next - slope)
-            H = learned + mu * curved
+            learned, onward = self._learned(B, length * du, slope_next - slope), longest(z, dz)
+            z_next = each(
+                lambda z, dz, s: jnp.clip(z + onward * dz, mu / s / _CENTRAL, mu / s * _CENTRAL), z, dz, s
+            )
+            H = learned + self._curvature(given, each(lambda z, s: z / s, z_next, s))
             H = H + 1e-10 * jnp.trace(H) / len(H) * jnp.eye(len(H))
-            onward = -jnp.linalg.solve(H, slope_next + mu * grad)
-            fall = 1e-12
-            for y, dy in zip(signals, self._relative(given, onward), strict=True):
-                fall = jnp.maximum(fall, jnp.maximum(dy / (1 - y), -dy / (1 + y)).max())
-            farthest = jnp.minimum(1.0, _TO_BOUNDARY / fall)
-            taken = (there, f_next, slope_next, learned, onward, farthest, (slope_next + mu * grad) @ onward)
-            kept = (*here, B, way[0], _SHORTER * length, falls)
-            return tuple(jnp.where(good, x, y) for x, y in zip(taken, kept, strict=True))
+            du_next = -jnp.linalg.solve(H, downhill)
+            ds = [jnp.stack([-dy, dy]) for dy in self._relative(given, du_next)]
+            dz_next = each(lambda z, s, ds: mu / s - z - z / s * ds, z_next, s, ds)
+            here = (there, f_next, slope_next, learned, z_next, du_next, dz_next)
+            taken = (*here, longest(s, ds), downhill @ du_next)
+            kept = (u, f, slope, B, z, du, dz, _SHORTER * length, falls)
+            return each(lambda x, y: jnp.where(good, x, y), taken, kept)
 
-        state = (u, jnp.inf, zero, B, zero, 0.0, 0.0)
-        state = self.jax.lax.fori_loop(0, iterations, step, state)
-        return state[0], state[3], state[1]
+        s = self._barrier(given, u)[2]
+        z = each(lambda z, s: jnp.where(z > 0, z, mu / s), z, s)
+        still = jnp.zeros_like(u)
+        state = (u, jnp.inf, still, B, z, still, each(jnp.zeros_like, z), 0.0, 0.0)
+        u, f, _, B, z, *_ = self.jax.lax.fori_loop(0, iterations, step, state)
+        return u, B, z, f
 
     def _learned(self, B: Any, du: Any, change: Any) -> Any:
         """Powell's damped BFGS update; a unit matrix is scaled first. Nothing is learned from no step."""

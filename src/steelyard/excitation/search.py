@@ -35,8 +35,10 @@ _SAMPLES_PER_HARMONIC, _FEWEST_SAMPLES = 30, 160
 _VALUE_HZ = 125.0
 _FEW = 4  # starts, up to which all are refined
 _REFINED, _REFINED_OF = 2, 64  # of more, those that go on: so many, and one of so many
+_UNKNOWNS = 54  # six joints, five harmonics, at rest at both ends; where there are more, all grows
 _RANKED = 4  # times as many are ranked on all samples
-_FIRST_ITERATIONS = 60
+_ROUNDS = 10
+_SEARCH_ITERATIONS = (50, 50)  # of the first descent, and of each round
 _SEARCHED_STAGE = 2  # with which these begin
 _WELL_INSIDE = 0.95
 _BEFORE = 0.8  # of the time, where starts are many
@@ -142,18 +144,18 @@ class Search:
         if settings.starts <= _FEW:
             return u
         batch = Batch(self.criterion, self.space, self.limits, self._slacks, settings.device)
-        iterations = max(1, round(settings.effort * _FIRST_ITERATIONS))
+        more = max(1.0, self.space.size / _UNKNOWNS)
         searched = pool.submit(
             batch.searched,
             _WELL_INSIDE * np.array(u),
-            iterations,
-            effort=settings.effort,
+            rounds=round(more**2 * _ROUNDS),
+            iterations=[max(1, round(settings.effort * more * count)) for count in _SEARCH_ITERATIONS],
             rng=np.random.default_rng([settings.seed, 1]),
             go_on=self._searching,
         )
         self._watch([searched])
         _, best = searched.result()
-        count = _REFINED + settings.starts // _REFINED_OF
+        count = round(more * _REFINED) + settings.starts // _REFINED_OF
         inside = [x for one in best[: _RANKED * count] if (x := _shrunk(one, constraints, 0.97)) is not None]
         inside.sort(key=lambda x: self._score(self._gram(x)))
         return inside[:count] or u[:count]
