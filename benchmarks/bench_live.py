@@ -136,7 +136,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         look = None if shown is None else shown.look
         for _ in watch(stream.items(WARM_S), weigher, recorder=recorder, look=look):
             pass
-        memory, worked = _memory_mb(shown), _busy_s(shown)
+        memory, worked, taken = _memory_mb(shown), _busy_s(shown), _taken_away_s()
         words = [sys.executable, "-c", SLEEPER, str(SECONDS)]
         sleeper = open_now.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
         began = time.monotonic()
@@ -155,6 +155,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         elapsed = time.monotonic() - began
         share = 100 * (_busy_s(shown) - worked) / elapsed
         grown = _memory_mb(shown) - memory
+        away = 100 * (_taken_away_s() - taken) / (elapsed * os.cpu_count())
         asleep = 1e3 * float(sleeper.stdout.read())
     late = 1e3 * np.percentile(delays, [50, 99, 99.9])
     name, words = ("page_", ", with the page open") if page else ("", "")
@@ -167,6 +168,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     yield Figure(
         f"{name}asleep", "a loop beside it that only sleeps for 2 ms is late by, 99.9 %", asleep, "ms"
     )
+    yield Figure(f"{name}away", "of this machine's processors its host took away meanwhile", away, "%")
     yield Figure(
         f"{name}core", f"reading, weighing, recording, updates at 30 Hz{words}: of one core", share, "%", 50.0
     )
@@ -179,6 +181,11 @@ def _busy_s(page: PageApart | None) -> float:
         return time.process_time()
     words = Path(f"/proc/{page.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return time.process_time() + (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _taken_away_s() -> float:
+    """Processor time that whoever hosts this machine gave to others instead, [s]."""
+    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory_mb(page: PageApart | None) -> float:

@@ -1,7 +1,9 @@
 """One BLAS thread while we work, and what the program had afterwards."""
 
 import gc
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import steelyard
 from conftest import steelyard as run_command
 from steelyard.cli import _VERBS
-from steelyard.computing import one_blas_thread, short_pauses
+from steelyard.computing import ahead_of_others, one_blas_thread, short_pauses
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
@@ -66,3 +68,34 @@ def test_pauses_are_short_inside_and_restored_after():
         assert gc.get_freeze_count() > 0
     assert sys.getswitchinterval() == before
     assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="Linux has priorities of threads")
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_thread_is_ahead_of_others_where_it_may_be_and_those_that_it_starts_are_not(allowed, monkeypatch):
+    real_time, asked = os.SCHED_RR | os.SCHED_RESET_ON_FORK, []
+
+    def refused(_, policy, param):
+        asked.append((policy, param.sched_priority))
+        raise PermissionError
+
+    def policies():
+        with ThreadPoolExecutor(1) as pool:
+            return os.sched_getscheduler(0), pool.submit(os.sched_getscheduler, 0).result()
+
+    if not allowed:
+        monkeypatch.setattr(os, "sched_setscheduler", refused)
+    with ThreadPoolExecutor(1) as fresh:  # a thread of its own: pytest's stays as it is
+        before = fresh.submit(os.sched_getscheduler, 0).result()
+        inside, after = fresh.submit(_ahead, policies).result()
+    assert after == before
+    assert asked == ([] if allowed else [(real_time, 1), (before | os.SCHED_RESET_ON_FORK, 0)])
+    if allowed and inside[0] == before:
+        pytest.skip("this machine allows no real-time priority")
+    assert inside == ((real_time, before) if allowed else (before, before))
+
+
+def _ahead(policies):
+    with ahead_of_others():
+        inside = policies()
+    return inside, os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK

@@ -21,6 +21,7 @@ from enum import StrEnum
 from statistics import median
 from typing import NamedTuple, Self, TypeAlias
 
+from steelyard.computing import ahead_of_others
 from steelyard.errors import SourceFailed
 from steelyard.recording import WrenchConvention
 
@@ -280,6 +281,7 @@ class Stream:
 
     # --- on the reader's thread ---------------------------------------------------------------------------
 
+    @ahead_of_others()
     def _read(self) -> None:
         try:
             while not self._closed.is_set():

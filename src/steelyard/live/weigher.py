@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard.arrays import Array
-from steelyard.computing import one_blas_thread, short_pauses
+from steelyard.computing import ahead_of_others, one_blas_thread, short_pauses
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.live.recorder import Recorder
@@ -179,7 +179,7 @@ def watch(
         return () if update is None else (update,)
 
     updates, due_s = look or own, time.monotonic() + every_s
-    with one_blas_thread(), short_pauses():
+    with one_blas_thread(), short_pauses(), ahead_of_others():
         for item in items:
             if recorder is not None and isinstance(item, Row):
                 recorder.add(item)
