@@ -33,8 +33,6 @@ from steelyard.errors import InvalidInertia
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """The order of the ten numbers: m, m c (3), then the inertia about the frame's origin."""
 
-LOG_CHOLESKY_NAMES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
-
 _INERTIA_ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 _SMALLEST_RELATIVE_EIGENVALUE = 1e-9
 _ROUNDING = 1e-14
@@ -99,7 +97,7 @@ class InertialParameters:
 
     @classmethod
     def from_log_cholesky(cls, log_cholesky: ArrayLike, frame: str = "flange") -> InertialParameters:
-        """The physical body with ten free numbers `log_cholesky`, (10,), ordered as `LOG_CHOLESKY_NAMES`."""
+        """The physical body of `log_cholesky`: any alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3, (10,)."""
         alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = _checked(log_cholesky, (10,), "log_cholesky")
         e1, e2, e3 = np.exp([d1, d2, d3])
         U = np.exp(alpha) * np.array([[e1, s12, s13, t1], [0, e2, s23, t2], [0, 0, e3, t3], [0, 0, 0, 1.0]])
@@ -176,7 +174,7 @@ class InertialParameters:
 
     @property
     def log_cholesky(self) -> Array:
-        """The ten free numbers of `LOG_CHOLESKY_NAMES`, (10,); only a physical body has them."""
+        """The ten free numbers of `from_log_cholesky`, (10,); only a physical body has them."""
         if not self.is_physical:
             raise InvalidInertia(f"only a physical body has log-Cholesky parameters: {self.why_not_physical}")
         flip = np.eye(4)[::-1]

@@ -28,11 +28,11 @@ MODULES = {name: path for name, path in EVERY.items() if room_of(name) not in AP
 
 def test_files_and_lines():
     assert len(MODULES) <= 195
-    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 40_220
+    assert sum(path.read_text().count("\n") for path in MODULES.values()) <= 40_240
 
 
 def test_public_names():
-    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 479
+    assert sum(len(house.public_names(path)) for path in MODULES.values()) <= 480
 
 
 @pytest.mark.parametrize("room", APART)

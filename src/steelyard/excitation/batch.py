@@ -45,7 +45,6 @@ _CHANGED_STAGES = ((1.0, 8.0, 5e-4, 0.5), (1.0, 32.0, 1e-4, 0.5))
 _KEPT, _CHANGED = 4, 2  # one in so many starts is kept, and one in so many is changed
 _STAY = 0.02  # how far the joints move that are not changed, of their own size
 _SHRINK, _MOST_SHRINKS, _INSIDE = 0.97, 100, 1e-4
-_LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
 
 
 class _Given(NamedTuple):
@@ -104,26 +103,6 @@ class Batch:
         self._room = compiled(self.jax.vmap(self._least_slack, (None, 0)), device)
         each = (None, 0, 0, 0, None, None, None, None)
         self._program = compiled(self.jax.vmap(self._stage, each), device)
-
-    def lowered(
-        self, u: Array, iterations: int, go_on: Callable[[float], bool] = lambda share: True
-    ) -> tuple[Array, Array]:
-        """The merits that the starts reach, (B,), and where, (B, size), from points u, (B, size), inside.
-
-        Args:
-            iterations: of each start
-            go_on: called with the share that is done; where it says no, the rest is left out
-        """
-        return self._through(_STAGES, u, _unit(u), iterations, go_on)[:2]
-
-    def refined(self, u: Array, iterations: int) -> tuple[Array, Array]:
-        """The same from points that are good already, closer to the limits.
-
-        Args:
-            u: points inside, (B, size)
-            iterations: of each start
-        """
-        return self._through(_LAST_STAGES, u, _unit(u), iterations, lambda share: True)[:2]
 
     def searched(
         self,
