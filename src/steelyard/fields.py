@@ -20,6 +20,7 @@ Size: TypeAlias = int | str
 _LARGEST = 2**1000  # of whole numbers, which then are floating-point numbers too
 _BOUND = 1e100  # what is larger counts as infinite: its square would be
 _SLACK = 1e-6  # of symmetry, definiteness and rotations, relative
+_TINY = 1e-290  # variances below it have lost digits
 
 
 def check(content: Any, rules: Mapping[str, Rule], place: str = "") -> None:
@@ -320,7 +321,7 @@ def _is_covariance(C: Array) -> bool:
     inner = C[np.ix_(known, known)]
     if np.isnan(variances).any() or (variances < 0).any() or not np.isfinite(inner).all():
         return False
-    std = np.sqrt(np.where(variances[known] > 0, variances[known], 1.0))
+    std = np.sqrt(np.where(variances[known] > _TINY, variances[known], 1.0))
     scaled = inner / np.outer(std, std)
     if not np.allclose(scaled, scaled.T, atol=_SLACK):
         return False
