@@ -138,9 +138,10 @@ def test_a_stream_that_was_cut_short_is_read_up_to_its_last_whole_batch(tmp_path
             read_recording(path)
 
 
-def test_a_disk_that_is_full_is_said(tmp_path, monkeypatch):
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), IndexError("No space left")])
+def test_a_recorder_that_can_write_no_more_is_said(tmp_path, monkeypatch, fault):
     monkeypatch.setattr("steelyard.live.recorder._BATCH_S", 0.001)
-    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(fault))
     recorder = Recorder(tmp_path / "log.arrows", ("t",))
     recorder.add(Row(0.0, (0.0,)))
     time.sleep(0.05)

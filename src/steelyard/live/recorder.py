@@ -192,7 +192,7 @@ class _File:
             while not self._over.wait(_BATCH_S):
                 self._write()
             self._write()
-        except (OSError, ValueError) as error:  # a full disk; another kind of values
+        except Exception as error:  # a full disk, another kind of values, whatever: who adds rows must know
             self._failed = error
 
     def _write(self) -> None:
