@@ -12,7 +12,7 @@ are solved by steps of Newton's method with the multipliers' part eliminated,
 where B approximates the curvature of f - z's (BFGS, damped as Powell does). A step is cut so that s stays
 positive, and then until f - mu sum log s falls (Armijo); z has a length of its own, and goes on from stage to
 stage: with mu / s instead, as if nothing was known of which limits matter, most steps of the next stage end
-at a limit after a hundredth of their way. Thousands of limits cost little: they enter through
+at a limit after a small part of their way. Thousands of limits cost little: they enter through
 sums over their gradients, not through an active set; and whoever stops it early has a feasible motion.
 (Nocedal and Wright, Numerical Optimization, chapter 19.)
 """
