@@ -255,6 +255,29 @@ def test_what_no_motion_reaches_is_refused_with_the_reason(arm, model):
         shortest_motion(arm, Accuracy(mass=0.1), limits=limits, harmonics=1)
 
 
+@pytest.mark.parametrize("least_s", [0.61, 1.21, 2.2, 3.3])
+def test_where_shorter_motions_break_a_limit_the_shortest_that_does_not_is_looked_for(
+    arm, least_s, monkeypatch
+):
+    """Every motion is more than enough, but those below least_s are beyond a limit."""
+    tried = []
+
+    def at(self, duration_s, near):
+        tried.append(duration_s)
+        if duration_s < least_s:
+            return ()
+        motion = FourierTrajectory(np.zeros((2, 1)), np.zeros((2, 1)), np.zeros(2), duration_s)
+        return (Candidate(motion, None, 0.2 / duration_s),)
+
+    monkeypatch.setattr(DurationSearch, "at", at)
+    search = DurationSearch(
+        arm, DesignLimits(LIMITS), None, None, harmonics=3, moving=np.arange(2), posture=None, settings=QUICK
+    )
+    found = search.shortest(60.0)
+    assert least_s <= found[0].duration_s < 1.03 * least_s
+    assert len(tried) == len(set(tried)) <= 16
+
+
 def test_what_would_help_is_said(ur10, monkeypatch):
     """Without a search: one motion, far from enough, of arms that are uncertain for different reasons."""
     body, samples = typical_payload(ur10.robot, 3.0), swing(ur10.robot, 5)

@@ -150,24 +150,23 @@ class DurationSearch:
             tried.add(duration_s)
             yield duration_s
             enough = [one for one in found if one.share <= 1]
-            short = [one for one in found if one.share > 1]
+            short = {one.duration_s: one for one in found if one.share > 1}
             if not enough:
-                last = max((one.duration_s for one in short), default=duration_s)
+                last = max(tried)
                 if last >= longest_s:
                     return
-                best = min((one.share for one in short), default=2.0)
+                best = min((one.share for one in short.values()), default=2.0)
                 duration_s = min(longest_s, last * float(np.clip(best, 1.3, _STEPS[1])))
                 continue
             high = min(enough, key=lambda one: one.duration_s)
-            lower = [one for one in short if one.duration_s < high.duration_s]
-            if not lower:
+            low_s = max((each for each in tried if each < high.duration_s), default=0.0)
+            if low_s == 0:
                 quicker = high.duration_s / float(np.clip(high.share ** (-2 / 3), *_STEPS))
                 duration_s = max(quicker, self._shortest_s)
-                continue
-            low = max(lower, key=lambda one: one.duration_s)
-            if high.duration_s / low.duration_s < _NARROW:
+            elif high.duration_s / low_s < _NARROW:
                 break
-            duration_s = _between(low, high)
+            else:
+                duration_s = _between(low_s, short.get(low_s), high)
         yield from self._around(found, tried, longest_s)
 
     def _around(self, found: Sequence[Candidate], tried: set[float], longest_s: float) -> Iterator[float]:
@@ -313,8 +312,16 @@ class DurationSearch:
         return None
 
 
-def _between(low: Candidate, high: Candidate) -> float:
-    """Where a straight line through logarithms says that a motion is just enough, [s]; well inside."""
-    above, below = np.log(low.share), np.log(max(high.share, 1e-9))
-    part = float(np.clip(above / max(above - below, 1e-9), 0.1, 0.9))
-    return float(low.duration_s * (high.duration_s / low.duration_s) ** part)
+def _between(low_s: float, low: Candidate | None, high: Candidate) -> float:
+    """Where a straight line through logarithms says that a motion is just enough, [s]; well inside.
+
+    Args:
+        low_s: a shorter duration, [s]
+        low: the best motion of it; None where none is inside the limits
+        high: a motion that is enough
+    """
+    part = 0.5
+    if low is not None:
+        above, below = np.log(low.share), np.log(max(high.share, 1e-9))
+        part = float(np.clip(above / max(above - below, 1e-9), 0.1, 0.9))
+    return float(low_s * (high.duration_s / low_s) ** part)

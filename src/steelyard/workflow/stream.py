@@ -41,7 +41,7 @@ _DIRECT = "direct"
 _POINT_S = 0.1
 _MOST_POINTS = 600
 _DAY_S = 86_400.0
-_STATE_VERSION = 8
+_STATE_VERSION = 9
 
 
 class _Estimator(Protocol[S, X]):

@@ -72,9 +72,9 @@ def after_rest(rest: BeforeRest, window: Window) -> tuple[BeforeRest | None, flo
         window: that came now
     """
     since = rest.since.plus(window)
-    statistic = _RARE * change_statistic(since, rest.known.R, rest.known.solution) / rest.inflation
+    statistic = change_statistic(since, rest.known.R, rest.known.solution) / rest.heard.inflation.max()
     young = since.rows.max() <= _LISTENING * window.rows.max()
-    return rest._replace(since=since) if young else None, statistic
+    return rest._replace(since=since) if young else None, _RARE * float(statistic)
 
 
 @dataclass(frozen=True, eq=False)

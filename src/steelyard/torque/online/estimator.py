@@ -340,18 +340,20 @@ class OnlineEstimator:
         since = Window.nothing(len(self._weights), self._rows.m, now_s)
         if state.rest is not None and not state.rest.since.rows.any():
             return state._replace(rest=state.rest._replace(since=since))
-        return state._replace(rest=BeforeRest(state.safe, float(state.heard.inflation.max()), since))
+        return state._replace(rest=BeforeRest(state.safe, state.heard, since))
 
     def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
         """The state when another payload was taken: the last windows thrown away, the arm kept.
 
-        Changes that follow each other within seconds point to noise that the model does not know.
+        Residuals since a rest are no noise: it may have been taken there. Changes that follow each other
+        within seconds point to noise that the model does not know.
         """
         young = state.windows < _YOUNG
         before = self._answer(state._replace(known=state.safe))
         episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
         known = state.safe.restarted(self._friction_change)
-        spread = state.heard.with_surprise(statistic / 4) if young and state.history else state.heard
+        heard = state.heard if state.rest is None else state.rest.heard
+        spread = heard.with_surprise(statistic / 4) if young and state.history else heard
         return state._replace(
             known=known,
             begun=known,

@@ -23,7 +23,9 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.verdict import Doubt, DoubtKind
 
-_LEVELS = 3
+LEVELS = 3
+"""Lengths of stretches whose sums are kept: 1, 2 and 4 windows."""
+
 _ASSUMED_BLOCKS = 20.0
 _ASSUMED_ROWS = 200.0
 _LARGEST_SURPRISE = 100.0
@@ -53,8 +55,8 @@ class Spread(NamedTuple):
     @classmethod
     def nothing(cls, n: int) -> Spread:
         """The spread before the first residual."""
-        scales = (_LEVELS, n)
-        return cls(np.zeros(n), np.zeros(n), np.zeros(scales), np.zeros(scales), np.zeros((_LEVELS, 2, n)), 0)
+        scales = (LEVELS, n)
+        return cls(np.zeros(n), np.zeros(n), np.zeros(scales), np.zeros(scales), np.zeros((LEVELS, 2, n)), 0)
 
     def with_window(self, total: Array, squares: Array, rows: Array) -> Spread:
         """The spread with one more window.
@@ -66,7 +68,7 @@ class Spread(NamedTuple):
         """
         sums, blocks, held = _KEPT * self.sums, _KEPT * self.blocks, self.held.copy()
         count = rows
-        for level in range(_LEVELS):
+        for level in range(LEVELS):
             sums[level] += total**2 / np.maximum(count, 1)
             blocks[level] += count > 0
             if not (self.windows >> level) & 1:

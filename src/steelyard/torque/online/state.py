@@ -18,7 +18,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.payload.online import HISTORY, Counts, Episode
 from steelyard.torque.online.factor import Knowledge
-from steelyard.torque.online.noise import Spread
+from steelyard.torque.online.noise import LEVELS, Spread
 from steelyard.torque.other_causes import scale_doubt
 from steelyard.verdict import Doubt
 
@@ -115,12 +115,12 @@ class BeforeRest(NamedTuple):
 
     Attributes:
         known: before the rest
-        inflation: of the residuals, before the rest
+        heard: spread of the residuals, before the rest
         since: the samples since then
     """
 
     known: Knowledge
-    inflation: float
+    heard: Spread
     since: Window
 
 
@@ -289,7 +289,11 @@ def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
     )
     sums = fields.numbers(4, m + 1), fields.numbers(n, m + 1), fields.numbers(4, 2 * n)
     window = fields.row(*[fields.number()] * 2, *sums, *[fields.numbers(n, low=0.0)] * 2, fields.number(0.0))
-    rest = fields.row(fields.numbers(m + 1, m + 1), fields.number(1.0), window)
+    scales = fields.numbers(LEVELS, n, low=0.0)
+    heard = fields.row(
+        *[fields.numbers(n, low=0.0)] * 2, *[scales] * 2, fields.numbers(LEVELS, 2, n), fields.number(0.0)
+    )
+    rest = fields.row(fields.numbers(m + 1, m + 1), heard, window)
     return {
         "pending": fields.each(fields.numbers(1 + 4 * n)),
         "prepared": block if content["prepared"] else fields.each(fields.anything, 0),
@@ -312,9 +316,9 @@ def _unplain(values: list[Any]) -> list[Any]:
 def _rest(values: list[Any] | None) -> BeforeRest | None:
     if values is None:
         return None
-    R, inflation, since = values
+    R, heard, since = values
     known = Knowledge(np.array(R, dtype=float, order="F"))
-    return BeforeRest(known, float(inflation), Window(*_unplain(since)))
+    return BeforeRest(known, _spread(heard), Window(*_unplain(since)))
 
 
 def _spread(values: list[Any]) -> Spread:
