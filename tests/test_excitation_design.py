@@ -53,7 +53,8 @@ class Box:
         return np.concatenate([1 - u, 1 + u])
 
     def linearised(self, u):
-        return _Dense(self.slack(u), np.vstack([-np.eye(len(u)), np.eye(len(u))]))
+        J = np.vstack([-np.eye(len(u)), np.eye(len(u))])
+        return _Dense(self.slack(u), J, np.ones(len(J), bool))
 
 
 def test_the_solver_goes_on_with_what_it_knows_of_the_limits():

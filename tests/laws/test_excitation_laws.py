@@ -196,13 +196,31 @@ def test_effects_have_the_derivatives_that_they_say(rng):
         workspace=OrientationWorkspace((Sector("z", (0.2, 3.0), (-1.0, 2.0)), Sector("x", (0.1, 2.0)))),
     )
     limited = MotionSlacks(robot, limits)
-    slacks, slopes = limited.slacks, limited.slopes
-    q, v, a = motion(rng, 7, 5)
-    value, by_motion = slopes(q, v, a)
-    np.testing.assert_allclose(value, slacks(q, v, a), atol=1e-12)
-    step, h = rng.normal(size=(3, 5, 7)), 1e-7
-    up, down = slacks(*(np.array([q, v, a]) + h * step)), slacks(*(np.array([q, v, a]) - h * step))
+    q, v, a = motion(rng, 7, 20)
+    by_motion = limited.slopes(q, v, a)
+    step, h = rng.normal(size=(3, 20, 7)), 1e-7
+    up, down = (limited.slacks(*(np.array([q, v, a]) + x * step)) for x in (h, -h))
     np.testing.assert_allclose((up - down) / (2 * h), np.einsum("tkdj,dtj->tk", by_motion, step), atol=2e-5)
+
+
+def test_limits_of_samples_have_derivatives_near_them_and_are_even_far_away(rng):
+    robot = load_robot("ur10")
+    space = MotionSpace(
+        np.array([0.2, -1.0, 1.0, -0.5, 0.7, 0.1]), np.arange(6), 3, 0.7, True, False, np.ones(6)
+    )
+    block = space.motion_constraint(MotionSlacks(robot, DesignLimits.of(robot)))
+    u, du, h = 1.5 * rng.normal(size=space.size), rng.normal(size=space.size), 1e-7
+    now = block.linearised(u)
+    np.testing.assert_array_equal(now.slack, block.slack(u))
+    numeric = (block.slack(u + h * du) - block.slack(u - h * du)) / (2 * h)
+    np.testing.assert_allclose(now.along(du), numeric, atol=2e-5)
+    far = now.slack == now.slack.max()
+    assert 0.2 < far.mean() < 0.95
+    assert (numeric[far] == 0).all()
+    assert (numeric[~far] != 0).all()
+    z = rng.uniform(size=len(numeric))
+    assert now.pull(z) @ du == pytest.approx(z @ numeric, rel=1e-5)
+    assert du @ now.curvature(z) @ du == pytest.approx((z * numeric**2).sum(), rel=1e-5)
 
 
 def test_clearances_have_the_derivatives_that_they_say(rng):
@@ -213,7 +231,7 @@ def test_clearances_have_the_derivatives_that_they_say(rng):
     clearances = scene.clearances(robot)
     slacks, slopes = clearances.slacks, clearances.slopes
     q, still = rng.uniform(-1, 1, (20, 6)), np.zeros((20, 6))
-    value, by_motion = slopes(q, still, still)
+    value, by_motion = slacks(q, still, still), slopes(q, still, still)
     step, h = rng.normal(size=(20, 6)), 1e-7
     numeric = (slacks(q + h * step, still, still) - slacks(q - h * step, still, still)) / (2 * h)
     smooth = np.abs(value) > 1e-2

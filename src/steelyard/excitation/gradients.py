@@ -23,7 +23,7 @@ ones leave out too much, with narrower ones speeds of a thousandth of a radian s
 Limits on torque, height, speed and orientation are smooth slacks of each sample: shares of the limit,
 positive inside. The friction in the torque is bounded from above for the upper limit and from below for the
 lower one, by a sign that changes a little too early: s(v + 3 width) >= sign(v). Samples do not know each
-other, so the derivatives by q, v and a of all samples come from 3 n forward passes.
+other, so the derivatives by q, v and a of samples come from 3 n forward passes.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from steelyard.robot import RobotModel
 _SIGN_WIDTH = 0.008  # of the smoothed sign of friction, [rad/s or m/s]
 WIDE_SIGN_WIDTH = 0.02  # the same where motions are searched for
 _TORQUE_SIGN_WIDTH = 0.01  # and in the limits of torque
+_TOGETHER = 16  # samples whose derivatives are computed at once: one number, so that it is compiled once
 _NO_SPEED = 1e-9  # keeps a power of speed differentiable at rest, [rad/s or m/s]
 
 _programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], _Program]] = WeakKeyDictionary()
@@ -135,7 +136,10 @@ class MotionSlacks:
     Attributes:
         scales: offset and factor of each slack, (k,) each, of what is limited
         traced: of q, v and a, each (N, n): what is limited, (N, k), as a part of other programs
+        points: of a grid, for each harmonic
     """
+
+    points = 32
 
     def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
         chain = _Chain(robot)
@@ -158,7 +162,7 @@ class MotionSlacks:
 
             units = jnp.eye(3 * n).reshape(3 * n, 3, n)
             by_motion = jnp.moveaxis(jax.vmap(along)(units), 0, -1)
-            return quantities(q, v, a), by_motion.reshape(*by_motion.shape[:2], 3, n)
+            return by_motion.reshape(*by_motion.shape[:2], 3, n)
 
         (offset, factor), share = limits.flange_scales, 1 / limits.joints.tau_max[bounded]
         reserved = np.full(2 * len(bounded), 1 - RESERVE)
@@ -171,10 +175,13 @@ class MotionSlacks:
         offset, factor = self.scales
         return np.asarray(offset + factor * self._quantities(q, v, a))
 
-    def slopes(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """The slacks, and their derivatives by q, v and a, (N, k, 3, n)."""
-        (offset, factor), (found, by_motion) = self.scales, self._slopes(q, v, a)
-        return offset + factor * found, by_motion * factor[:, None, None]
+    def slopes(self, q: Array, v: Array, a: Array) -> Array:
+        """The derivatives of the slacks by q, v and a, (N, k, 3, n)."""
+        factor, out = self.scales[1][:, None, None], np.empty((len(q), len(self.scales[1]), 3, q.shape[1]))
+        for first in range(0, len(q), _TOGETHER):
+            few = np.minimum(np.arange(first, first + _TOGETHER), len(q) - 1)
+            out[few] = factor * self._slopes(q[few], v[few], a[few])
+        return out
 
 
 class _Chain:

@@ -51,7 +51,7 @@ _BESIDE = (0.6, 0.8, 1.5, 2.5)  # durations beside the shortest one, over it
 _SPACED = 0.12  # between logarithms of durations
 _SMALLEST_STROKE = 0.02  # [rad or m]
 _MOST_BLUR = 0.005  # of an acceleration, by central differences of recorded positions
-_SHRINKS = (1.0, 0.998, 0.99, 0.97)
+_SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,19 +23,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy.linalg import null_space
 
-from steelyard.arrays import Array, Indices
+from steelyard.arrays import Array, Indices, Mask
 from steelyard.excitation.limits import DesignLimits
 from steelyard.excitation.solver import Constraint
 from steelyard.robot import JointLimits
 from steelyard.trajectory import FourierTrajectory
 
 _JOINT_POINTS = 40  # of a grid, for each harmonic
-_MOTION_POINTS = 16
+_NEAR = 0.3  # of a limit
 _SMALLEST_AMPLITUDE = 1e-6  # of the scale; keeps the square root of an amplitude smooth
 
 
@@ -61,7 +62,7 @@ class MotionSpace:
     fixed_start: bool
     scale: Array
 
-    @property
+    @cached_property
     def free(self) -> Array:
         """Z, the basis of free coefficients of a joint, (2 L + 1, r)."""
         L = self.harmonics
@@ -177,31 +178,38 @@ class MotionSpace:
 class _SampleSlacks(Protocol):
     """Limits of each sample: `gradients.MotionSlacks`, or the clearances of a `Scene`."""
 
+    @property
+    def points(self) -> int:
+        """Of their grid, for each harmonic."""
+
     def slacks(self, q: Array, v: Array, a: Array, /) -> Array:
         """The slacks, (N, k)."""
 
-    def slopes(self, q: Array, v: Array, a: Array, /) -> tuple[Array, Array]:
-        """The slacks and their derivatives by q, v and a, (N, k) and (N, k, 3, n)."""
+    def slopes(self, q: Array, v: Array, a: Array, /) -> Array:
+        """Their derivatives by q, v and a, (N, k, 3, n)."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Dense:
-    """Slacks at a point, (k,), with the matrix J of their derivatives, (k, size)."""
+    """Slacks at a point, (k,), with the matrix J of derivatives of those that have any, (rows, size)."""
 
     slack: Array
     J: Array
+    rows: Mask
 
     def along(self, du: Array) -> Array:
-        """J du."""
-        return np.asarray(self.J @ du)
+        """J du; 0 for the others."""
+        out = np.zeros(len(self.slack))
+        out[self.rows] = self.J @ du
+        return out
 
     def pull(self, z: Array) -> Array:
         """J' z."""
-        return np.asarray(z @ self.J)
+        return np.asarray(z[self.rows] @ self.J)
 
     def curvature(self, d: Array) -> Array:
         """J' diag(d) J, (size, size)."""
-        return np.asarray((self.J * d[:, None]).T @ self.J)
+        return np.asarray((self.J * d[self.rows, None]).T @ self.J)
 
 
 class _OnGrid:
@@ -210,20 +218,23 @@ class _OnGrid:
     linear = False
 
     def __init__(self, space: MotionSpace, slacks: _SampleSlacks) -> None:
-        points = _MOTION_POINTS * space.harmonics
+        points = slacks.points * space.harmonics
         self._space, self._slacks = space, slacks
         self._at = space.signals(np.arange(points) * space.period_s / points)
+        self._basis = np.stack(list(self._at), axis=1) @ space.free  # (N, 3, r)
 
     def slack(self, u: Array) -> Array:
-        return np.asarray(self._slacks.slacks(*self._space.motion(u, self._at))).ravel()
+        return np.minimum(self._slacks.slacks(*self._space.motion(u, self._at)), _NEAR).ravel()
 
     def linearised(self, u: Array) -> _Dense:
-        space = self._space
-        slack, by_motion = self._slacks.slopes(*space.motion(u, self._at))
-        basis = np.stack(list(self._at), axis=1) @ space.free  # (N, 3, r)
-        J = np.einsum("tkdj,tdr->tkjr", by_motion[..., space.joints], basis)
-        J *= space.scale[:, None]
-        return _Dense(slack.ravel(), J.reshape(-1, space.size))
+        space, motion = self._space, self._space.motion(u, self._at)
+        slack = self._slacks.slacks(*motion)
+        near = slack < _NEAR
+        samples = near.any(axis=1)
+        by_motion = self._slacks.slopes(*(part[samples] for part in motion))[near[samples]]
+        basis = self._basis[np.nonzero(near)[0]]
+        J = np.einsum("xdj,xdr->xjr", by_motion[..., space.joints], basis) * space.scale[:, None]
+        return _Dense(np.minimum(slack, _NEAR).ravel(), J.reshape(-1, space.size), near.ravel())
 
 
 class _JointGrid:
@@ -331,4 +342,4 @@ class _Amplitudes:
             slack[k] = (bound - used) / room
             by_c = np.r_[factor * C[i, :L] / size[i], factor * C[i, L:-1] / size[i], sign]
             J[k, i * r : (i + 1) * r] = -(by_c @ space.free) * space.scale[i] / room
-        return _Dense(slack, J)
+        return _Dense(slack, J, np.ones(len(slack), bool))

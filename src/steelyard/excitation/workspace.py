@@ -271,13 +271,14 @@ class _Clearances:
 
     model: CollisionModel
     least: float
+    points: int = 16
 
     def slacks(self, q: Array, v: Array, a: Array) -> Array:
         return (self.model.distances(q) - self.least) / _CLEARANCE_SCALE
 
-    def slopes(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """The slacks and their derivatives by q, v and a, (N, pairs, 3, n)."""
-        distance, by_q = self.model.slopes(q)
+    def slopes(self, q: Array, v: Array, a: Array) -> Array:
+        """The derivatives of the slacks by q, v and a, (N, pairs, 3, n)."""
+        by_q = self.model.slopes(q)[1]
         by_motion = np.zeros((*by_q.shape[:2], 3, by_q.shape[2]))
         by_motion[:, :, 0] = by_q / _CLEARANCE_SCALE
-        return (distance - self.least) / _CLEARANCE_SCALE, by_motion
+        return by_motion
