@@ -239,11 +239,12 @@ class View:
         if not history or start_s == self._noted_s:
             return ()
         more = payload.mass - float(history[-1].vector[0])
-        if abs(more) < _CLEARLY * HALF_WIDTH * payload.std[0]:
+        half_width = HALF_WIDTH * payload.std[0]
+        if abs(more) < _CLEARLY * half_width:
             return ()
         self._noted_s, ago_s = start_s, seen.state.last_s - start_s
         kind, words = (EventKind.PICK, "picked up") if more > 0 else (EventKind.DROP, "put down")
-        return (Event(kind, f"{words} {abs(more):.3g} kg {ago_s:.1f} s ago", seen.row.t),)
+        return (Event(kind, f"{words} {abs(more):.3g} +- {half_width:.1g} kg {ago_s:.1f} s ago", seen.row.t),)
 
     def _next_step(self, seen: Seen) -> str:
         if not 0 <= seen.row.t - self._advised_s < _ADVISED_S:

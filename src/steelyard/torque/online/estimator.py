@@ -27,6 +27,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload.online import Episode
+from steelyard.recording import Preparation
 from steelyard.signals import OnlineSample
 from steelyard.torque.methods.problem import WeighingProblem
 from steelyard.torque.online.advice import OnlineAnswer
@@ -91,8 +92,9 @@ class OnlineEstimator:
         object.__setattr__(self, "_unfelt", unfelt)
         change = friction_change(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
-        creep = Creep.of(self.model, rows, self._weights, self.options.lowest_speed)
-        object.__setattr__(self, "_creep", creep)
+        slow = self.options.lowest_speed
+        slow = (self.model.preparation or Preparation()).lowest_speed if slow is None else slow
+        object.__setattr__(self, "_creep", Creep.of(self.model, rows, self._weights, slow))
 
     # --- the three verbs --------------------------------------------------------------------------------
 
@@ -155,7 +157,7 @@ class OnlineEstimator:
 
     def torque(self, state: OnlineState, sample: OnlineSample) -> Array:
         """The torque of a sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
-        unknowns, slow = (state.known.solution, self._empty), self.options.lowest_speed
+        unknowns, slow = (state.known.solution, self._empty), self._creep.lowest_speed
         return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
 
     def residual(self, state: OnlineState, sample: OnlineSample) -> tuple[Array, Array]:
@@ -168,7 +170,7 @@ class OnlineEstimator:
         H = self._rows.rows(motion, tau, state.memory, self._empty)[0][0] * self._weights[:, None]
         e = (H[:, -1] - H[:, :-1] @ x) / self._weights
         std = np.sqrt(state.spread.inflation + state.known.variance(H[:, :-1])) / self._weights
-        return np.where(np.abs(motion[0, 1]) < self.options.lowest_speed, 0.0, e), std
+        return np.where(np.abs(motion[0, 1]) < self._creep.lowest_speed, 0.0, e), std
 
     def converged(self, state: OnlineState) -> bool:
         """Whether the mass is as sure as was asked for."""
@@ -231,7 +233,7 @@ class OnlineEstimator:
         motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
         rows, memory = self._rows.rows(motion, tau, state.memory, self._empty)
         rows *= self._weights[:, None]
-        counting = np.abs(motion[:, 1]) >= self.options.lowest_speed
+        counting = np.abs(motion[:, 1]) >= self._creep.lowest_speed
         creep = self._creep.pull(rows[:, :, :4] * counting[:, :, None], motion[:, 1])
         return state._replace(prepared=(rows, block, next_tau, creep), memory=memory)
 
@@ -240,7 +242,7 @@ class OnlineEstimator:
         rows, block, next_tau, creep = state.prepared
         n = len(self._weights)
         motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
-        usable = np.abs(motion[:, 1]) >= self.options.lowest_speed
+        usable = np.abs(motion[:, 1]) >= self._creep.lowest_speed
         e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
         spikes = self._rows.spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
         usable[spikes] = False

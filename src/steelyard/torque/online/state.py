@@ -36,7 +36,8 @@ class OnlineOptions:
         alarm: threshold of the test for a change, see `change`; None to test for none
         window_s: length of the tested windows, [s]; a change is seen after one to two of them
         friction_change: how much friction may change with the payload, as a share of Fc + Fv
-        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`
+        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`; None for
+            that of the model's
         longest_gap_s: a longer one is a pause, [s]
         block: samples that are taken together
     """
@@ -46,7 +47,7 @@ class OnlineOptions:
     alarm: float | None = 60.0
     window_s: float = 0.2
     friction_change: float = 0.03
-    lowest_speed: float = 0.01
+    lowest_speed: float | None = None
     longest_gap_s: float = 0.25
     block: int = 5
 
