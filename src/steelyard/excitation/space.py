@@ -16,7 +16,8 @@ polynomial of degree L on M equidistant points of its period (Ehlich and Zeller 
     max |f| <= max over the grid |f| / cos(pi L / M),
 
 so limits of position, velocity and acceleration on the grid, tightened by that cosine, hold at every
-time. The other limits are kept on their own grid with a small reserve, and the certificate decides.
+time. The other limits are kept on their own grid with a small reserve, and the certificate decides. Their
+slacks count as `_NEAR` where they are larger: limits far away neither push nor cost derivatives.
 """
 
 from __future__ import annotations
