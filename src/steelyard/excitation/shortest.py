@@ -315,10 +315,7 @@ class DurationSearch:
 def _between(low_s: float, low: Candidate | None, high: Candidate) -> float:
     """Where a straight line through logarithms says that a motion is just enough, [s]; well inside.
 
-    Args:
-        low_s: a shorter duration, [s]
-        low: the best motion of it; None where none is inside the limits
-        high: a motion that is enough
+    Between low_s [s], its best motion low (None where none is inside the limits), and one that is enough.
     """
     part = 0.5
     if low is not None:

@@ -88,8 +88,7 @@ class OnlineEstimator:
         object.__setattr__(self, "_prior", Knowledge.of_empty_arm(self.model, rows))
         object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
         object.__setattr__(self, "_empty", self._prior.solution)
-        unfelt = WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt
-        object.__setattr__(self, "_unfelt", unfelt)
+        object.__setattr__(self, "_unfelt", WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt)
         change = friction_change(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
         slow = self.options.lowest_speed
