@@ -66,7 +66,7 @@ def published_model(robot: RobotModel, known_std: float = 1e-6) -> DynamicModel:
 
 
 def published_case() -> Case:
-    robot = load_robot("ur10")
+    robot = load_robot("ur10").with_gravity((0.0, 0.0, -9.8123))  # of a known place
     model = published_model(robot)
     t = np.arange(round(10 * RATE_HZ)) / RATE_HZ
     q, v, a = load_trajectory("xu2024").at(t)
