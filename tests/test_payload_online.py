@@ -461,6 +461,17 @@ def test_the_spread_of_white_residuals_is_one_and_of_correlated_ones_their_widen
     np.testing.assert_allclose(correlated.inflation, 4.0, rtol=0.35)
 
 
+@pytest.mark.parametrize(("samples", "joint"), [(3, 1), (61, 2), (61, 4)])
+def test_little_that_is_known_and_much_noise_leave_numbers_that_are_numbers(direct, samples, joint):
+    """Variances of 1e8 (nothing is known) beside small ones, and one joint 10^4 times as noisy as assumed."""
+    state, spread, one = fed(direct, stream()[:samples]), Spread.nothing(6), 1e4 * np.eye(6)[joint]
+    for _ in range(40):
+        spread = spread.with_window(24 * one, 24 * one**2, np.full(6, 24))
+    narrow = np.diag(direct.estimate(state, physical=False).covariance)
+    wide = np.diag(direct.estimate(state._replace(spread=spread), physical=False).covariance)
+    assert (wide >= 0.999 * narrow).all()
+
+
 def test_residuals_that_are_plainly_wider_are_soon_believed():
     rng = np.random.default_rng(4)
     spread = Spread.nothing(2)

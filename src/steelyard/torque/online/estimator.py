@@ -377,6 +377,8 @@ class OnlineEstimator:
         near, inverse = state.information.shape[1], S @ S.T
         excess = np.tensordot(inflation - 1.0, state.information, axes=1)
         wider = inverse + inverse[:, :near] @ excess @ inverse[:near]
+        if (np.diag(wider) < 0.999 * np.diag(inverse)).any():  # hardly anything is known yet
+            wider = inflation.max() * inverse
         narrower = np.sqrt(np.minimum(inflation.max() * np.diag(inverse) / np.diag(wider), 1.0))
         wider *= np.outer(narrower, narrower)
         moved = contradiction(self._systematic.arm, x, inverse, (inverse, wider))

@@ -24,8 +24,7 @@ from steelyard.arrays import Array
 from steelyard.verdict import Doubt, DoubtKind
 
 LEVELS = 3
-"""Lengths of stretches whose sums are kept: 1, 2 and 4 windows."""
-
+"""Stretches of 1, 2 and 4 windows."""
 _ASSUMED_BLOCKS = 20.0
 _ASSUMED_ROWS = 200.0
 _LARGEST_SURPRISE = 100.0
