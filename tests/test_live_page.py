@@ -168,7 +168,8 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
         assert browser.ask(text("believed Izz")) == f"{0.01 + 1.25 * 0.01**2:.4f}"
         assert browser.ask(text("state")) == "5 % reached"
         assert browser.ask(text("next")).lower() == f"{last.next_step}.".lower()
-        assert "picked up 2.5" in browser.ask(text("events"))
+        [picked] = [event for update in weigher.updates for event in update.events]
+        assert picked.words in browser.ask(text("events"))
         browser.wait("document.querySelectorAll('figure svg path').length > 8")
         assert "Set payload" not in browser.ask("document.body.innerText")  # a recording takes none
         assert "share" not in browser.ask("document.body.innerText").lower().replace("share [%]", "")

@@ -23,8 +23,7 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.verdict import Doubt, DoubtKind
 
-LEVELS = 3
-"""Stretches of 1, 2 and 4 windows."""
+_LEVELS = 3
 _ASSUMED_BLOCKS = 20.0
 _ASSUMED_ROWS = 200.0
 _LARGEST_SURPRISE = 100.0
@@ -54,8 +53,8 @@ class Spread(NamedTuple):
     @classmethod
     def nothing(cls, n: int) -> Spread:
         """The spread before the first residual."""
-        scales = (LEVELS, n)
-        return cls(np.zeros(n), np.zeros(n), np.zeros(scales), np.zeros(scales), np.zeros((LEVELS, 2, n)), 0)
+        scales = (_LEVELS, n)
+        return cls(np.zeros(n), np.zeros(n), np.zeros(scales), np.zeros(scales), np.zeros((_LEVELS, 2, n)), 0)
 
     def with_window(self, total: Array, squares: Array, rows: Array) -> Spread:
         """The spread with one more window.
@@ -67,7 +66,7 @@ class Spread(NamedTuple):
         """
         sums, blocks, held = _KEPT * self.sums, _KEPT * self.blocks, self.held.copy()
         count = rows
-        for level in range(LEVELS):
+        for level in range(_LEVELS):
             sums[level] += total**2 / np.maximum(count, 1)
             blocks[level] += count > 0
             if not (self.windows >> level) & 1:

@@ -18,7 +18,7 @@ from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.payload.online import HISTORY, Counts, Episode
 from steelyard.torque.online.factor import Knowledge
-from steelyard.torque.online.noise import LEVELS, Spread
+from steelyard.torque.online.noise import Spread
 from steelyard.torque.other_causes import scale_doubt
 from steelyard.verdict import Doubt
 
@@ -290,10 +290,8 @@ def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
     )
     sums = fields.numbers(4, m + 1), fields.numbers(n, m + 1), fields.numbers(4, 2 * n)
     window = fields.row(*[fields.number()] * 2, *sums, *[fields.numbers(n, low=0.0)] * 2, fields.number(0.0))
-    scales = fields.numbers(LEVELS, n, low=0.0)
-    heard = fields.row(
-        *[fields.numbers(n, low=0.0)] * 2, *[scales] * 2, fields.numbers(LEVELS, 2, n), fields.number(0.0)
-    )
+    noise = (fields.numbers(*np.shape(part)) for part in content["heard"][:-1])
+    heard = fields.row(*noise, fields.number(0.0))
     rest = fields.row(fields.numbers(m + 1, m + 1), heard, window)
     return {
         "pending": fields.each(fields.numbers(1 + 4 * n)),
