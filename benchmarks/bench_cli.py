@@ -1,7 +1,7 @@
 """How quickly the house opens its door, and the processor time of the verbs that should take no time.
 
-`weigh`: an arm of six joints with motor currents, 50 s at 100 Hz. `weigh-ft --dynamic`: a sensor that turns
-and swings about, known by its noisy pose alone, 17 s at 1 kHz: the slowest way.
+`weigh`: an arm of six joints with motor currents, 50 s at 100 Hz. `weigh-ft --dynamic`: a sensor
+that turns and swings about, known by its noisy pose alone, 17 s at 1 kHz: the slowest way.
 """
 
 from __future__ import annotations
@@ -58,33 +58,49 @@ def loaded_arm(folder: Path) -> None:
     """The model of an empty arm, and a recording of it with a load."""
     robot = sy.load_robot("ur10e")
     gain = np.array([13.0, 13.0, 11.0, 11.0, 11.0, 11.0])
-    drive = sy.DriveModel(np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), gain=gain)
+    drive = sy.DriveModel(
+        np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), gain=gain
+    )
     robot = robot.with_drive(replace(drive, sign_width=0.02))
     for name, arm, seed in (("empty", robot, 1), ("loaded", robot.with_payload(LOAD), 2)):
         series = sy.FourierTrajectory.random(
-            robot.home, reach=np.full(6, 1.2), speed=np.full(6, 1.5), period_s=25, harmonics=8, seed=seed
+            robot.home,
+            reach=np.full(6, 1.2),
+            speed=np.full(6, 1.5),
+            period_s=25,
+            harmonics=8,
+            seed=seed,
         )
         q, v, a = series.at(np.arange(0, 50, 0.01))
-        current = arm.torque(q, v, a) / gain + 0.05 * np.random.default_rng(seed).normal(size=q.shape)
+        current = arm.torque(q, v, a) / gain + 0.05 * np.random.default_rng(seed).normal(
+            size=q.shape
+        )
         recording = sy.Recording(np.arange(len(q)) / 100, q, robot.joint_names, current=current)
         sy.write_recording(recording, folder / f"{name}.parquet")
-    sy.identify(robot, folder / "empty.parquet", friction="presliding-load").save(folder / "model.json")
+    sy.identify(robot, folder / "empty.parquet", friction="presliding-load").save(
+        folder / "model.json"
+    )
 
 
 def swinging_sensor(folder: Path) -> None:
     """The table of a wrist sensor whose pose is measured, and its description."""
-    t, h, rng = np.arange(17_000) / 1000, 1e-4, np.random.default_rng(1)
+    t = np.arange(17_000) / 1000
+    h = 1e-4
+    rng = np.random.default_rng(1)
 
     def turned(at: np.ndarray) -> Rotation:
         return Rotation.from_rotvec(0.8 * np.sin(PACE * at[:, None] + [0, 1, 2]))
 
     R = turned(t)
     before, w, later = (
-        (turned(t + k * h).inv() * turned(t + (k + 2) * h)).as_rotvec() / (2 * h) for k in (-2, -1, 0)
+        (turned(t + k * h).inv() * turned(t + (k + 2) * h)).as_rotvec() / (2 * h)
+        for k in (-2, -1, 0)
     )
     position = 0.1 * np.sin(PACE * t[:, None] + [2, 0, 1])
     a = R.inv().apply(-(PACE**2) * position)
-    x = features(R.inv().apply(np.tile([0, 0, -9.81], (len(t), 1))), a, w, (later - before) / (2 * h))
+    x = features(
+        R.inv().apply(np.tile([0, 0, -9.81], (len(t), 1))), a, w, (later - before) / (2 * h)
+    )
     noise = rng.normal(size=(len(t), 6)) * [0.3, 0.3, 0.3, 0.03, 0.03, 0.03]
     np.savez(
         folder / "sensor.npz",
@@ -120,7 +136,12 @@ def figures() -> Iterator[Figure]:
         for name, what, goal, words in (
             ("help", "steelyard --help", None, ("--help",)),
             ("weigh", "steelyard weigh, 50 s at 100 Hz", 1.0, weigh),
-            ("weigh_ft", "steelyard weigh-ft --dynamic, pose, 17 s at 1 kHz", 8.0, ("weigh-ft", *wrist)),
+            (
+                "weigh_ft",
+                "steelyard weigh-ft --dynamic, pose, 17 s at 1 kHz",
+                8.0,
+                ("weigh-ft", *wrist),
+            ),
         ):
             ours, libraries = beside_libraries_s((COMMAND, *words), runs=5)
             what = f"{what}, processor time (libraries alone: {libraries:.2f} s)"

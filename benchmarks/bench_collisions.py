@@ -1,10 +1,10 @@
 """Collision detection: simulated contacts of two arms, a real UR10e, and the time of a step.
 
-Simulated: an arm is identified from one run, its payload weighed from another, thresholds are learned from a
-third without contact; then 100 runs of 7.5 s with three contacts of 10-60 N each, at random times, in random
-directions, on flange and forearm. A contact counts as strong when its true external torque is beyond twice
-the threshold on some joint for 50 ms. 30 minutes of free motion are 12 different runs of 7.5 s, each with
-twenty draws of torque noise.
+Simulated: an arm is identified from one run, its payload weighed from another, thresholds are
+learned from a third without contact; then 100 runs of 7.5 s with three contacts of 10-60 N each, at
+random times, in random directions, on flange and forearm. A contact counts as strong when its true
+external torque is beyond twice the threshold on some joint for 50 ms. 30 minutes of free motion are
+12 different runs of 7.5 s, each with twenty draws of torque noise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from pathlib import Path
 import numpy as np
 from figure import Figure
 
-from steelyard.control.collision import Detections, Detector, Observer, ObserverSample, Residuals, Thresholds
+from steelyard.control.collision import (
+    Detections,
+    Detector,
+    Observer,
+    ObserverSample,
+    Residuals,
+    Thresholds,
+)
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
 from steelyard.inertia import InertialParameters
@@ -34,9 +41,12 @@ from steelyard_papers.gaz2017.collision import LIMIT_NM, figure_six
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 LOAD = InertialParameters.from_com(3.0, [0.02, -0.01, 0.06], np.diag([0.018, 0.017, 0.008]))
-RUNS, FREE_RUNS, DRAWS = 100, 12, 20
+RUNS = 100
+FREE_RUNS = 12
+DRAWS = 20
 FALSE_ALARMS_PER_HOUR = 0.2
-STRONG, STRONG_S = 2.0, 0.05
+STRONG = 2.0
+STRONG_S = 0.05
 FORCES = ((10, 20), (20, 30), (30, 40), (40, 60))  # [N]
 
 
@@ -86,7 +96,9 @@ def lwr4() -> Bench:
     robot = load_robot("lwr4")
     sensors = SensorModel(torque_std=0.1, torque_side="link", wrist_sensor=False)
     centre = np.array([0.0, 0.6, 0.0, 0.8, 0.0, 0.6, 0.0])
-    return Bench("lwr4", robot, sensors, 200.0, centre, _midway(robot, "link4", "link6"), "smooth", 0.0025)
+    return Bench(
+        "lwr4", robot, sensors, 200.0, centre, _midway(robot, "link4", "link6"), "smooth", 0.0025
+    )
 
 
 def ur10() -> Bench:
@@ -94,12 +106,17 @@ def ur10() -> Bench:
     noise = np.array([1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325])
     sensors = SensorModel(torque_std=noise, wrist_sensor=False)
     centre = np.array([0.0, -1.2, 1.0, -1.4, 0.6, 0.0])
-    return Bench("ur10", robot, sensors, 125.0, centre, _midway(robot, "link3", "link4"), "power", 0.002)
+    return Bench(
+        "ur10", robot, sensors, 125.0, centre, _midway(robot, "link3", "link4"), "power", 0.002
+    )
 
 
 def detectors(bench: Bench) -> tuple[Detector, Detector]:
     """With the payload estimated and learned thresholds; ignored, a limit just above its free residuals."""
-    how = Preparation(lowest_speed=0.0) if bench.sensors.torque_side == "link" else Preparation()
+    if bench.sensors.torque_side == "link":
+        how = Preparation(lowest_speed=0.0)
+    else:
+        how = Preparation()
     empty = prepare(bench.run(1, load=None, period_s=20.0, quick=True).recording, how)
     loaded = prepare(bench.run(2, period_s=10.0, quick=True).recording, how)
     model = identify(bench.robot, empty, friction=bench.friction)
@@ -124,9 +141,12 @@ class Outcome:
     delay_s: float
 
 
-def outcomes(detections: Detections, run: Simulation, pushes: Sequence[Push]) -> tuple[list[Outcome], int]:
+def outcomes(
+    detections: Detections, run: Simulation, pushes: Sequence[Push]
+) -> tuple[list[Outcome], int]:
     """What became of each contact, and how many other detections there were."""
-    t, external = run.truth.t, np.abs(run.truth.external)
+    t = run.truth.t
+    external = np.abs(run.truth.external)
     needed = max(round(STRONG_S / (t[1] - t[0])), 1)
     spent: set[int] = set()
     found = []
@@ -136,11 +156,16 @@ def outcomes(detections: Detections, run: Simulation, pushes: Sequence[Push]) ->
         strong = any(np.convolve(column, np.ones(needed)).max() >= needed for column in beyond.T)
         last = push.start_s + push.duration_s + 0.1
         mine = [
-            i for i, c in enumerate(detections.contacts) if c.detected_s >= push.start_s and c.start_s <= last
+            i
+            for i, c in enumerate(detections.contacts)
+            if c.detected_s >= push.start_s and c.start_s <= last
         ]
         spent |= set(mine)
-        delay = min((detections.contacts[i].detected_s - push.start_s for i in mine), default=np.inf)
-        delay = delay if delay <= push.duration_s + 0.1 else np.inf
+        delay = min(
+            (detections.contacts[i].detected_s - push.start_s for i in mine), default=np.inf
+        )
+        if not (delay <= push.duration_s + 0.1):
+            delay = np.inf
         found.append(Outcome(float(np.linalg.norm(push.force_world)), strong, delay))
     return found, len(detections.contacts) - len(spent)
 
@@ -150,7 +175,10 @@ def random_pushes(bench: Bench, rng: np.random.Generator) -> list[Push]:
     for start in (0.5, 2.8, 5.1):
         direction = rng.normal(size=3)
         force = rng.uniform(10, 60) * direction / np.linalg.norm(direction)
-        frame, point = bench.forearm if rng.random() < 0.5 else (bench.robot.flange, np.zeros(3))
+        if rng.random() < 0.5:
+            frame, point = bench.forearm
+        else:
+            frame, point = (bench.robot.flange, np.zeros(3))
         pushes.append(Push(start + rng.uniform(0, 1.5), rng.uniform(0.2, 0.4), frame, force, point))
     return pushes
 
@@ -169,10 +197,14 @@ def contacts(bench: Bench) -> tuple[list[Outcome], list[Outcome], tuple[Detector
 
 def false_alarms(bench: Bench, detector: Detector) -> tuple[int, float]:
     """Detections in free motion, and how long it was [min]."""
-    count, minutes = 0, 0.0
+    count = 0
+    minutes = 0.0
     for k in range(FREE_RUNS):
         run = bench.run(1000 + k)
-        side = run.truth.tau if bench.sensors.torque_side == "motor" else run.truth.tau_link
+        if bench.sensors.torque_side == "motor":
+            side = run.truth.tau
+        else:
+            side = run.truth.tau_link
         for draw in range(DRAWS):
             rng = np.random.default_rng([k, draw])
             tau = bench.sensors.noisy_torque(side, 1 / bench.rate_hz, rng)
@@ -182,7 +214,9 @@ def false_alarms(bench: Bench, detector: Detector) -> tuple[int, float]:
 
 
 def rate(found: Sequence[Outcome]) -> float:
-    return 100 * float(np.mean([np.isfinite(o.delay_s) for o in found])) if found else float("nan")
+    if found:
+        return 100 * float(np.mean([np.isfinite(o.delay_s) for o in found]))
+    return float("nan")
 
 
 def simulated(bench: Bench) -> Iterator[Figure]:
@@ -192,10 +226,16 @@ def simulated(bench: Bench) -> Iterator[Figure]:
     words = f"{name}: strong contacts missed, of {len(strong)} ({len(known)} in all)"
     yield Figure(f"{name}_missed", words, 100 - rate(strong), "%", goal=1)
     delays = [o.delay_s for o in strong if np.isfinite(o.delay_s)]
-    yield Figure(f"{name}_delay", f"{name}: median delay", 1e3 * statistics.median(delays), "ms", goal=30)
+    yield Figure(
+        f"{name}_delay", f"{name}: median delay", 1e3 * statistics.median(delays), "ms", goal=30
+    )
     count, minutes = false_alarms(bench, made[0])
     yield Figure(
-        f"{name}_false", f"{name}: false alarms in {minutes:.0f} min of free motion", count, "", goal=0
+        f"{name}_false",
+        f"{name}: false alarms in {minutes:.0f} min of free motion",
+        count,
+        "",
+        goal=0,
     )
     for low, high in FORCES:
         for part, words in ((known, "estimated"), (ignored, "ignored")):
@@ -222,7 +262,8 @@ def real_score(name: str, listed: Sequence[float], within_s: float) -> tuple[int
     recording: Recording = read_recording(DATA / "ur10e" / "contact" / f"{name}.npz")
     found = detector.detect(recording, drive=drive).contacts
     near = [
-        {i for i, c in enumerate(found) if c.start_s - within_s <= x <= c.end_s + within_s} for x in listed
+        {i for i, c in enumerate(found) if c.start_s - within_s <= x <= c.end_s + within_s}
+        for x in listed
     ]
     return sum(not hits for hits in near), len(found) - len(set().union(*near))
 
@@ -230,11 +271,17 @@ def real_score(name: str, listed: Sequence[float], within_s: float) -> tuple[int
 def real() -> Iterator[Figure]:
     listed = (4.9, 7.2, 11.4, 13.8, 16.2, 20.1, 24.6, 28.6, 39.1, 47.5, 54.6)
     missed, others = real_score("collision_3link", listed, 0.3)
-    yield Figure("ur10e_missed", "UR10e collision_3link: contacts missed, of 11", missed, "", goal=1)
-    yield Figure("ur10e_others", "UR10e collision_3link: other detections in 57 s", others, "", goal=3)
+    yield Figure(
+        "ur10e_missed", "UR10e collision_3link: contacts missed, of 11", missed, "", goal=1
+    )
+    yield Figure(
+        "ur10e_others", "UR10e collision_3link: other detections in 57 s", others, "", goal=3
+    )
     missed, others = real_score("ur-20_01_22-push_pose_1", (2.3, 5.3, 9.0, 12.6), 0.3)
     yield Figure("ur10e_push_missed", "UR10e push_pose_1: pushes missed, of 4", missed, "", goal=0)
-    yield Figure("ur10e_push_others", "UR10e push_pose_1: other detections in 18 s", others, "", goal=0)
+    yield Figure(
+        "ur10e_push_others", "UR10e push_pose_1: other detections in 18 s", others, "", goal=0
+    )
 
 
 def step_time() -> Figure:
@@ -248,14 +295,17 @@ def step_time() -> Figure:
         began = time.perf_counter()
         state = observer.step(state, sample)
         times.append(time.perf_counter() - began)
-    return Figure("step", "observer step, 7 joints, median", 1e6 * statistics.median(times), "us", goal=60)
+    return Figure(
+        "step", "observer step, 7 joints, median", 1e6 * statistics.median(times), "us", goal=60
+    )
 
 
 def figures() -> Iterator[Figure]:
     yield step_time()
     six = figure_six()
     words = "gaz2017 Fig. 6: largest residual of free motion, payload estimated / ignored"
-    known, ignored = six.largest_free(six.known), six.largest_free(six.ignored)
+    known = six.largest_free(six.known)
+    ignored = six.largest_free(six.ignored)
     yield Figure("fig6_free", words, known, "Nm", goal=LIMIT_NM / ignored, reference=ignored)
     missed = int(np.sum(~np.isfinite(six.delays_s(six.known))))
     yield Figure("fig6_missed", "gaz2017 Fig. 6: contacts missed, of 3", missed, "", goal=0)

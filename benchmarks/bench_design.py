@@ -1,12 +1,13 @@
 """The shortest motion that is enough: how short, and whether a weighing then knows what was predicted.
 
-Three arms, torques with white noise: that of xu2024 Table VIII on its UR10, what their sensors have on the
-others. Each arm is identified from three empty runs of 10 s with the friction law that is true, the shortest
-motion is designed for that model, and then the loaded arm runs it: SEEDS times, each with a model of its own
-and fresh noise in all runs; arm, payload and motion stay the same. Torques below 0.05 rad/s do not count.
-Gravity has no nominal size: it is known. Two worlds: torques by our own equations along the motion, which is
-measured exactly, so that nothing but noise is wrong; and MuJoCo, where a controller follows with errors,
-joints stick and slip as they turn round, and encoders of 1e-6 rad are differentiated.
+Three arms, torques with white noise: that of xu2024 Table VIII on its UR10, what their sensors have
+on the others. Each arm is identified from three empty runs of 10 s with the friction law that is
+true, the shortest motion is designed for that model, and then the loaded arm runs it: SEEDS times,
+each with a model of its own and fresh noise in all runs; arm, payload and motion stay the same.
+Torques below 0.05 rad/s do not count. Gravity has no nominal size: it is known. Two worlds: torques
+by our own equations along the motion, which is measured exactly, so that nothing but noise is
+wrong; and MuJoCo, where a controller follows with errors, joints stick and slip as they turn round,
+and encoders of 1e-6 rad are differentiated.
 """
 
 from __future__ import annotations
@@ -63,14 +64,17 @@ class Case:
     @property
     def limits(self) -> DesignLimits:
         own = self.robot.limits
-        joints = JointLimits(own.q_min, own.q_max, own.v_max, np.minimum(own.a_max, self.a_max), own.tau_max)
+        joints = JointLimits(
+            own.q_min, own.q_max, own.v_max, np.minimum(own.a_max, self.a_max), own.tau_max
+        )
         return DesignLimits(joints)
 
     @property
     def motions(self) -> list[FourierTrajectory]:
         if self.name == "ur10":
             return [load_trajectory("xu2024")] * 3
-        reach, speed = np.full(self.robot.n, 0.9), np.minimum(0.6 * self.robot.limits.v_max, 1.5)
+        reach = np.full(self.robot.n, 0.9)
+        speed = np.minimum(0.6 * self.robot.limits.v_max, 1.5)
         return [
             FourierTrajectory.random(
                 self.centre, reach=reach, speed=speed, period_s=10.0, harmonics=5, seed=seed
@@ -82,10 +86,15 @@ class Case:
     def preparation(self) -> sy.Preparation:
         return sy.Preparation(lag_s=(0.0,) * self.robot.n, lowest_speed=LOWEST_SPEED)
 
-    def by_equations(self, motion: FourierTrajectory, body: InertialParameters | None = None) -> Samples:
+    def by_equations(
+        self, motion: FourierTrajectory, body: InertialParameters | None = None
+    ) -> Samples:
         """A run by our own equations, without noise."""
         q, v, a = motion.at(np.arange(round(motion.duration_s * self.rate_hz)) / self.rate_hz)
-        arm = self.robot if body is None else self.robot.with_payload(body)
+        if body is None:
+            arm = self.robot
+        else:
+            arm = self.robot.with_payload(body)
         return Samples(
             q=q,
             v=v,
@@ -98,9 +107,13 @@ class Case:
             preparation=self.preparation,
         )
 
-    def in_mujoco(self, motion: FourierTrajectory, body: InertialParameters | None = None) -> sy.Recording:
+    def in_mujoco(
+        self, motion: FourierTrajectory, body: InertialParameters | None = None
+    ) -> sy.Recording:
         """A run in MuJoCo, without noise of the torques."""
-        return simulate(self.robot, motion, payload=body, sensors=QUIET, rate_hz=self.rate_hz).recording
+        return simulate(
+            self.robot, motion, payload=body, sensors=QUIET, rate_hz=self.rate_hz
+        ).recording
 
     def noisy(self, run: Run, rng: np.random.Generator) -> Run:
         return replace(run, tau=run.tau + rng.normal(size=run.tau.shape) * self.noise)
@@ -130,13 +143,21 @@ def figures() -> Iterator[Figure]:
             settings=DesignSettings(rate_hz=case.rate_hz),
         )
         words = (
-            f"{case.name}, {case.a_max:g} rad/s^2: shortest motion for {case.mass:g} kg to {case.percent:g} %"
+            f"{case.name}, {case.a_max:g} rad/s^2: shortest motion for {case.mass:g} kg to"
+            f" {case.percent:g} %"
         )
-        goal = 2.5 if case.name == "ur10" else None
+        if case.name == "ur10":
+            goal = 2.5
+        else:
+            goal = None
         yield Figure(f"{case.name}_duration", words, found.duration_s, "s", goal=goal)
         spent = time.process_time() - began
         yield Figure(
-            f"{case.name}_processor", "  processor time of the search, runs included", spent, "s", 60
+            f"{case.name}_processor",
+            "  processor time of the search, runs included",
+            spent,
+            "s",
+            60,
         )
         motion = found.design.trajectory
         exact = [case.by_equations(each) for each in case.motions]
@@ -148,8 +169,10 @@ def achieved(
     case: Case, found: sy.ShortestMotion, empty: Sequence[Run], loaded: Run, world: str
 ) -> Iterator[Figure]:
     """What weighings along the motion reach, beside what was predicted."""
-    body, motion = found.prediction.body, found.design.trajectory
-    z, off = [], []
+    body = found.prediction.body
+    motion = found.design.trajectory
+    z = []
+    off = []
     for seed in range(FIRST_SEED, FIRST_SEED + SEEDS):
         rng = np.random.default_rng(seed)
         model = case.model(empty, rng)
@@ -160,13 +183,20 @@ def achieved(
         z.append(HALF_WIDTH * error / half)
         off.append(100 * error[0] / body.mass)
     rms = np.sqrt(np.mean(np.square(z), axis=0))
-    key, all_ten = f"{case.name}_{world.lower()}", " ".join(f"{each:.2f}" for each in rms)
-    words = f"{case.name}, {world}: error / predicted deviation, RMS of {len(z)}: {all_ten}; largest"
+    key = f"{case.name}_{world.lower()}"
+    all_ten = " ".join(f"{each:.2f}" for each in rms)
+    words = (
+        f"{case.name}, {world}: error / predicted deviation, RMS of {len(z)}: {all_ten}; largest"
+    )
     yield Figure(f"{key}_most", words, float(rms.max()), "", goal=1.15)
     least = max(0.9 - float(rms.min()), 0.0)
     yield Figure(f"{key}_least", "  smallest (goal: at least 0.9), below by", least, "", 0)
-    yield Figure(f"{key}_mass", "  error of the mass, RMS", float(np.sqrt(np.mean(np.square(off)))), "%")
+    yield Figure(
+        f"{key}_mass", "  error of the mass, RMS", float(np.sqrt(np.mean(np.square(off)))), "%"
+    )
     covered = 100 * float(np.mean(np.abs(z)[:, 0] < HALF_WIDTH))
     yield Figure(f"{key}_covered", "  masses within the predicted interval", covered, "%")
     bias = float(np.abs(np.mean(z, axis=0)).max())
-    yield Figure(f"{key}_bias", "  what does not average out: largest mean of the ten ratios", bias, "")
+    yield Figure(
+        f"{key}_bias", "  what does not average out: largest mean of the ten ratios", bias, ""
+    )

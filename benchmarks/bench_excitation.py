@@ -1,7 +1,8 @@
 """Excitation design: how informative, how quick, and whether a limit was ever broken.
 
-Every design is checked again here, by code of its own: a denser grid, Pinocchio for torque and frames, and
-closed formulas for the rest. Times include compilation; each timed design runs in a fresh process.
+Every design is checked again here, by code of its own: a denser grid, Pinocchio for torque and
+frames, and closed formulas for the rest. Times include compilation; each timed design runs in a
+fresh process.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.robot.geometry import Body
 from steelyard.trajectory import load_trajectory
 
-NOISE = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]  # xu2024 Table VIII, nonlinear, without payload [Nm]
+NOISE = [
+    1.3102,
+    2.5186,
+    1.1437,
+    0.3914,
+    0.2793,
+    0.3325,
+]  # xu2024 Table VIII, nonlinear, without payload [Nm]
 RANDOM_DESIGNS = 200
 ARMS = ("ur10", "ur10e", "panda", "tx60", "kr60ha", "lwr4")
 
@@ -65,23 +73,31 @@ print(json.dumps(found.to_dict()))
 
 def timed(case: str) -> dict[str, object]:
     done = subprocess.run(
-        [sys.executable, "-c", TIMED, case, json.dumps(NOISE)], check=True, capture_output=True, text=True
+        [sys.executable, "-c", TIMED, case, json.dumps(NOISE)],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return dict(json.loads(done.stdout))
 
 
 def figures() -> Iterator[Figure]:
-    arm, published = load_robot("ur10"), load_trajectory("xu2024")
+    arm = load_robot("ur10")
+    published = load_trajectory("xu2024")
     limits = DesignLimits.envelope(published)
-    found, before = timed("ur10"), ConditionNumber().evaluate(arm, published, limits=limits)
+    found = timed("ur10")
+    before = ConditionNumber().evaluate(arm, published, limits=limits)
     words = "ur10, xu2024's envelope: condition number beside the published motion's"
     yield Figure("ur10_condition", words, float(found["value"]), "", goal=0.55, reference=before)
     yield Figure("ur10_s", "its time, compilation included", float(found["seconds"]), "s", goal=30)
     found = timed("ur10e")
     words = "ur10e, 36 rigid columns, 24 s, 4 rad/s^2: condition number (peer: 14.99)"
     yield Figure("ur10e_condition", words, float(found["value"]), "", goal=8.4)
-    yield Figure("ur10e_s", "its time, compilation included (peer: 675 s)", float(found["seconds"]), "s")
-    found, before = timed("payload"), PayloadOptimal(NOISE).evaluate(arm, published, limits=limits)
+    yield Figure(
+        "ur10e_s", "its time, compilation included (peer: 675 s)", float(found["seconds"]), "s"
+    )
+    found = timed("payload")
+    before = PayloadOptimal(NOISE).evaluate(arm, published, limits=limits)
     words = "ur10, payload design: mean standard deviation beside the published motion's"
     yield Figure("payload_std", words, float(found["value"]), "", goal=0.55, reference=before)
     yield from short_motion(timed("short"))
@@ -96,14 +112,19 @@ def short_motion(found: dict[str, object]) -> Iterator[Figure]:
     moment = float(np.linalg.norm([std[x] for x in ("mx", "my", "mz")]))
     yield Figure("short_moment", "  its first moment to", 1e3 * moment, "g m")
     inertia = float(np.max([std[x] for x in ("Ixx", "Iyy", "Izz")]))
-    yield Figure("short_inertia", "  its moments of inertia about the flange to", 1e3 * inertia, "g m^2")
+    yield Figure(
+        "short_inertia", "  its moments of inertia about the flange to", 1e3 * inertia, "g m^2"
+    )
 
 
 def papers() -> Iterator[Figure]:
     """ding2019 Table II on the TX60; liu2025's wrist motion in a workspace on the KR60HA."""
     tx60 = load_robot("tx60")
     limits = DesignLimits(
-        tx60.limits, height=(0.2, np.inf), linear_speed=np.full(3, 2.0), angular_speed=np.full(3, 60.0)
+        tx60.limits,
+        height=(0.2, np.inf),
+        linear_speed=np.full(3, 2.0),
+        angular_speed=np.full(3, 60.0),
     )
     found = design(tx60, limits=limits)
     yield Figure(
@@ -114,7 +135,8 @@ def papers() -> Iterator[Figure]:
         0,
     )
     yield Figure("tx60_condition", "  its condition number", found.condition_number, "")
-    kr60, half = load_robot("kr60ha"), np.radians(40.0)
+    kr60 = load_robot("kr60ha")
+    half = np.radians(40.0)
     home = np.array([0.0, -np.pi / 2, np.pi / 2, 0.0, np.pi / 4, 0.0])
     R = kr60.forward_kinematics(home)[:3, :3]
     own = kr60.limits
@@ -135,8 +157,12 @@ def random_designs() -> Iterator[Figure]:
         )  # compiled once for each arm
         results = list(pool.map(random_design, by_arm, chunksize=RANDOM_DESIGNS // len(ARMS)))
     broken = [0.0, *(x for x in results if x is not None)]
-    returned, refused = len(broken) - 1, results.count(None)
-    words = f"{returned} of {RANDOM_DESIGNS} random designs returned ({refused} refused): limits broken by"
+    returned = len(broken) - 1
+    refused = results.count(None)
+    words = (
+        f"{returned} of {RANDOM_DESIGNS} random designs returned ({refused} refused): limits"
+        " broken by"
+    )
     yield Figure("random_violation", words, max(broken), "", goal=0)
     yield Figure("random_s", "  time for each", (time.perf_counter() - began) / RANDOM_DESIGNS, "s")
 
@@ -160,16 +186,26 @@ def arm_named(name: str) -> RobotModel:
     return load_robot(name)
 
 
-def random_request(arm: RobotModel, rng: np.random.Generator) -> tuple[DesignLimits, dict[str, object]]:
+def random_request(
+    arm: RobotModel, rng: np.random.Generator
+) -> tuple[DesignLimits, dict[str, object]]:
     """Random limits and objective."""
-    own, n = arm.limits, arm.n
+    own = arm.limits
+    n = arm.n
     v_max = np.minimum(own.v_max, 4.0) * rng.uniform(0.2, 1.0, n)
     kind = rng.choice([0, 0, 0, 1, 2, 3, 3, 4])
-    torque = own.tau_max if kind == 4 else np.full(n, np.inf)
+    if kind == 4:
+        torque = own.tau_max
+    else:
+        torque = np.full(n, np.inf)
     joints = JointLimits(own.q_min, own.q_max, v_max, rng.uniform(1.0, 8.0, n), torque)
-    height, speed, workspace, scene = (-np.inf, np.inf), np.full(3, np.inf), None, None
+    height = (-np.inf, np.inf)
+    speed = np.full(3, np.inf)
+    workspace = None
+    scene = None
     if kind == 1:
-        height, speed = (float(rng.uniform(-0.3, 0.3)), np.inf), rng.uniform(0.5, 2.0, 3)
+        height = (float(rng.uniform(-0.3, 0.3)), np.inf)
+        speed = rng.uniform(0.5, 2.0, 3)
     elif kind == 2:
         posture = np.clip(arm.home + 0.3, own.q_min + 0.1, own.q_max - 0.1)
         R = arm.forward_kinematics(posture)[:3, :3]
@@ -195,11 +231,13 @@ def random_request(arm: RobotModel, rng: np.random.Generator) -> tuple[DesignLim
 
 def worst(arm: RobotModel, limits: DesignLimits, found: Design) -> float:
     """By how much the worst limit is broken, as a share of it or in its unit; 0 where all hold."""
-    trajectory, joints = found.trajectory, limits.joints
+    trajectory = found.trajectory
+    joints = limits.joints
     w = 2 * np.pi / trajectory.period_s * np.arange(1, trajectory.harmonics + 1)
     t = np.linspace(0, trajectory.period_s, round(1500 * trajectory.period_s))
     phase = t[:, None] * w
-    a, b = trajectory.sine, trajectory.cosine
+    a = trajectory.sine
+    b = trajectory.cosine
     q = trajectory.offset + np.sin(phase) @ (a / w).T - np.cos(phase) @ (b / w).T
     v = np.cos(phase) @ a.T + np.sin(phase) @ b.T
     acceleration = np.cos(phase) @ (b * w).T - np.sin(phase) @ (a * w).T
@@ -217,7 +255,9 @@ def worst(arm: RobotModel, limits: DesignLimits, found: Design) -> float:
     return float(max(0.0, *over))
 
 
-def frame_violations(arm: RobotModel, limits: DesignLimits, q: np.ndarray, v: np.ndarray) -> list[float]:
+def frame_violations(
+    arm: RobotModel, limits: DesignLimits, q: np.ndarray, v: np.ndarray
+) -> list[float]:
     T = arm.forward_kinematics(q)
     over = [limits.height[0] - T[:, 2, 3].min(), T[:, 2, 3].max() - limits.height[1]]
     if np.isfinite(limits.linear_speed).any():

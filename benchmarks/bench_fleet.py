@@ -1,8 +1,9 @@
 """A fleet of simulated arms: how quickly its logs become factors, and whether planted changes are found.
 
-Motions and the torques of the links come from MuJoCo, for two arms of one type with other link masses, empty
-and with three loads; friction, gains, temperature and noise of each log are its own. Planted are rising
-friction, a changed tool, a wrong configured payload, a scaled gain, a log of another arm, and broken files.
+Motions and the torques of the links come from MuJoCo, for two arms of one type with other link
+masses, empty and with three loads; friction, gains, temperature and noise of each log are its own.
+Planted are rising friction, a changed tool, a wrong configured payload, a scaled gain, a log of
+another arm, and broken files.
 """
 
 from __future__ import annotations
@@ -32,11 +33,16 @@ from steelyard.robot import load_robot
 from steelyard.simulation import simulate
 from steelyard.trajectory import FourierTrajectory
 
-ARMS, LOGS, DURATION_S, RATE_HZ = 40, 50, 60.0, 125.0
-TOOL, LOAD = 0.7, 2.0
+ARMS = 40
+LOGS = 50
+DURATION_S = 60.0
+RATE_HZ = 125.0
+TOOL = 0.7
+LOAD = 2.0
 """What a changed tool weighs more, and the part that is carried, [kg]."""
 RATE = 0.05
-MOTIONS, VARIANTS = 2, 2
+MOTIONS = 2
+VARIANTS = 2
 FOREIGN = "arm02/0020.parquet"
 START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 
@@ -66,7 +72,8 @@ def planted(arms: int, logs: int) -> dict[int, Planted]:
 def _simulated(variant: int, motion: int, load: float, duration_s: float) -> dict[str, np.ndarray]:
     """Motion and torque behind the gears, by MuJoCo."""
     robot = _arm(variant)
-    low, high = np.clip(robot.limits.q_min, -2.0, 2.0), np.clip(robot.limits.q_max, -2.0, 2.0)
+    low = np.clip(robot.limits.q_min, -2.0, 2.0)
+    high = np.clip(robot.limits.q_max, -2.0, 2.0)
     speed = np.minimum(robot.limits.v_max, 1.5)
     series = FourierTrajectory.random(
         (low + high) / 2,
@@ -76,7 +83,9 @@ def _simulated(variant: int, motion: int, load: float, duration_s: float) -> dic
         harmonics=10,
         seed=7 + motion,
     )
-    body = InertialParameters.from_com(load, (0.02, -0.01, 0.09), 0.004 * load * np.eye(3), robot.flange)
+    body = InertialParameters.from_com(
+        load, (0.02, -0.01, 0.09), 0.004 * load * np.eye(3), robot.flange
+    )
     truth = simulate(robot, series, payload=body if load else None, rate_hz=RATE_HZ).truth
     return {"t": truth.t, "q": truth.q, "v": truth.v, "a": truth.a, "tau": truth.tau_link}
 
@@ -97,7 +106,8 @@ def _log(
     base: dict[str, np.ndarray], friction: float, rising: np.ndarray, gain: np.ndarray, seed: int
 ) -> Recording:
     """A log of a simulated motion with friction, gains and noise of its own."""
-    robot, rng = load_robot("ur10"), np.random.default_rng(seed)
+    robot = load_robot("ur10")
+    rng = np.random.default_rng(seed)
     drive = replace(
         robot.drive,
         coulomb=(np.abs(robot.drive.coulomb) + 1.0) * friction * rising,
@@ -118,10 +128,13 @@ def make_fleet(
     """Logs of a fleet, day by day, and what the catalogue says of them; with some more of the last arm."""
     folder.mkdir(exist_ok=True)
     loads = (0.0, TOOL, LOAD, LOAD + TOOL)
-    cases = [(v, m, load, duration_s) for v in range(VARIANTS) for m in range(MOTIONS) for load in loads]
+    cases = [
+        (v, m, load, duration_s) for v in range(VARIANTS) for m in range(MOTIONS) for load in loads
+    ]
     with ProcessPoolExecutor(2) as pool:
         bases = dict(zip(cases, pool.map(_simulated, *zip(*cases, strict=True)), strict=True))
-    wrong, rows = planted(arms, logs), []
+    wrong = planted(arms, logs)
+    rows = []
     for arm in range(arms):
         days = range(logs + (more if arm == arms - 1 else 0))
         rows += _arm_logs(folder, arm, days, wrong.get(arm), bases, duration_s)
@@ -139,20 +152,28 @@ def _catalogue(folder: Path, rows: list[dict[str, object]]) -> Path:
 
 def _arm_logs(folder, arm, logs, wrong, bases, duration_s):
     rng = np.random.default_rng(1000 + arm)
-    own, warm = rng.uniform(0.85, 1.15), 18 + 8 * np.sin(np.arange(10_000) / 9 + arm)
+    own = rng.uniform(0.85, 1.15)
+    warm = 18 + 8 * np.sin(np.arange(10_000) / 9 + arm)
     here = folder / f"arm{arm:02d}"
     here.mkdir(exist_ok=True)
     for k in logs:
         draw = np.random.default_rng([arm, k])
-        kind = wrong.kind if wrong is not None and k >= wrong.start else ""
+        if wrong is not None and k >= wrong.start:
+            kind = wrong.kind
+        else:
+            kind = ""
         temperature = warm[k] + draw.normal() - 8 * (k % 7 == 0)
         friction = own * (1 - 0.006 * (temperature - 20)) * (1 + 0.01 * draw.normal())
-        rising, gain = np.ones(6), np.ones(6)
+        rising = np.ones(6)
+        gain = np.ones(6)
         if kind == "Fc":
             rising[wrong.joint - 1] += 0.5 * (k - wrong.start) / 25
         if kind == "gain":
             gain[wrong.joint - 1] = 1.04
-        configured = LOAD if k % 5 in (1, 3) else 0.0
+        if k % 5 in (1, 3):
+            configured = LOAD
+        else:
+            configured = 0.0
         carried = configured + (TOOL if kind == "tool" else 0.0)
         if kind == "load" and configured:
             configured = LOAD - 0.7
@@ -164,7 +185,12 @@ def _arm_logs(folder, arm, logs, wrong, bases, duration_s):
             _spoil(path, k)
         when = (START + timedelta(days=k)).isoformat()
         yield {
-            **{"robot": f"arm{arm:02d}", "model": "ur10", "file": f"{here.name}/{path.name}", "time": when},
+            **{
+                "robot": f"arm{arm:02d}",
+                "model": "ur10",
+                "file": f"{here.name}/{path.name}",
+                "time": when,
+            },
             **{"load": configured, "temperature": round(float(temperature), 2)},
         }
 
@@ -181,7 +207,8 @@ def _spoil(path: Path, k: int) -> None:
 
 def _bare(paths: list[tuple[str, str, str]]) -> float:
     """The same reduction in a plain loop; the processor time that it took, [s]."""
-    how, began = Reduction.of("ur10"), time.process_time()
+    how = Reduction.of("ur10")
+    began = time.process_time()
     content = how.to_dict()
     for robot, file, path in paths:
         reduce_log(Entry(robot, "ur10", file, path), how.key, content)
@@ -211,7 +238,8 @@ def _busy_s(*, running: bool = False) -> float:
 def _judged(trends, wrong: dict[int, Planted]) -> tuple[int, int, int]:
     """How many planted changes were found, how many series flagged, how many of these for no reason."""
     flagged = [row for row in trends.changes.to_pylist() if row["flagged"]]
-    found, false = set(), 0
+    found = set()
+    false = 0
     for row in flagged:
         arm = int(row["robot"].removeprefix("arm"))
         what = wrong.get(arm)
@@ -228,7 +256,8 @@ def _judged(trends, wrong: dict[int, Planted]) -> tuple[int, int, int]:
 
 def figures(arms: int = ARMS, logs: int = LOGS, duration_s: float = DURATION_S) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as name:
-        folder, store = Path(name), Path(name) / "store"
+        folder = Path(name)
+        store = Path(name) / "store"
         rows = make_fleet(folder, arms, logs, duration_s, more=20)
         yield from _speed(folder, store, rows[:-20], duration_s)
         began = time.perf_counter()
@@ -239,27 +268,39 @@ def figures(arms: int = ARMS, logs: int = LOGS, duration_s: float = DURATION_S) 
         yield from _truth(store, arms, logs)
 
 
-def _speed(folder: Path, store: Path, rows: list[dict[str, object]], duration_s: float) -> Iterator[Figure]:
+def _speed(
+    folder: Path, store: Path, rows: list[dict[str, object]], duration_s: float
+) -> Iterator[Figure]:
     """One build of all logs, between two bare loops over some of them."""
-    total, sample = len(rows), rows[: len(rows) // 8]
+    total = len(rows)
+    sample = rows[: len(rows) // 8]
     steps = (total // 8, total // 4, total // 2, total)
-    bare, seen = [_without_dask(folder, sample)], [(0.0, 0.0)]
+    bare = [_without_dask(folder, sample)]
+    seen = [(0.0, 0.0)]
 
     def progress(share: float, words: str) -> None:
         seen.append((share * total, _busy_s(running=True)))
 
     catalogue = _catalogue(folder, rows)
-    began, busy_s = time.perf_counter(), _busy_s()
+    began = time.perf_counter()
+    busy_s = _busy_s()
     Fleet.build(catalogue, store, workers=2, progress=progress)
     wall, busy = np.array([time.perf_counter() - began, _busy_s() - busy_s]) / total
     bare.append(_without_dask(folder, sample))
     bare_wall, bare_busy = np.mean(bare, axis=0)
-    what = f"reducing {total} logs of {duration_s:g} s, each; a bare loop on two cores before and after"
+    what = (
+        f"reducing {total} logs of {duration_s:g} s, each; a bare loop on two cores before and"
+        " after"
+    )
     yield Figure("build", what, 1e3 * float(wall), "ms", 1.3, 1e3 * float(bare_wall))
-    yield Figure("build_cpu", "processor time of it", 1e3 * float(busy), "ms", 1.3, 1e3 * float(bare_busy))
+    yield Figure(
+        "build_cpu", "processor time of it", 1e3 * float(busy), "ms", 1.3, 1e3 * float(bare_busy)
+    )
     done, spent = np.array(seen[1:]).T
     each = np.diff(np.interp(steps, done, spent)) / np.diff(steps)
-    what = f"processor time, the last {total // 2} logs over those from {total // 8} to {total // 4}"
+    what = (
+        f"processor time, the last {total // 2} logs over those from {total // 8} to {total // 4}"
+    )
     yield Figure("linear", what, float(each[2] / each[0]), "", 1.15)
     whose = (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)
     peak = max(resource.getrusage(who).ru_maxrss for who in whose)
@@ -277,7 +318,9 @@ def _truth(store: Path, arms: int, logs: int) -> Iterator[Figure]:
     wrong = planted(arms, logs)
     found, flagged, false = _judged(trends, wrong)
     yield Figure("missed", f"planted changes not found, of {len(wrong)}", len(wrong) - found, "", 0)
-    yield Figure("false", f"share of false alarms among {flagged}", false / max(flagged, 1), "", RATE)
+    yield Figure(
+        "false", f"share of false alarms among {flagged}", false / max(flagged, 1), "", RATE
+    )
     odd = {file for arm in trends.arms for file in arm.left_out}
     wrongly = len(odd ^ ({FOREIGN} if logs > 20 else set()))
     yield Figure("foreign", "logs taken for another arm's, or not, wrongly", wrongly, "", 0)

@@ -1,9 +1,9 @@
 """The way of a new user, timed: from a URDF with a gripper and tables without a header to a patched URDF.
 
-A fresh environment gets the wheel that is built here, with the extras that the way needs. Then five commands,
-each a process of its own, as typed by somebody who reads what it prints: an option is used only where the
-message of the command just before names it (or that command was refused and had it already), and the first
-command has none at all.
+A fresh environment gets the wheel that is built here, with the extras that the way needs. Then five
+commands, each a process of its own, as typed by somebody who reads what it prints: an option is
+used only where the message of the command just before names it (or that command was refused and had
+it already), and the first command has none at all.
 
     steelyard identify arm.urdf empty.csv                                  asks for -o
     steelyard identify arm.urdf empty.csv -o model.json                    asks for --names
@@ -31,7 +31,9 @@ import numpy as np
 from figure import Figure
 
 ROOT = Path(__file__).parents[1]
-MASS, COM, MOMENTS = 2.2, [0.01, -0.02, 0.06], [0.008, 0.009, 0.005]
+MASS = 2.2
+COM = [0.01, -0.02, 0.06]
+MOMENTS = [0.008, 0.009, 0.005]
 NOISE = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]  # of torques [Nm], xu2024 Table VIII
 MOST_S = 60.0
 GRIPPER = """
@@ -57,7 +59,10 @@ def figures() -> Iterator[Figure]:
         there = Path(folder)
         _make_data(there)
         began = time.perf_counter()
-        command = [sys.executable, "-m", "steelyard"] if os.environ.get("HERE") else _installed(there)
+        if os.environ.get("HERE"):
+            command = [sys.executable, "-m", "steelyard"]
+        else:
+            command = _installed(there)
         install_s = time.perf_counter() - began
         yield Figure("install", "a fresh environment with the wheel", install_s, "s")
         before = _processor_s()
@@ -65,9 +70,14 @@ def figures() -> Iterator[Figure]:
         processor_s = _processor_s() - before
         text = (there / "patched.urdf").read_text()
         _require("a gripper" in text, "a comment of the user's file is gone")
-        _require(ET.fromstring(text.encode()).find("link[@name='payload']") is not None, "no payload in it")
+        _require(
+            ET.fromstring(text.encode()).find("link[@name='payload']") is not None,
+            "no payload in it",
+        )
         _require("<canvas" in (there / "page.html").read_text(), "no scene on the page")
-    yield Figure("way", "URDF and CSV to page and patched URDF, five commands", spent, "s", goal=MOST_S)
+    yield Figure(
+        "way", "URDF and CSV to page and patched URDF, five commands", spent, "s", goal=MOST_S
+    )
     yield Figure("processor", "the same, processor time of all cores", processor_s, "s")
 
 
@@ -88,10 +98,13 @@ def _make_data(there: Path) -> None:
     arm = there / "arm.urdf"
     write_urdf(load_robot("ur10"), arm)
     arm.write_text(arm.read_text().replace("</robot>", GRIPPER))
-    robot, sensors = load_robot(str(arm)), SensorModel(torque_std=np.array(NOISE))
+    robot = load_robot(str(arm))
+    sensors = SensorModel(torque_std=np.array(NOISE))
     load = InertialParameters.from_com(MASS, COM, np.diag(MOMENTS), robot.flange)
     for seed, (name, payload) in enumerate({"empty": None, "loaded": load}.items()):
-        run = simulate(robot, load_trajectory("ur10_payload"), payload=payload, sensors=sensors, seed=seed)
+        run = simulate(
+            robot, load_trajectory("ur10_payload"), payload=payload, sensors=sensors, seed=seed
+        )
         rows = np.column_stack([run.recording.t, run.recording.q, run.recording.tau])
         np.savetxt(there / f"{name}.csv", rows, delimiter=",", fmt="%.6f")
 
@@ -110,7 +123,9 @@ def _installed(there: Path) -> list[str]:
 
 def _run(words: list[str]) -> None:
     done = subprocess.run(words, capture_output=True, text=True, env=_outside())
-    _require(done.returncode == 0, f"{' '.join(words)}: {done.stderr} (HERE=1 needs no package index)")
+    _require(
+        done.returncode == 0, f"{' '.join(words)}: {done.stderr} (HERE=1 needs no package index)"
+    )
 
 
 def _outside() -> dict[str, str]:
@@ -123,7 +138,9 @@ def _walk(command: list[str], there: Path) -> float:
 
     A command that was refused is typed again with its options, and what the refusal named.
     """
-    spent, said, before = 0.0, "", ""
+    spent = 0.0
+    said = ""
+    before = ""
     steps = (
         ("identify arm.urdf empty.csv", 2),
         ("identify arm.urdf empty.csv -o model.json", 2),
@@ -134,13 +151,23 @@ def _walk(command: list[str], there: Path) -> float:
     for words, expected in steps:
         for option in re.findall(r"(?<= )-{1,2}\w[\w-]*", words):
             named = re.search(rf"(?<![\w-]){option}\b", said + before)
-            _require(named is not None, f"the message before has not named {option} of '{words}': {said}")
+            _require(
+                named is not None, f"the message before has not named {option} of '{words}': {said}"
+            )
         began = time.perf_counter()
-        every, around = [*command, *words.split()], None if os.environ.get("HERE") else _outside()
+        every = [*command, *words.split()]
+        if os.environ.get("HERE"):
+            around = None
+        else:
+            around = _outside()
         done = subprocess.run(every, cwd=there, env=around, capture_output=True, text=True)
         spent += time.perf_counter() - began
         _require(done.returncode == expected, f"{words}: {done.stdout}{done.stderr}")
-        said, before = done.stdout + done.stderr, words if expected else ""
+        said = done.stdout + done.stderr
+        if expected:
+            before = words
+        else:
+            before = ""
     return spent
 
 

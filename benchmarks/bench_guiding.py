@@ -1,10 +1,11 @@
 """Hand guiding: what the payload, estimated and compensated, takes off a hand (xu2024 Fig. 12), in MuJoCo.
 
-UR10 with the friction and noise of the paper; arm identified and payload weighed from simulated runs; a hand
-drags the arm around a rectangle of 0.3 m x 0.4 m with 0.05 m/s. The figures are what is left of the mean of
+UR10 with the friction and noise of the paper; arm identified and payload weighed from simulated
+runs; a hand drags the arm around a rectangle of 0.3 m x 0.4 m with 0.05 m/s. The figures are what
+is left of the mean of
 |F| and of the variance of F, in the axes of the flange as the paper's sensor has them, worst of five seeds.
-The figures without a goal show what they depend on: the axes of the base, a hand of stone, a quicker hand, a
-controller that takes off less friction.
+The figures without a goal show what they depend on: the axes of the base, a hand of stone, a
+quicker hand, a controller that takes off less friction.
 """
 
 from __future__ import annotations
@@ -40,17 +41,24 @@ def figures() -> Iterator[Figure]:
     runs = []
     for seed, (robot, model, payload, truth) in enumerate(arms):
         options = GuidedOptions(seed=seed)
-        runs.append(compare_guiding(model, payload, robot=robot, payload_true=truth, options=options))
+        runs.append(
+            compare_guiding(model, payload, robot=robot, payload_true=truth, options=options)
+        )
     yield from _left(runs)
     there = [replace(run, frame="base").variance_reduction for run in runs]
     yield Figure(
-        "base.variance", "axes of the base: variance left, worst axis", 100 * (1 - np.min(there)), "%"
+        "base.variance",
+        "axes of the base: variance left, worst axis",
+        100 * (1 - np.min(there)),
+        "%",
     )
     robot, model, payload, truth = arms[0]
     for name, (words, change) in OTHERWISE.items():
         comparison = compare_guiding(model, payload, robot=robot, payload_true=truth, **change)
         left = 1 - comparison.variance_reduction.min()
-        yield Figure(f"otherwise.{name}.variance", f"{words}: variance left, worst axis", 100 * left, "%")
+        yield Figure(
+            f"otherwise.{name}.variance", f"{words}: variance left, worst axis", 100 * left, "%"
+        )
     yield _step(model, payload)
 
 
@@ -68,7 +76,8 @@ def _left(runs: list[GuidingComparison]) -> Iterator[Figure]:
 
 
 def _step(model, payload) -> Figure:
-    compensator, state = Compensator(model, payload), Compensator(model, payload).init()
+    compensator = Compensator(model, payload)
+    state = Compensator(model, payload).init()
     rng = np.random.default_rng(0)
     motion = rng.uniform(-1, 1, (2000, 3, model.robot.n))
     times = []
@@ -76,4 +85,6 @@ def _step(model, payload) -> Figure:
         began = time.perf_counter()
         state, _ = compensator.step(state, q, v, a)
         times.append(time.perf_counter() - began)
-    return Figure("step", "feed-forward of one sample, 6 joints, median", 1e6 * float(np.median(times)), "us")
+    return Figure(
+        "step", "feed-forward of one sample, 6 joints, median", 1e6 * float(np.median(times)), "us"
+    )

@@ -73,13 +73,19 @@ def speed() -> Iterator[Figure]:
     noise = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]
     rng = np.random.default_rng(0)
     runs = [
-        Samples(q, v, a, tau + noise * rng.normal(size=q.shape), 250.0, robot.joint_names, "measured")
+        Samples(
+            q, v, a, tau + noise * rng.normal(size=q.shape), 250.0, robot.joint_names, "measured"
+        )
         for _ in range(10)
     ]
     for law, goal in (("linear", 1.0), ("power", 5.0)):
         seconds = median_s(lambda law=law: identify(robot, runs, friction=law), runs=3)
         yield Figure(
-            f"{law}_s", f"10 runs of 2,500 samples, 6 joints, {law} friction", seconds, "s", goal=goal
+            f"{law}_s",
+            f"10 runs of 2,500 samples, 6 joints, {law} friction",
+            seconds,
+            "s",
+            goal=goal,
         )
     model = identify(robot, runs, friction="linear")
     R = model.factor.weighted(solve_weighted(model.factor).weights)
@@ -95,7 +101,8 @@ def figures() -> Iterator[Figure]:
             path = Path(folder) / f"{hours}.parquet"
             write_hour(path, hours)
             runs[hours] = reduce(path)
-    hour, quarter = runs[1.0], runs[0.25]
+    hour = runs[1.0]
+    quarter = runs[0.25]
     words = f"one hour at 500 Hz ({hour['rows']:.0f} samples used) to the factor, file included"
     yield Figure("hour_s", words, hour["seconds"], "s", goal=40)
     yield Figure("hour_mb", "its peak memory", hour["peak_mb"], "MB", goal=700)

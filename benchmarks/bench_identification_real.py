@@ -39,10 +39,15 @@ def ur10e() -> Iterator[Figure]:
     known = np.array([12.0, 12.0, 9.83, 10.8, 10.6, 10.5])
     worst = 100 * np.abs(gains.value / known - 1).max()
     yield Figure(
-        "ur10e_gains", "UR10e gains from targets, worst distance from the trial's", worst, "%", goal=3
+        "ur10e_gains",
+        "UR10e gains from targets, worst distance from the trial's",
+        worst,
+        "%",
+        goal=3,
     )
     robot = load_robot("ur10e")
-    how, drive = Preparation(cutoff_hz=10.0), replace(robot.drive, gain=gains.value)
+    how = Preparation(cutoff_hz=10.0)
+    drive = replace(robot.drive, gain=gains.value)
     samples = {name: prepare(r, how, drive=drive) for name, r in raw.items()}
     parts = [samples[name] for name in TRAINING]
     ours, plain = (identify(robot, parts, friction=law) for law in ("auto", "band"))
@@ -64,7 +69,8 @@ def speed() -> Iterator[Figure]:
     """`steelyard identify` with the law chosen automatically, imports included, one BLAS thread."""
     folder = DATA / "ur10e" / "unloaded"
     four = [folder / f"{name}.npz" for name in (*TRAINING, *UNSEEN)]
-    robot, basis = load_robot("ur10e"), ParameterBasis.of(load_robot("ur10e"))
+    robot = load_robot("ur10e")
+    basis = ParameterBasis.of(load_robot("ur10e"))
     samples = prepare(read_recording(four[0]), drive=replace(robot.drive, gain=np.full(6, 10.0)))
     Y = basis.reduce(robot.regressor(samples.q, samples.v, samples.a))
     bare = RegressionFactor.empty(robot.n, len(basis))
@@ -78,7 +84,10 @@ def speed() -> Iterator[Figure]:
             noisy = recording.current + 0.02 * rng.normal(size=recording.current.shape)
             again.append(Path(out) / f"{path.stem}.parquet")
             write_recording(replace(recording, current=noisy), again[-1])
-        for words, logs, goal, ratio in (("two", four[:2], 6, 300), ("eight", four + again, 20, 300)):
+        for words, logs, goal, ratio in (
+            ("two", four[:2], 6, 300),
+            ("eight", four + again, 20, 300),
+        ):
             command = [sys.executable, "-m", "steelyard", "identify", "ur10e", *map(str, logs)]
             command += ["-o", f"{out}/model.json", "--json"]
             seconds = processor_s(
@@ -95,17 +104,24 @@ def panda() -> Iterator[Figure]:
     recording = read_recording(DATA / "panda" / "exciting_traj1.npz")
     how = Preparation(cutoff_hz=5.0, torque_cutoff_hz=5.0, rate_hz=500.0, lowest_speed=0.0)
     middle = recording.duration_s / 2
-    first, second = (prepare(recording.between(*span), how) for span in ((0, middle), (middle, 2 * middle)))
+    first, second = (
+        prepare(recording.between(*span), how) for span in ((0, middle), (middle, 2 * middle))
+    )
     model = identify(load_robot("panda"), first, friction="auto")
     goals = np.array([0.14, 0.20, 0.14, 0.13, 0.075, 0.06, 0.055])
     rms = model.validate(second).rms
     words = (
-        f"Panda second half, {model.law.name}: worst RMS over its goal ({' '.join(f'{x:.3f}' for x in rms)})"
+        f"Panda second half, {model.law.name}: worst RMS over its goal"
+        f" ({' '.join(f'{x:.3f}' for x in rms)})"
     )
     yield Figure("panda", words, float((rms / goals).max()), "", goal=1)
     free = ParameterBounds({f"Ia{j}": (-np.inf, np.inf) for j in range(1, 8)})
     yield Figure(
-        "panda_feasible", "Panda: RMS that real bodies cost (rotors free)", cost(model, free), "%", goal=3
+        "panda_feasible",
+        "Panda: RMS that real bodies cost (rotors free)",
+        cost(model, free),
+        "%",
+        goal=3,
     )
 
 

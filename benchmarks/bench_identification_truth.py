@@ -27,7 +27,10 @@ def z_scores(job: tuple[int, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray
     robot = load_robot("ur10")
     rng = np.random.default_rng(seed)
     run = simulate(robot, load_trajectory("xu2024"), sensors=SensorModel(torque_std=0.0), seed=seed)
-    rho = np.exp(-1 / 125 / correlation_s) if correlation_s else 0.0
+    if correlation_s:
+        rho = np.exp(-1 / 125 / correlation_s)
+    else:
+        rho = 0.0
     parts = []
     for _ in range(RUNS):
         white = rng.normal(size=(len(run.truth) + 500, 6))
@@ -45,15 +48,24 @@ def figures() -> Iterator[Figure]:
             found = list(pool.map(z_scores, [(seed, correlation_s) for seed in range(SEEDS)]))
             z = np.array([z for z, _, _ in found])
             covered = np.mean(np.abs(z) < 1.96)
-            words = f"{name} noise, {SEEDS} seeds: 95 % intervals cover {100 * covered:.1f} %; off 95 by"
+            words = (
+                f"{name} noise, {SEEDS} seeds: 95 % intervals cover {100 * covered:.1f} %; off"
+                " 95 by"
+            )
             yield Figure(f"coverage_{name}", words, abs(100 * covered - 95), "%", goal=3)
             beyond = 100 * np.mean(np.abs(z) > 3)
             yield Figure(
-                f"beyond_3_{name}", f"{name} noise: parameters beyond 3 deviations", beyond, "%", goal=1
+                f"beyond_3_{name}",
+                f"{name} noise: parameters beyond 3 deviations",
+                beyond,
+                "%",
+                goal=1,
             )
             if name == "white":
                 error = np.array([error for _, error, _ in found])
                 shown = np.mean([std for _, _, std in found], axis=0) < 0.015
                 worst = np.sqrt(np.mean(error[:, shown] ** 2, axis=0)).max()
-                words = f"alpha of the {shown.sum()} joints where friction shows it: worst RMS error"
+                words = (
+                    f"alpha of the {shown.sum()} joints where friction shows it: worst RMS error"
+                )
                 yield Figure("alpha", words, worst, "", goal=0.03)

@@ -1,15 +1,16 @@
 """Do 95 % intervals of the payload contain the truth? Arms, noises and encoders, simulated independently.
 
-Nothing of the estimator makes the data: arms are written here as URDF texts, torques are Pinocchio's inverse
-dynamics (`rnea`) of the arm with the payload as one more body, plus rotors, friction and noise; positions are
-rounded to the steps of an encoder and clocks jitter. From there on it is what a user does: the empty arm is
-identified from two runs of 20 s with a friction law that is named, four payloads are weighed with it, each
-from one run. Where torques come late, the lag is estimated; elsewhere it is given as none, which is quicker.
+Nothing of the estimator makes the data: arms are written here as URDF texts, torques are
+Pinocchio's inverse dynamics (`rnea`) of the arm with the payload as one more body, plus rotors,
+friction and noise; positions are rounded to the steps of an encoder and clocks jitter. From there
+on it is what a user does: the empty arm is identified from two runs of 20 s with a friction law
+that is named, four payloads are weighed with it, each from one run. Where torques come late, the
+lag is estimated; elsewhere it is given as none, which is quicker.
 
-A cell of the matrix counts which of mass, centre of mass and inertia lie in their 95 % intervals; what an arm
-cannot feel by its build (a SCARA feels the inertia about its vertical axes only) is not counted. Cells of
-200 seeds scatter by 1.5 % for one number. Where noise of the motion passes the filter (14 bit at 20 Hz), the
-interval knows it and may be too wide, but not too narrow.
+A cell of the matrix counts which of mass, centre of mass and inertia lie in their 95 % intervals;
+what an arm cannot feel by its build (a SCARA feels the inertia about its vertical axes only) is not
+counted. Cells of 200 seeds scatter by 1.5 % for one number. Where noise of the motion passes the
+filter (14 bit at 20 Hz), the interval knows it and may be too wide, but not too narrow.
 Usage: python benchmarks/run.py intervals; SEEDS=40 python benchmarks/run.py intervals is quicker.
 """
 
@@ -34,9 +35,11 @@ SEEDS = int(os.environ.get("SEEDS", "200"))
 PER_MODEL = 4  # payloads weighed with each identified arm
 RUN_S = 20.0
 RATE_HZ = 125.0
-MASS, COM = 2.5, np.array([0.03, -0.02, 0.08])
+MASS = 2.5
+COM = np.array([0.03, -0.02, 0.08])
 INERTIA_COM = np.array([[8e-3, 1e-3, -5e-4], [1e-3, 1e-2, 8e-4], [-5e-4, 8e-4, 6e-3]])
-ENCODER_17_BIT, ENCODER_14_BIT = 2 * np.pi / 2**17, 2 * np.pi / 2**14
+ENCODER_17_BIT = 2 * np.pi / 2**17
+ENCODER_14_BIT = 2 * np.pi / 2**14
 ENCODER_FINE = 1e-6
 
 
@@ -63,7 +66,9 @@ class Arm(NamedTuple):
 
     @property
     def urdf(self) -> str:
-        bodies = [_link("base", 5.0)] + [_link(f"link{i + 1}", m) for i, m in enumerate(self.masses)]
+        bodies = [_link("base", 5.0)] + [
+            _link(f"link{i + 1}", m) for i, m in enumerate(self.masses)
+        ]
         parents = ["base", *(f"link{i + 1}" for i in range(len(self.joints)))]
         chain = [
             f'<joint name="joint{i + 1}" type="{kind}"><parent link="{parents[i]}"/>'
@@ -78,12 +83,14 @@ def _link(name: str, mass: float) -> str:
     ixx, iyy, izz = (f"{mass * x:.6f}" for x in (0.02, 0.025, 0.012))
     inertia = f'ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0.001" ixz="-0.001" iyz="0.002"'
     return (
-        f'<link name="{name}"><inertial><origin xyz="0.05 -0.03 0.1" rpy="0 0 0"/><mass value="{mass}"/>'
+        f'<link name="{name}"><inertial><origin xyz="0.05 -0.03 0.1" rpy="0 0 0"/><mass'
+        f' value="{mass}"/>'
         f"<inertia {inertia}/></inertial></link>"
     )
 
 
-_UP, _DOWN = "1.5707963 0 0", "-1.5707963 0 0"
+_UP = "1.5707963 0 0"
+_DOWN = "-1.5707963 0 0"
 _SIX = (
     ("revolute", "0 0 0.16", "0 0 0"),
     ("revolute", "0 0.1 0", _UP),
@@ -157,7 +164,10 @@ class Cell(NamedTuple):
     @property
     def words(self) -> str:
         bits = round(np.log2(2 * np.pi / self.encoder))
-        extras = [f"{bits} bit"] if bits < 20 else []
+        if bits < 20:
+            extras = [f"{bits} bit"]
+        else:
+            extras = []
         extras += [] if self.cutoff_hz == "auto" else [f"{self.cutoff_hz:g} Hz"]
         extras += ["jitter"] if self.jitter else []
         extras += [f"torques {1e3 * self.lag_s:g} ms late"] if self.lag_s else []
@@ -169,7 +179,11 @@ CELLS = (
     *(Cell("6 joints", noise, encoder=ENCODER_17_BIT) for noise in NOISES_S),
     *(Cell("6 joints", noise, jitter=0.1) for noise in NOISES_S),
     *(Cell("large rotors", noise, encoder=ENCODER_17_BIT) for noise in NOISES_S),
-    *(Cell(arm, "white", lag_s=lag_s) for arm in ("6 joints", "large rotors") for lag_s in (0.004, 0.03)),
+    *(
+        Cell(arm, "white", lag_s=lag_s)
+        for arm in ("6 joints", "large rotors")
+        for lag_s in (0.004, 0.03)
+    ),
     Cell("large rotors", "white", encoder=ENCODER_14_BIT, cutoff_hz=20.0),
 )
 
@@ -182,9 +196,12 @@ def motion(arm: Arm, series: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray
     a, b = rng.normal(size=(2, len(w), n)) / (1 + 0.3 * np.arange(len(w))[:, None])
     a -= (a * w[:, None] ** 2).sum(axis=0) / (w**2).sum()  # no acceleration at the ends
     b -= (b * w[:, None]).sum(axis=0) / w.sum()  # no speed
-    c, s = np.cos(np.outer(t, w)), np.sin(np.outer(t, w))
+    c = np.cos(np.outer(t, w))
+    s = np.sin(np.outer(t, w))
     q = c @ a + s @ b
-    scale = arm.reach / np.abs(np.cos(np.outer(FINE_T, w)) @ a + np.sin(np.outer(FINE_T, w)) @ b).max(axis=0)
+    scale = arm.reach / np.abs(
+        np.cos(np.outer(FINE_T, w)) @ a + np.sin(np.outer(FINE_T, w)) @ b
+    ).max(axis=0)
     middle = np.array([0.0, -1.0, 1.2, -0.3, 0.5, 0.0, 0.0])[:n] * (arm.reach > 0.5)
     v = -(s * w) @ a + (c * w) @ b
     return middle + scale * q, scale * v, -scale * ((c * w**2) @ a + (s * w**2) @ b)
@@ -222,7 +239,10 @@ def recording(cell: Cell, series: int, seed: int, *, loaded: bool) -> Recording:
     rng = np.random.default_rng([seed, series])
     t, q, tau = torque(cell.arm, series, loaded, cell.jitter, cell.lag_s)
     memory_s = NOISES_S[cell.noise]
-    kept = np.exp(-1 / (memory_s * RATE_HZ)) if memory_s else 0.0
+    if memory_s:
+        kept = np.exp(-1 / (memory_s * RATE_HZ))
+    else:
+        kept = 0.0
     white = rng.normal(size=(len(t) + 500, q.shape[1]))
     noise = lfilter([np.sqrt(1 - kept**2)], [1, -kept], white, axis=0)[500:] * ARMS[cell.arm].noise
     zero = rng.uniform(0, cell.encoder, size=q.shape[1])
@@ -279,7 +299,10 @@ def figures() -> Iterator[Figure]:
             for name, which in GROUPS.items():
                 inside = 100 * np.mean(np.abs(z[:, which][np.isfinite(z[:, which])]) < 1.96)
                 words = f"{cell.words}: 95 % intervals of {name} cover {inside:.1f} %; off 95 by"
-                off = abs(inside - 95) if cell.cutoff_hz == "auto" else max(95 - inside, 0.0)
+                if cell.cutoff_hz == "auto":
+                    off = abs(inside - 95)
+                else:
+                    off = max(95 - inside, 0.0)
                 yield Figure(f"{key}_{name}", words, off, "%", goal=3)
             good = 100 * np.mean([one.ok for one in found])
             yield Figure(f"{key}_trusted", f"{cell.words}: trusted", good, "%")

@@ -1,7 +1,8 @@
 """Live: a simulated controller at 500 Hz in a process of its own, read, recorded and weighed on loopback.
 
-Delays are from the moment when the controller sends a row to the moment when the estimate holds it, on one
-clock. Picks are simulated without sockets, as fast as it goes: the same controller, rows and weigher.
+Delays are from the moment when the controller sends a row to the moment when the estimate holds it,
+on one clock. Picks are simulated without sockets, as fast as it goes: the same controller, rows and
+weigher.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ COLUMNS = tuple(
 
 def arm() -> RobotModel:
     robot = load_robot("ur10e")
-    return robot.with_drive(replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6)))
+    return robot.with_drive(
+        replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
+    )
 
 
 def model_of(robot: RobotModel, *, first: int = 0) -> DynamicModel:
@@ -79,7 +82,16 @@ def model_of(robot: RobotModel, *, first: int = 0) -> DynamicModel:
 
 @contextmanager
 def controller(*options: str) -> Iterator[UrSource]:
-    words = [sys.executable, "-m", "steelyard", "simulate", "--serve", "ur10e", "--rtde", "127.0.0.1:0"]
+    words = [
+        sys.executable,
+        "-m",
+        "steelyard",
+        "simulate",
+        "--serve",
+        "ur10e",
+        "--rtde",
+        "127.0.0.1:0",
+    ]
     with subprocess.Popen([*words, *options], stdout=subprocess.PIPE, text=True) as child:
         try:
             port = int(re.search(r"RTDE (\d+)", child.stdout.readline())[1])
@@ -128,18 +140,29 @@ def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[PageApart]:
 
 def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     """Reading, weighing, recording and updates, alone or with a page that somebody looks at."""
-    delays, rows, missing = np.full(round(1000 * SECONDS), np.nan), 0, 0  # memory that is there before
+    delays = np.full(round(1000 * SECONDS), np.nan)
+    rows = 0
+    missing = 0  # memory that is there before
     with ExitStack() as open_now:
         source = open_now.enter_context(controller("--trajectory", "xu2024", "--mass", "2.5"))
         stream = open_now.enter_context(Stream(source))
         folder = open_now.enter_context(tempfile.TemporaryDirectory())
         recorder = open_now.enter_context(Recorder(Path(folder) / "log.parquet", stream.columns))
-        weigher, sent = LiveWeigher(model, stream.columns), stream.columns.index(CLOCK_OUTPUT)
-        shown = open_now.enter_context(opened_page(weigher, source)) if page else None
-        look = None if shown is None else shown.look
+        weigher = LiveWeigher(model, stream.columns)
+        sent = stream.columns.index(CLOCK_OUTPUT)
+        if page:
+            shown = open_now.enter_context(opened_page(weigher, source))
+        else:
+            shown = None
+        if shown is None:
+            look = None
+        else:
+            look = shown.look
         for _ in watch(stream.items(WARM_S), weigher, recorder=recorder, look=look):
             pass
-        memory, worked, taken = _memory_mb(shown), _busy_s(shown), _taken_away_s()
+        memory = _memory_mb(shown)
+        worked = _busy_s(shown)
+        taken = _taken_away_s()
         words = [sys.executable, "-c", SLEEPER, str(SECONDS)]
         sleeper = open_now.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
         began = time.monotonic()
@@ -162,19 +185,35 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         away = 100 * (_taken_away_s() - taken) / (elapsed * os.cpu_count())
         asleep = 1e3 * float(sleeper.stdout.read())
     late = 1e3 * np.percentile(delays[:rows], [50, 99, 99.9])
-    name, words = ("page_", ", with the page open") if page else ("", "")
+    if page:
+        name, words = ("page_", ", with the page open")
+    else:
+        name, words = ("", "")
     yield Figure(
-        f"{name}lost", f"rows lost in {SECONDS:.0f} s at 500 Hz (of {rows}){words}", missing, "rows", 0
+        f"{name}lost",
+        f"rows lost in {SECONDS:.0f} s at 500 Hz (of {rows}){words}",
+        missing,
+        "rows",
+        0,
     )
     yield Figure(f"{name}delay", "from sent to weighed, median", late[0], "ms")
     yield Figure(f"{name}delay_99", "the same, 99th percentile", late[1], "ms")
     yield Figure(f"{name}delay_999", "the same, 99.9th percentile", late[2], "ms", 5.0)
     yield Figure(
-        f"{name}asleep", "a loop beside it that only sleeps for 2 ms is late by, 99.9 %", asleep, "ms"
+        f"{name}asleep",
+        "a loop beside it that only sleeps for 2 ms is late by, 99.9 %",
+        asleep,
+        "ms",
     )
-    yield Figure(f"{name}away", "of this machine's processors its host took away meanwhile", away, "%")
     yield Figure(
-        f"{name}core", f"reading, weighing, recording, updates at 30 Hz{words}: of one core", share, "%", 50.0
+        f"{name}away", "of this machine's processors its host took away meanwhile", away, "%"
+    )
+    yield Figure(
+        f"{name}core",
+        f"reading, weighing, recording, updates at 30 Hz{words}: of one core",
+        share,
+        "%",
+        50.0,
     )
     yield Figure(f"{name}memory", "growth of memory meanwhile, the page's too", grown, "MB", 30.0)
 
@@ -194,12 +233,17 @@ def _taken_away_s() -> float:
 
 def _memory_mb(page: PageApart | None) -> float:
     """Memory of this process and of a page's, [MB]."""
-    both = ["self"] if page is None else ["self", str(page.pid)]
+    if page is None:
+        both = ["self"]
+    else:
+        both = ["self", str(page.pid)]
     pages = sum(int(Path(f"/proc/{name}/statm").read_text().split()[1]) for name in both)
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def rows_of(world: SimulatedArm | PlayedRecording, control: Controller, seconds: float) -> Iterator[Row]:
+def rows_of(
+    world: SimulatedArm | PlayedRecording, control: Controller, seconds: float
+) -> Iterator[Row]:
     for _ in range(int(seconds * world.rate_hz)):
         control.step()
         out = control.outputs
@@ -211,7 +255,8 @@ class WithRests:
     """A motion, and a second of rest after it."""
 
     def __init__(self, core: FourierTrajectory) -> None:
-        self.core, self.duration_s = core, core.duration_s + 1.0
+        self.core = core
+        self.duration_s = core.duration_s + 1.0
 
     def at(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         q, v, a = self.core.at(np.minimum(t, self.core.duration_s))
@@ -222,22 +267,32 @@ class WithRests:
 def picks(robot: RobotModel, *, at_rest: bool) -> Iterator[Figure]:
     """Parts of 1 to 5 kg, taken at rest or in motion, and weighed after three seconds of motion.
 
-    Each has a posture and motion of its own, and a model from runs of its own; friction that changes with the
-    load is drawn as the interval assumes it, and gravity is that of a known place.
+    Each has a posture and motion of its own, and a model from runs of its own; friction that
+    changes with the load is drawn as the interval assumes it, and gravity is that of a known place.
     """
-    errors, ratios, unseen = [], [], 0
+    errors = []
+    ratios = []
+    unseen = 0
     for seed in range(SEEDS):
         rng = np.random.default_rng(seed)
-        mass, com = rng.uniform(1, 5), rng.uniform([-0.05, -0.05, 0.02], [0.05, 0.05, 0.12])
+        mass = rng.uniform(1, 5)
+        com = rng.uniform([-0.05, -0.05, 0.02], [0.05, 0.05, 0.12])
         body = InertialParameters.from_com(mass, com, mass * 0.1**2 / 6 * np.eye(3), robot.flange)
-        at_s = 6.5 if at_rest else 6.0 + rng.uniform(0, 6)
+        if at_rest:
+            at_s = 6.5
+        else:
+            at_s = 6.0 + rng.uniform(0, 6)
         posture = POSTURE + rng.uniform(-0.5, 0.5, 6)
         true = robot.with_gravity((0.0, 0.0, -rng.uniform(9.78, 9.832)))
         model = model_of(true, first=2 * seed)
         core = payload_motion(model, posture, period_s=6.0).trajectory
         world = SimulatedArm(true, {at_s: body}, start=posture, seed=seed)
         drive = true.drive
-        change = OnlineOptions().friction_change * (drive.coulomb + drive.viscous) * rng.normal(size=(3, 6))
+        change = (
+            OnlineOptions().friction_change
+            * (drive.coulomb + drive.viscous)
+            * rng.normal(size=(3, 6))
+        )
         loaded = replace(
             drive,
             coulomb=np.maximum(drive.coulomb + change[0], 0.0),
@@ -245,7 +300,8 @@ def picks(robot: RobotModel, *, at_rest: bool) -> Iterator[Figure]:
             offset=drive.offset + change[2],
         )
         world._plants = SimulatedArm(true.with_drive(loaded), {at_s: body}, start=posture)._plants
-        control, weigher = Controller(world), LiveWeigher(model, COLUMNS)
+        control = Controller(world)
+        weigher = LiveWeigher(model, COLUMNS)
         control.repeat(WithRests(core) if at_rest else core)
         for row in rows_of(world, control, at_s + 3.1 + 0.5 * at_rest):
             weigher.take(row)
@@ -253,10 +309,18 @@ def picks(robot: RobotModel, *, at_rest: bool) -> Iterator[Figure]:
         unseen += len(weigher.state.history) != 1
         errors.append(100 * abs(found.mass / mass - 1))
         ratios.append((found.mass - mass) / found.std[0])
-    name, where = ("rest", "at rest") if at_rest else ("motion", "in motion")
-    high, outside = float(np.percentile(errors, 95)), 100 * float(np.mean(np.abs(ratios) > HALF_WIDTH))
-    yield Figure(f"picks_{name}_unseen", f"{SEEDS} picks of 1-5 kg {where}: not seen", unseen, "", 0)
-    yield Figure(f"picks_{name}_error", "error of the mass 3 s later, 95th percentile", high, "%", 2.0)
+    if at_rest:
+        name, where = ("rest", "at rest")
+    else:
+        name, where = ("motion", "in motion")
+    high = float(np.percentile(errors, 95))
+    outside = 100 * float(np.mean(np.abs(ratios) > HALF_WIDTH))
+    yield Figure(
+        f"picks_{name}_unseen", f"{SEEDS} picks of 1-5 kg {where}: not seen", unseen, "", 0
+    )
+    yield Figure(
+        f"picks_{name}_error", "error of the mass 3 s later, 95th percentile", high, "%", 2.0
+    )
     yield Figure(f"picks_{name}_worst", "the same, worst", max(errors), "%")
     yield Figure(f"picks_{name}_outside", "outside of their 95 % interval", outside, "%", 10.0)
     rms = float(np.sqrt(np.mean(np.square(ratios))))
@@ -268,13 +332,20 @@ def pushes(robot: RobotModel, model: DynamicModel) -> Iterator[Figure]:
 
     In every other run friction is up to 25 % and gains are 1 % unlike the model's.
     """
-    false, seen, elsewhere, pushed, gains = 0, 0, 0, 0, np.array(NOMINAL_GAINS)
+    false = 0
+    seen = 0
+    elsewhere = 0
+    pushed = 0
+    gains = np.array(NOMINAL_GAINS)
     for seed in range(9000, 9000 + PUSH_SEEDS):
-        rng, drive = np.random.default_rng(seed), robot.drive
-        mass, com = rng.uniform(0.5, 5), rng.uniform([-0.05, -0.05, 0.02], [0.05, 0.05, 0.12])
+        rng = np.random.default_rng(seed)
+        drive = robot.drive
+        mass = rng.uniform(0.5, 5)
+        com = rng.uniform([-0.05, -0.05, 0.02], [0.05, 0.05, 0.12])
         body = InertialParameters.from_com(mass, com, mass * 0.1**2 / 6 * np.eye(3), robot.flange)
         if seed % 2:
-            coulomb, viscous = drive.coulomb * rng.uniform(0.85, 1.2), drive.viscous * rng.uniform(0.8, 1.25)
+            coulomb = drive.coulomb * rng.uniform(0.85, 1.2)
+            viscous = drive.viscous * rng.uniform(0.8, 1.25)
             off = 1 + 0.01 * rng.normal(size=6)
             drive = replace(drive, coulomb=coulomb, viscous=viscous, gain=drive.gain * off)
         world = SimulatedArm(robot.with_drive(drive), {0.0: body}, start=POSTURE, seed=seed)
@@ -291,18 +362,21 @@ def pushes(robot: RobotModel, model: DynamicModel) -> Iterator[Figure]:
         )
         rows = list(rows_of(world, control, 75.0))
         times = rows[0].t + 30.0 + 9.0 * np.arange(5) + rng.uniform(0, 6, size=5)
-        drives, sizes = rng.integers(0, 4, size=5), rng.choice([-1, 1], size=5) * rng.choice([10, 20, 40], 5)
+        drives = rng.integers(0, 4, size=5)
+        sizes = rng.choice([-1, 1], size=5) * rng.choice([10, 20, 40], 5)
         false += len(contacts(model, rows))
-        found = contacts(model, [_pushed(row, times, drives, sizes / gains[drives]) for row in rows])
-        near = np.array([(times - 0.1 <= t) & (t <= times + 1.2) for t in found]).reshape(-1, 5)
-        seen, elsewhere, pushed = (
-            seen + near.any(axis=0).sum(),
-            elsewhere + (~near.any(axis=1)).sum(),
-            pushed + 5,
+        found = contacts(
+            model, [_pushed(row, times, drives, sizes / gains[drives]) for row in rows]
         )
+        near = np.array([(times - 0.1 <= t) & (t <= times + 1.2) for t in found]).reshape(-1, 5)
+        seen = seen + near.any(axis=0).sum()
+        elsewhere = elsewhere + (~near.any(axis=1)).sum()
+        pushed = pushed + 5
     minutes = PUSH_SEEDS * 75 / 60
     yield Figure("pushes_false", f"contact events without a push in {minutes:.0f} min", false, "")
-    yield Figure("pushes_unseen", f"{pushed} pushes of 10-40 Nm for 0.5 s: not seen", pushed - seen, "")
+    yield Figure(
+        "pushes_unseen", f"{pushed} pushes of 10-40 Nm for 0.5 s: not seen", pushed - seen, ""
+    )
     yield Figure("pushes_elsewhere", "events more than 1.2 s after a push", elsewhere, "")
 
 
@@ -332,12 +406,15 @@ def real() -> Iterator[Figure]:
         recording = sy.read_recording(path)
         offline = sy.weigh_online(model, recording).payload
         world = PlayedRecording(recording)
-        control, weigher = Controller(world), LiveWeigher(model, COLUMNS)
+        control = Controller(world)
+        weigher = LiveWeigher(model, COLUMNS)
         for row in rows_of(world, control, len(recording) / world.rate_hz - 2 / world.rate_hz):
             weigher.take(row)
         live = weigher.payload()
         share = abs(live.mass - offline.mass) / (1.96 * offline.std[0])
-        yield Figure(f"real_{path.stem}", f"{path.stem}: live - offline, over the interval", share, "", 0.5)
+        yield Figure(
+            f"real_{path.stem}", f"{path.stem}: live - offline, over the interval", share, "", 0.5
+        )
 
 
 ROS2_ARM = """
@@ -360,7 +437,9 @@ while True:
 def other_sources() -> Iterator[Figure]:
     """An arm under ROS 2 behind the server of foxglove-sdk, and a fake Franka arm; rows are only taken."""
     if importlib.util.find_spec("foxglove") is not None:
-        with subprocess.Popen([sys.executable, "-c", ROS2_ARM], stdout=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen(
+            [sys.executable, "-c", ROS2_ARM], stdout=subprocess.PIPE, text=True
+        ) as child:
             port = int(child.stdout.readline())
             yield from taken(
                 "ros2", "ROS 2, JointState at 500 Hz", Ros2Source("127.0.0.1", port, effort="tau")
@@ -378,16 +457,22 @@ def other_sources() -> Iterator[Figure]:
 
 def taken(name: str, words: str, source: Source) -> Iterator[Figure]:
     """Rows lost, and the share of a core of this process and its children."""
-    missing, rows, children = 0, 0, resource.getrusage(resource.RUSAGE_CHILDREN)
+    missing = 0
+    rows = 0
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
     with Stream(source) as stream:
-        began, worked = time.monotonic(), time.process_time()
+        began = time.monotonic()
+        worked = time.process_time()
         for item in stream.items(SECONDS / 3):
             rows += isinstance(item, Row)
             missing += 0 if isinstance(item, Row) else item.rows
-        elapsed, worked = time.monotonic() - began, time.process_time() - worked
+        elapsed = time.monotonic() - began
+        worked = time.process_time() - worked
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     worked += after.ru_utime + after.ru_stime - children.ru_utime - children.ru_stime
-    yield Figure(f"{name}_lost", f"{words}: rows lost in {elapsed:.0f} s (of {rows})", missing, "rows")
+    yield Figure(
+        f"{name}_lost", f"{words}: rows lost in {elapsed:.0f} s (of {rows})", missing, "rows"
+    )
     yield Figure(f"{name}_core", "reading: of one core", 100 * worked / elapsed, "%", 20.0)
 
 

@@ -1,9 +1,10 @@
 """The payload from joint torques, offline: all methods beside each other and beside the Cramer-Rao bound.
 
-First xu2024's trajectory, parameters, payload and noise (see bench_payload_online), 200 seeds, the arm known.
-Methods that want empty runs get them with noise of their own; postures are drawn at random, noise alike, no
-static friction. Then MuJoCo with tracking errors, quantised signals and power-law friction, the arm
-identified from simulated runs. Last the real UR10e, where its recordings lie beside the repository.
+First xu2024's trajectory, parameters, payload and noise (see bench_payload_online), 200 seeds, the
+arm known. Methods that want empty runs get them with noise of their own; postures are drawn at
+random, noise alike, no static friction. Then MuJoCo with tracking errors, quantised signals and
+power-law friction, the arm identified from simulated runs. Last the real UR10e, where its
+recordings lie beside the repository.
 """
 
 from __future__ import annotations
@@ -73,14 +74,18 @@ def problem(
     said = moving(case, case.Y[:, :, ~friction] @ TABLE_VI[~friction], until_s)
     beside = {"torque-change": [empty], "pooled": [empty], "manufacturer": [said]}
     runs = {"static": [held(case, postures, rng)], "combined": [loaded, held(case, postures, rng)]}
-    return WeighingProblem(case.model, runs.get(method, [loaded]), NOTHING_FIXED, beside.get(method, ()))
+    return WeighingProblem(
+        case.model, runs.get(method, [loaded]), NOTHING_FIXED, beside.get(method, ())
+    )
 
 
 def errors_of(
     case: Case, method: str, *, until_s: float = 10.0, postures: int = 500, seeds: int = SEEDS
 ) -> tuple[np.ndarray, np.ndarray]:
     """Errors and standard deviations of the ten numbers for each seed, each (seeds, 10)."""
-    answers = [METHODS[method](problem(case, method, seed, until_s, postures)) for seed in range(seeds)]
+    answers = [
+        METHODS[method](problem(case, method, seed, until_s, postures)) for seed in range(seeds)
+    ]
     errors = np.array([answer.value for answer in answers]) - TABLE_VII.vector
     return errors, np.sqrt([np.diag(answer.covariance) for answer in answers])
 
@@ -100,7 +105,9 @@ def beside_each_other(case: Case) -> Iterator[Figure]:
             reference=percent * bound(case, until_s)[0],
         )
     off = 100 * np.abs(np.array(inside)[:, :, 0].mean(axis=1) - 0.95).max()
-    yield Figure("coverage_mass", "direct, mass: worst coverage of 95 % intervals, off by", off, "%", goal=3)
+    yield Figure(
+        "coverage_mass", "direct, mass: worst coverage of 95 % intervals, off by", off, "%", goal=3
+    )
     yield Figure("coverage", "direct, all ten, all times: coverage", 100 * np.mean(inside), "%")
     reference = percent * bound(case, 10.0)[0]
     for method in METHODS:
@@ -122,8 +129,11 @@ def beside_each_other(case: Case) -> Iterator[Figure]:
 
 def in_mujoco(seeds: int = 10) -> Iterator[Figure]:
     """A UR10 with tracking errors, quantised signals and power-law friction, identified from 3 empty runs."""
-    robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")
-    robot = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))  # simulated gains are exact
+    robot = load_robot("ur10")
+    trajectory = load_trajectory("xu2024")
+    robot = robot.with_drive(
+        replace(robot.drive, gain_std=np.zeros(6))
+    )  # simulated gains are exact
     sensors = SensorModel(encoder_step=1e-4, torque_std=TABLE_VIII)
     how = Preparation(kinematics="commanded")
 
@@ -136,7 +146,9 @@ def in_mujoco(seeds: int = 10) -> Iterator[Figure]:
     mass = 100 * max(abs(p.body.mass / TABLE_VII.mass - 1) for p in found)
     com = 1e3 * max(np.abs(p.body.com - TABLE_VII.com).max() for p in found)
     yield Figure("mujoco_mass", f"MuJoCo ur10, 10 s, worst of {seeds}: mass", mass, "%", goal=0.5)
-    yield Figure("mujoco_com", f"MuJoCo ur10, 10 s, worst of {seeds}: centre of mass", com, "mm", goal=3)
+    yield Figure(
+        "mujoco_com", f"MuJoCo ur10, 10 s, worst of {seeds}: centre of mass", com, "mm", goal=3
+    )
 
 
 def light_payload(seeds: int = 10) -> Iterator[Figure]:
@@ -156,9 +168,12 @@ def light_payload(seeds: int = 10) -> Iterator[Figure]:
 
     model = identify(robot, [run(1000 + k, None, k) for k in range(3)])
     errors = [
-        100 * abs(weigh(model, run(seed, light, 10 + seed)).body.mass / 0.144 - 1) for seed in range(seeds)
+        100 * abs(weigh(model, run(seed, light, 10 + seed)).body.mass / 0.144 - 1)
+        for seed in range(seeds)
     ]
-    yield Figure("light_mass", f"lwr4, 0.144 kg, 15 s, worst of {seeds}: mass", max(errors), "%", goal=5)
+    yield Figure(
+        "light_mass", f"lwr4, 0.144 kg, 15 s, worst of {seeds}: mass", max(errors), "%", goal=5
+    )
 
 
 def real() -> Iterator[Figure]:
@@ -180,12 +195,16 @@ def real() -> Iterator[Figure]:
         for model, paths in ((of_day[name], runs[SAME_DAY[name]]), (every, list(runs.values()))):
             again = sy.identify("ur10e", paths, friction=model.law.name, gains=known)
             corrected.append(offs(again, name))
-    yield from summed_up("gains corrected by the other load, day and all", corrected, "real_known_mass")
+    yield from summed_up(
+        "gains corrected by the other load, day and all", corrected, "real_known_mass"
+    )
 
 
 def nothing_carried(models: dict[str, tuple[sy.DynamicModel, Path]]) -> Iterator[Figure]:
     """The mass of nothing: every empty run, weighed with the model of every other one."""
-    found = [sy.weigh(a[0], b[1]) for one, a in models.items() for two, b in models.items() if one != two]
+    found = [
+        sy.weigh(a[0], b[1]) for one, a in models.items() for two, b in models.items() if one != two
+    ]
     mass, std = np.array([[one.unconstrained.mass, one.std[0]] for one in found]).T
     words = f"UR10e, {len(found)} pairs of empty runs: RMS mass of nothing"
     yield Figure("real_nothing", words, float(np.sqrt(np.mean(mass**2))), "kg")
@@ -195,14 +214,18 @@ def nothing_carried(models: dict[str, tuple[sy.DynamicModel, Path]]) -> Iterator
 
 def offs(model: sy.DynamicModel, name: str) -> tuple[float, float, float]:
     """The mass of a load, how far it is off, and half the width of its interval, [kg, %, %]."""
-    found, truth = sy.weigh(model, DATA / "loaded" / f"{name}.npz"), LOADED[name]
+    found = sy.weigh(model, DATA / "loaded" / f"{name}.npz")
+    truth = LOADED[name]
     return found.mass, 100 * (found.mass / truth - 1), 196 * found.std[0] / truth
 
 
 def errors_of_loads(words: str, models: dict[str, sy.DynamicModel]) -> Iterator[Figure]:
     """Each load, and all of them."""
     found = []
-    key = words.split()[-1] if "day" in words else "all"
+    if "day" in words:
+        key = words.split()[-1]
+    else:
+        key = "all"
     for name, truth in LOADED.items():
         mass, off, half = offs(models[name], name)
         found.append((mass, off, half))
@@ -211,18 +234,23 @@ def errors_of_loads(words: str, models: dict[str, sy.DynamicModel]) -> Iterator[
     yield from summed_up(f"{words}, both loads", found, f"real_{key}", 1.0 if key == "day" else 1.5)
     heavy = max(LOADED, key=lambda name: LOADED[name])
     half = found[list(LOADED).index(heavy)][2]
-    yield Figure(f"real_{key}_half", "  half-width of the heavy one's interval", half, "%", goal=2.5)
+    yield Figure(
+        f"real_{key}_half", "  half-width of the heavy one's interval", half, "%", goal=2.5
+    )
 
 
 def summed_up(
     words: str, found: Sequence[tuple[float, float, float]], key: str, goal: float | None = None
 ) -> Iterator[Figure]:
     """The mean error of several weighings, and how many have the truth outside of their interval."""
-    off, half = np.abs([x[1] for x in found]), np.array([x[2] for x in found])
+    off = np.abs([x[1] for x in found])
+    half = np.array([x[2] for x in found])
     words = f"UR10e, {words}: mean error (worst {off.max():.1f} %)"
     yield Figure(f"{key}_mean", words, float(off.mean()), "%", goal=goal)
     outside = int((off > half).sum())
-    yield Figure(f"{key}_outside", f"  of {len(found)}, truth outside of the interval", outside, "", goal=0)
+    yield Figure(
+        f"{key}_outside", f"  of {len(found)}, truth outside of the interval", outside, "", goal=0
+    )
 
 
 def figures() -> Iterator[Figure]:

@@ -1,11 +1,12 @@
 """The payload while the arm moves: accuracy beside the Cramer-Rao bound, time of a step, pick and place.
 
-xu2024's trajectory (Table IV), parameters (Table VI, as numbers: torque = Y pi), payload (Table VII) and
-noise (Table VIII, nonlinear, without payload) at 125 Hz. Pick and place in MuJoCo: runs along the same
-periodic trajectory with each payload, of which the second period is kept (the first holds the controller's
-start), with fresh noise in every period; at a change the torques jump from those of one run to those of
-another at the same phase. What is left out is the transient of the arm itself while it takes or drops the
-part. Settings were chosen on seeds below 400; what is reported are seeds from 1000 on.
+xu2024's trajectory (Table IV), parameters (Table VI, as numbers: torque = Y pi), payload (Table
+VII) and noise (Table VIII, nonlinear, without payload) at 125 Hz. Pick and place in MuJoCo: runs
+along the same periodic trajectory with each payload, of which the second period is kept (the first
+holds the controller's start), with fresh noise in every period; at a change the torques jump from
+those of one run to those of another at the same phase. What is left out is the transient of the arm
+itself while it takes or drops the part. Settings were chosen on seeds below 400; what is reported
+are seeds from 1000 on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from steelyard.verdict import Verdict
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 
-TABLE_VI, TABLE_VII, TABLE_VIII = TABLE_6, TRUTH, TABLE_8["without", "power"]
+TABLE_VI = TABLE_6
+TABLE_VII = TRUTH
+TABLE_VIII = TABLE_8["without", "power"]
 TIMES_S = (2.0, 4.0, 6.6, 10.0)
 RATE_HZ = 125.0
 SEEDS = 200
@@ -55,12 +58,22 @@ class Case(NamedTuple):
 def published_model(robot: RobotModel, known_std: float = 1e-6) -> DynamicModel:
     """The UR10 of Table VI, as if it were known (nearly) exactly."""
     law = FrictionLaw(
-        "given", "exact", True, False, False, robot.drive.exponent, np.ones(6), np.ones(6), fixed=True
+        "given",
+        "exact",
+        True,
+        False,
+        False,
+        robot.drive.exponent,
+        np.ones(6),
+        np.ones(6),
+        fixed=True,
     )
     names = ParameterBasis.of(robot).short_names
     p = len(TABLE_VI)
     verdict = Verdict(summary="xu2024, Table VI")
-    estimate = Estimate(TABLE_VI, known_std**2 * np.eye(p), names, TABLE_VIII, np.ones(6), 1.0, verdict)
+    estimate = Estimate(
+        TABLE_VI, known_std**2 * np.eye(p), names, TABLE_VIII, np.ones(6), 1.0, verdict
+    )
     empty = RegressionFactor.empty(6, p)
     return DynamicModel(robot, law, estimate, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
 
@@ -79,9 +92,13 @@ def bound(case: Case, until_s: float) -> np.ndarray:
     """The Cramer-Rao bound of the ten payload parameters, friction unknown, the arm known, (10,)."""
     N = round(until_s * RATE_HZ)
     friction = np.array([name.startswith(("Fc", "Fv", "B")) for name in case.model.estimate.names])
-    H = np.concatenate([case.Y[:N] @ case.model.basis.payload_jacobian, case.Y[:N][:, :, friction]], axis=2)
+    H = np.concatenate(
+        [case.Y[:N] @ case.model.basis.payload_jacobian, case.Y[:N][:, :, friction]], axis=2
+    )
     H = (H / TABLE_VIII[:, None]).reshape(-1, H.shape[2])
-    H = np.vstack([H, 1e-4 * np.eye(H.shape[1])])  # a joint that has not turned round: Fc, B are one unknown
+    H = np.vstack(
+        [H, 1e-4 * np.eye(H.shape[1])]
+    )  # a joint that has not turned round: Fc, B are one unknown
     return np.linalg.norm(np.linalg.inv(np.linalg.qr(H)[1])[:10], axis=1)
 
 
@@ -94,7 +111,9 @@ def stream(case: Case, seed: int) -> Iterator[OnlineSample]:
 def direct_run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray, OnlineState]:
     """Errors and standard deviations of the ten numbers at the times asked for, each (4, 10)."""
     estimator = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
-    state, errors, stds = estimator.init(), [], []
+    state = estimator.init()
+    errors = []
+    stds = []
     stops = {round(until_s * RATE_HZ) for until_s in TIMES_S}
     for i, sample in enumerate(stream(case, seed), start=1):
         state = estimator.step(state, sample)
@@ -118,7 +137,8 @@ def xu2024_run(case: Case, seed: int) -> tuple[float, float]:
 
 def accuracy(case: Case, seeds: int = SEEDS) -> Iterator[Figure]:
     runs = [direct_run(case, seed) for seed in range(FRESH, FRESH + seeds)]
-    errors, stds = np.array([run[0] for run in runs]), np.array([run[1] for run in runs])
+    errors = np.array([run[0] for run in runs])
+    stds = np.array([run[1] for run in runs])
     percent = 100 / TABLE_VII.mass
     for i, until_s in enumerate(TIMES_S):
         rms = float(np.sqrt(np.mean(errors[:, i, 0] ** 2)))
@@ -133,15 +153,25 @@ def accuracy(case: Case, seeds: int = SEEDS) -> Iterator[Figure]:
     inside = np.abs(errors) < 1.96 * stds
     off = round(float(np.abs(inside.mean(axis=0)[:, 0] - 0.95).max()), 6)
     yield Figure(
-        "coverage_mass", "mass: worst coverage of the 95 % intervals, off by", 100 * off, "%", goal=3
+        "coverage_mass",
+        "mass: worst coverage of the 95 % intervals, off by",
+        100 * off,
+        "%",
+        goal=3,
     )
-    yield Figure("coverage", "all ten, all times: coverage of 95 % intervals", 100 * inside.mean(), "%")
+    yield Figure(
+        "coverage", "all ten, all times: coverage of 95 % intervals", 100 * inside.mean(), "%"
+    )
     alarms = sum(len(run[2].history) for run in runs)
     yield Figure("alarms", f"false changes in {seeds} runs", alarms, "", goal=0)
     published = np.array([xu2024_run(case, seed) for seed in range(FRESH, FRESH + seeds)])
     rms = percent * float(np.sqrt(np.mean(published[:, 0] ** 2)))
-    yield Figure("xu2024_mass", "xu2024 as published: RMS error of the mass when it converges", rms, "%")
-    yield Figure("xu2024_time", "xu2024 as published: when that is, median", np.median(published[:, 1]), "s")
+    yield Figure(
+        "xu2024_mass", "xu2024 as published: RMS error of the mass when it converges", rms, "%"
+    )
+    yield Figure(
+        "xu2024_time", "xu2024 as published: when that is, median", np.median(published[:, 1]), "s"
+    )
 
 
 def slow_noise(seed: int, memory_s: np.ndarray) -> np.ndarray:
@@ -150,11 +180,15 @@ def slow_noise(seed: int, memory_s: np.ndarray) -> np.ndarray:
     kept = np.exp(-1 / (memory_s * RATE_HZ))
     white = np.sqrt(1 - kept**2) * rng.normal(size=(1250, 6))
     start = kept * rng.normal(size=6)
-    columns = [lfilter([1.0], [1.0, -k], x, zi=[s])[0] for k, x, s in zip(kept, white.T, start, strict=True)]
+    columns = [
+        lfilter([1.0], [1.0, -k], x, zi=[s])[0]
+        for k, x, s in zip(kept, white.T, start, strict=True)
+    ]
     return np.column_stack(columns) * TABLE_VIII
 
 
-ALIKE, MIXED = np.full(6, 0.1), np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.05])
+ALIKE = np.full(6, 0.1)
+MIXED = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.05])
 
 
 def empty_arm(case: Case, seed: int, memory_s: np.ndarray) -> DynamicModel:
@@ -181,11 +215,14 @@ def slow_run(
 
 def correlated(case: Case, seeds: int = 100) -> Iterator[Figure]:
     """Noise that is correlated in time: as it was in the empty run, and when that run knew nothing of it."""
-    alike, mixed, surprise = (
-        [slow_run(case, empty_arm(case, s, ALIKE), s, ALIKE) for s in range(FRESH, FRESH + seeds)],
-        [slow_run(case, empty_arm(case, s, MIXED), s, MIXED) for s in range(FRESH, FRESH + seeds // 2)],
-        [slow_run(case, case.model, s, ALIKE) for s in range(FRESH, FRESH + seeds // 2)],
-    )
+    alike = [
+        slow_run(case, empty_arm(case, s, ALIKE), s, ALIKE) for s in range(FRESH, FRESH + seeds)
+    ]
+    mixed = [
+        slow_run(case, empty_arm(case, s, MIXED), s, MIXED)
+        for s in range(FRESH, FRESH + seeds // 2)
+    ]
+    surprise = [slow_run(case, case.model, s, ALIKE) for s in range(FRESH, FRESH + seeds // 2)]
     for name, what, runs in (
         ("coverage_correlated", "noise that remembers for 0.1 s: coverage of all ten", alike),
         ("coverage_mixed", "noise that remembers for 0.02 to 0.3 s: coverage of all ten", mixed),
@@ -194,29 +231,41 @@ def correlated(case: Case, seeds: int = 100) -> Iterator[Figure]:
         yield Figure(name, what, 100 * float(np.mean([run[0] for run in runs])), "%")
     mass = 100 * float(np.mean([run[0][0] for run in alike]))
     yield Figure(
-        "coverage_correlated_mass", "noise that remembers for 0.1 s: coverage of the mass", mass, "%"
+        "coverage_correlated_mass",
+        "noise that remembers for 0.1 s: coverage of the mass",
+        mass,
+        "%",
     )
     runs = alike + mixed + surprise
     alarms = sum(len(run[1].history) for run in runs)
-    yield Figure("alarms_correlated", f"the same, false changes in {len(runs)} runs", alarms, "", goal=0)
+    yield Figure(
+        "alarms_correlated", f"the same, false changes in {len(runs)} runs", alarms, "", goal=0
+    )
 
 
 def step_times(case: Case, periods: int = 4) -> Iterator[Figure]:
     """Time of a step on the processor (neighbours on the machine do not count), and on the wall."""
     estimator = OnlineEstimator(case.model, "commanded")
-    state, seconds, wall = estimator.init(), [], []
+    state = estimator.init()
+    seconds = []
+    wall = []
     for k in range(periods):
         for sample in stream(case, k):
             moved = sample._replace(t=sample.t + 10.0 * k)
-            on_wall, began = time.perf_counter(), time.thread_time()
+            on_wall = time.perf_counter()
+            began = time.thread_time()
             state = estimator.step(state, moved)
             seconds.append(time.thread_time() - began)
             wall.append(time.perf_counter() - on_wall)
     us = 1e6 * np.array(seconds)
-    yield Figure("step", "one step, 6 joints, regressor included, median", np.median(us), "us", goal=60)
+    yield Figure(
+        "step", "one step, 6 joints, regressor included, median", np.median(us), "us", goal=60
+    )
     yield Figure("step_99", "one step, 99th percentile", np.quantile(us, 0.99), "us", goal=200)
     yield Figure("step_mean", "one step, mean", us.mean(), "us")
-    yield Figure("step_wall_99", "one step on the wall, 99th percentile", 1e6 * np.quantile(wall, 0.99), "us")
+    yield Figure(
+        "step_wall_99", "one step on the wall, 99th percentile", 1e6 * np.quantile(wall, 0.99), "us"
+    )
     times = []
     for _ in range(20):
         began = time.perf_counter()
@@ -247,11 +296,13 @@ class Arm(NamedTuple):
 
 
 def simulated_arm(payloads: list[InertialParameters | None]) -> Arm:
-    robot, trajectory = load_robot("ur10"), load_trajectory("xu2024")
+    robot = load_robot("ur10")
+    trajectory = load_trajectory("xu2024")
     sensors = SensorModel(torque_std=TABLE_VIII)
     how = Preparation(kinematics="commanded")
     empty = [
-        prepare(simulate(robot, trajectory, sensors=sensors, seed=seed).recording, how) for seed in range(3)
+        prepare(simulate(robot, trajectory, sensors=sensors, seed=seed).recording, how)
+        for seed in range(3)
     ]
     runs = [simulate(robot, Twice(trajectory), payload=load, seed=9) for load in payloads]
     recording = runs[0].recording
@@ -271,18 +322,28 @@ def carrying(arm: Arm, which: list[int], seed: int, change_at: int = 0) -> Itera
 
 
 def pick_and_place() -> Iterator[Figure]:
-    parts = [None, TABLE_VII, InertialParameters.from_com(1.2, [0.02, 0.01, 0.05], 2e-3 * np.eye(3))]
+    parts = [
+        None,
+        TABLE_VII,
+        InertialParameters.from_com(1.2, [0.02, 0.01, 0.05], 2e-3 * np.eye(3)),
+    ]
     arm = simulated_arm(parts)
     masses = [0.0 if part is None else part.mass for part in parts]
     estimator = OnlineEstimator(arm.model, "commanded")
-    delays, errors, wrong = [], [], 0
+    delays = []
+    errors = []
+    wrong = 0
     for seed, change_at in enumerate(range(62, 1250, 125), start=FRESH):
         delay, error, false = one_day(arm, estimator, masses, seed, change_at)
         delays += delay
         errors += error
         wrong += false
     yield Figure(
-        "detected", f"pick and place, {len(delays)} changes: slowest detection", max(delays), "s", goal=0.5
+        "detected",
+        f"pick and place, {len(delays)} changes: slowest detection",
+        max(delays),
+        "s",
+        goal=0.5,
     )
     yield Figure(
         "new_mass",
@@ -306,11 +367,13 @@ def one_day(
     """Delays of detection, relative errors of the 3.5 kg part 3 s after it was taken, false changes."""
     which = [0, 1, 2, 1]
     truth = [(10.0 * k + change_at / RATE_HZ, masses[load]) for k, load in enumerate(which)][1:]
-    state, found = estimator.init(), []
+    state = estimator.init()
+    found = []
     mass_at = {round((t + 3.0) * RATE_HZ): mass for t, mass in truth if mass == max(masses)}
     errors = []
     for i, sample in enumerate(carrying(arm, which, seed, change_at)):
-        before, state = state, estimator.step(state, sample)
+        before = state
+        state = estimator.step(state, sample)
         if len(state.history) > len(before.history):
             found.append(sample.t)
         if i in mass_at:

@@ -34,7 +34,8 @@ def figures() -> Iterator[Figure]:
     from report_pages import PAGES
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        folder, sizes = Path(name), {}
+        folder = Path(name)
+        sizes = {}
         for kind, make in PAGES.items():
             make().write(folder / f"{kind}.html")
             sizes[kind] = (folder / f"{kind}.html").stat().st_size / 1e6

@@ -23,5 +23,9 @@ def figures() -> Iterator[Figure]:
         words = f"{name}: a page with {tables} tables, processor time"
         yield Figure(f"{name}_s", words, seconds, "s")
     yield Figure(
-        "all_share", "all papers: share of four minutes of processor time", total / LIMIT_S, "", goal=1.0
+        "all_share",
+        "all papers: share of four minutes of processor time",
+        total / LIMIT_S,
+        "",
+        goal=1.0,
     )

@@ -33,7 +33,11 @@ def figures() -> Iterator[Figure]:
     Y = robot.regressor(q, v, a)
     seconds = median_s(lambda: ParameterBasis.of_regressor(robot, Y))
     yield Figure(
-        "base_reduction", "base reduction of that regressor (84 to 58 columns)", 1e3 * seconds, "ms", goal=30
+        "base_reduction",
+        "base reduction of that regressor (84 to 58 columns)",
+        1e3 * seconds,
+        "ms",
+        goal=30,
     )
     seconds = median_s(lambda: ParameterBasis.of(robot))
     yield Figure("basis", "base parameters from the structure alone", 1e3 * seconds, "ms")

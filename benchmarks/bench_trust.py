@@ -1,16 +1,16 @@
 """Silent wrong numbers: recordings corrupted on purpose, and what becomes of the answer.
 
-Arms are simulated in MuJoCo (power-law friction, noise, encoders), two empty runs and a loaded one for each
-arm and seed; corruptions change the arrays. Each is weighed with the friction law that fits and with one that
-does not (linear), from torques and from motor currents. Every cell is one of
+Arms are simulated in MuJoCo (power-law friction, noise, encoders), two empty runs and a loaded one
+for each arm and seed; corruptions change the arrays. Each is weighed with the friction law that
+fits and with one that does not (linear), from torques and from motor currents. Every cell is one of
 
     refused         an error says why
     doubted         the verdict says: do not use this
     inside          trusted, and the true mass lies in the 95 % interval, widened by half (chance)
     SILENT          trusted, and it does not: what must not be
 
-Usage: python benchmarks/run.py trust; ARMS=ur10e,panda,kr60ha SEEDS=5 for the whole matrix, KINDS=gains for
-some rows, ONLINE=1 to weigh sample by sample, LINES=1 to print every cell.
+Usage: python benchmarks/run.py trust; ARMS=ur10e,panda,kr60ha SEEDS=5 for the whole matrix,
+KINDS=gains for some rows, ONLINE=1 to weigh sample by sample, LINES=1 to print every cell.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ KINDS = os.environ.get("KINDS", "").split(",")
 SOURCES = os.environ.get("SOURCES", "torques,currents").split(",")
 LINES, ONLINE = (bool(os.environ.get(name)) for name in ("LINES", "ONLINE"))
 LAWS = {"fitting": "power", "unfitting": "linear"}
-RUN_S, RATE_HZ = 20.0, 125.0
+RUN_S = 20.0
+RATE_HZ = 125.0
 CHANCE = 1.5  # times the half-width: of 1,000 cells without a fault, three lie outside
 GRAVITY = 9.81
 
@@ -103,7 +104,8 @@ def motion(robot: RobotModel, series: int) -> FourierTrajectory:
     sine, cosine = np.random.default_rng(series).normal(size=(2, robot.n, len(k)))
     sine -= sine.mean(axis=1, keepdims=True)  # no speed
     cosine -= (cosine @ k / (k @ k))[:, None] * k  # no acceleration
-    low, high = np.maximum(robot.limits.q_min, -2.5), np.minimum(robot.limits.q_max, 2.5)
+    low = np.maximum(robot.limits.q_min, -2.5)
+    high = np.minimum(robot.limits.q_max, 2.5)
     centre = np.clip(robot.home, low + 1.0, high - 1.0)
     t = np.linspace(0, RUN_S, 500)
     swing = np.abs(FourierTrajectory(sine, cosine, np.zeros(robot.n), RUN_S).at(t)[0]).max(axis=0)
@@ -115,7 +117,9 @@ def motion(robot: RobotModel, series: int) -> FourierTrajectory:
 def recorded(name: str, seed: int) -> Runs:
     """Two empty runs and a loaded one, without measured speeds."""
     robot = arm(name)
-    sensors = SensorModel(torque_std=0.03 * np.maximum(robot.drive.coulomb + robot.drive.viscous, 0.1))
+    sensors = SensorModel(
+        torque_std=0.03 * np.maximum(robot.drive.coulomb + robot.drive.viscous, 0.1)
+    )
     runs = [
         simulate(
             robot,
@@ -131,10 +135,12 @@ def recorded(name: str, seed: int) -> Runs:
 
 
 def _plain(recording: Recording) -> Recording:
-    return Recording(t=recording.t, q=recording.q, joint_names=recording.joint_names, tau=recording.tau)
+    return Recording(
+        t=recording.t, q=recording.q, joint_names=recording.joint_names, tau=recording.tau
+    )
 
 
-# --- corruptions: a change of torques, of time, of columns -----------------------------------------------
+# --- corruptions: a change of torques, of time, of columns
 
 
 def scaled(factor: float, run: Recording) -> Recording:
@@ -194,7 +200,9 @@ def turned(run: Recording) -> Recording:
     return replace(run, tau=-run.tau)
 
 
-def pushed(robot: RobotModel, force: float, first_s: float, last_s: float, run: Recording) -> Recording:
+def pushed(
+    robot: RobotModel, force: float, first_s: float, last_s: float, run: Recording
+) -> Recording:
     """A hand that pushes the flange up with a steady force, [N]."""
     still = np.zeros_like(run.q)
     up = robot.payload_regressor(run.q, still, still)[:, :, 0] / GRAVITY
@@ -206,7 +214,10 @@ def tilted(
     robot: RobotModel, gravity: np.ndarray, body: InertialParameters | None, run: Recording
 ) -> Recording:
     """The same motion where things fall otherwise."""
-    carried = robot if body is None else robot.with_payload(body)
+    if body is None:
+        carried = robot
+    else:
+        carried = robot.with_payload(body)
     change = carried.with_gravity(gravity).gravity_torque(run.q) - carried.gravity_torque(run.q)
     return replace(run, tau=run.tau + change)
 
@@ -231,7 +242,8 @@ def _elsewhere(runs: Runs, body: InertialParameters, gravity: np.ndarray) -> Run
 
 
 def corruptions(name: str) -> dict[str, Callable[[Runs], Runs]]:
-    body, robot = payload(name), arm(name)
+    body = payload(name)
+    robot = arm(name)
     lean = GRAVITY * np.array([np.sin(np.radians(5.0)), 0.0, -np.cos(np.radians(5.0))])
     local = np.array([0.0, 0.0, -9.78])
     weight = body.mass * GRAVITY
@@ -253,8 +265,12 @@ def corruptions(name: str) -> dict[str, Callable[[Runs], Runs]]:
         "saturated at 60 %, loaded": lambda runs: runs.late(partial(saturated, 0.6)),
         "offset drift 5 %, loaded": lambda runs: runs.late(partial(drifted, 0.05)),
         "offset drift 5 %, both": lambda runs: runs.both(partial(drifted, 0.05)),
-        "hand up 8 N/2.5 kg, 6 s": lambda runs: runs.late(partial(pushed, robot, 0.33 * weight, 7.0, 13.0)),
-        "hand down 10 N/2.5 kg": lambda runs: runs.late(partial(pushed, robot, -0.41 * weight, 0.0, 99.0)),
+        "hand up 8 N/2.5 kg, 6 s": lambda runs: runs.late(
+            partial(pushed, robot, 0.33 * weight, 7.0, 13.0)
+        ),
+        "hand down 10 N/2.5 kg": lambda runs: runs.late(
+            partial(pushed, robot, -0.41 * weight, 0.0, 99.0)
+        ),
         "a fifth lost half way": lambda runs: runs.late(partial(_load_lost, robot, body)),
         "empty arm 20 % heavier": lambda runs: replace(
             runs, empty=tuple(_heavier(robot, run) for run in runs.empty)
@@ -263,7 +279,9 @@ def corruptions(name: str) -> dict[str, Callable[[Runs], Runs]]:
         "tilted 5 degrees, both": lambda runs: _elsewhere(runs, body, lean),
         "tilted 5 degrees, loaded": lambda runs: runs.late(partial(tilted, robot, lean, body)),
         "g = 9.78": lambda runs: _elsewhere(runs, body, local),
-        "--gravity 0,0,-9": lambda runs: replace(runs, robot=runs.robot.with_gravity([0.0, 0.0, -9.0])),
+        "--gravity 0,0,-9": lambda runs: replace(
+            runs, robot=runs.robot.with_gravity([0.0, 0.0, -9.0])
+        ),
         "20 ms late, loaded": lambda runs: runs.late(partial(delayed, 0.02)),
         "20 ms late, both": lambda runs: runs.both(partial(delayed, 0.02)),
         "150 ms late, both": lambda runs: runs.both(partial(delayed, 0.15)),
@@ -280,7 +298,7 @@ def corruptions(name: str) -> dict[str, Callable[[Runs], Runs]]:
     }
 
 
-# --- outcomes --------------------------------------------------------------------------------------------
+# --- outcomes
 
 
 @cache
@@ -289,7 +307,9 @@ def identified(name: str, seed: int, source: str, law: str) -> sy.DynamicModel:
     return identify(runs.robot, runs.empty, source, law)
 
 
-def identify(robot: RobotModel, empty: tuple[Recording, ...], source: str, law: str) -> sy.DynamicModel:
+def identify(
+    robot: RobotModel, empty: tuple[Recording, ...], source: str, law: str
+) -> sy.DynamicModel:
     return sy.identify(robot, [measured(robot, run, source) for run in empty], friction=LAWS[law])
 
 
@@ -310,7 +330,8 @@ class Cell:
 
 
 def cell(name: str, seed: int, source: str, law: str, kind: str) -> Cell:
-    clean, truth = recorded(name, seed), payload(name)
+    clean = recorded(name, seed)
+    truth = payload(name)
     runs = corruptions(name)[kind](clean)
     try:
         if runs.empty is clean.empty and runs.robot is clean.robot:
@@ -318,13 +339,19 @@ def cell(name: str, seed: int, source: str, law: str, kind: str) -> Cell:
         else:
             model = identify(runs.robot, runs.empty, source, law)
         loaded = measured(runs.robot, runs.loaded, source)
-        found = sy.weigh_online(model, loaded).payload if ONLINE else sy.weigh(model, loaded)
+        if ONLINE:
+            found = sy.weigh_online(model, loaded).payload
+        else:
+            found = sy.weigh(model, loaded)
     except SteelyardError as error:
         return Cell("refused", str(error))
     percent = 100 / truth.mass
-    error, half = percent * (found.body.mass - truth.mass), percent * 1.96 * found.std[0]
+    error = percent * (found.body.mass - truth.mass)
+    half = percent * 1.96 * found.std[0]
     if not found.verdict.ok:
-        return Cell("doubted", "; ".join(doubt.words for doubt in found.verdict.blocking), error, half)
+        return Cell(
+            "doubted", "; ".join(doubt.words for doubt in found.verdict.blocking), error, half
+        )
     inside = abs(error) <= CHANCE * half
     return Cell("inside" if inside else "SILENT", found.status, error, half)
 
@@ -349,5 +376,9 @@ def figures() -> Iterator[Figure]:
                             )
         words = ", ".join(f"{count[x]} {x}" for x in ("refused", "doubted", "inside"))
         total += count if kind != "clean" else Counter()
-        yield Figure(kind.replace(" ", "_"), f"{kind}: {words}; silently wrong", count["SILENT"], "", goal=0)
-    yield Figure("silent", f"of {total.total()} corrupted cells, silently wrong", total["SILENT"], "", goal=0)
+        yield Figure(
+            kind.replace(" ", "_"), f"{kind}: {words}; silently wrong", count["SILENT"], "", goal=0
+        )
+    yield Figure(
+        "silent", f"of {total.total()} corrupted cells, silently wrong", total["SILENT"], "", goal=0
+    )

@@ -1,11 +1,12 @@
 """The payload from a wrist sensor: liu2025's set-up in MuJoCo beside its tables, strong noise, real data.
 
 The arm is a KUKA KR60HA that turns joints 4 to 6, recorded at 250 Hz: 15 postures at rest, 10 s of
-excitation, 10 s of test motion at high and at low speed. Each of 50 seeds has its own excitation, noise, zero
-drifts and encoder phases; five sets of postures and test motions take turns. The wrench's noise is the
-effective resolution of the ATI Omega160 (0.5 N, 0.05 Nm); encoders have 20 bits. liu2025 prints
-diag(3.24, 0.809, 4.049) kg m^2: about the sensor's origin no body has it (a plate of no thickness, off its
-plane), so it is taken about the centre of mass, of a plate 10 mm thick.
+excitation, 10 s of test motion at high and at low speed. Each of 50 seeds has its own excitation,
+noise, zero drifts and encoder phases; five sets of postures and test motions take turns. The
+wrench's noise is the effective resolution of the ATI Omega160 (0.5 N, 0.05 Nm); encoders have 20
+bits. liu2025 prints diag(3.24, 0.809, 4.049) kg m^2: about the sensor's origin no body has it (a
+plate of no thickness, off its plane), so it is taken about the centre of mass, of a plate 10 mm
+thick.
 """
 
 from __future__ import annotations
@@ -43,10 +44,16 @@ from steelyard.wrist import (
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
 from steelyard.wrist.online import WristEstimator, WristPath, WristRow
 from steelyard.wrist.regressor import BaseGravity
-from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures, regression_of_ten
+from steelyard_papers.liu2025.comparison_methods import (
+    method_1,
+    method_2,
+    moving_postures,
+    regression_of_ten,
+)
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-MOTIONS, SEEDS = 5, 50
+MOTIONS = 5
+SEEDS = 50
 PLATE = 40.173 * 0.01**2 / 12
 LOAD = InertialParameters.from_com(
     40.173, [0.0, 0.0, 0.905 / 40.173], np.diag([3.24 + PLATE, 0.809 + PLATE, 4.049])
@@ -55,8 +62,11 @@ TILT = np.radians([1.824, 2.326])
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 GRAVITY = BaseGravity(UPRIGHT).tilted(TILT)
 NOISE = np.array([0.5, 0.5, 0.5, 0.05, 0.05, 0.05])
-STEP, COARSE_STEP = 2 * np.pi / 2**20, 2 * np.pi / 2**18
-SENSOR = WristSensor("ATI Omega160", reach=np.array([2500.0, 2500, 6250, 400, 400, 400]), noise=NOISE)
+STEP = 2 * np.pi / 2**20
+COARSE_STEP = 2 * np.pi / 2**18
+SENSOR = WristSensor(
+    "ATI Omega160", reach=np.array([2500.0, 2500, 6250, 400, 400, 400]), noise=NOISE
+)
 TABLE_2 = {"m": 0.0093, "mz": 0.012, "Ixx": 0.035, "Iyy": 0.024, "Izz": 0.036}
 ROW = {"m": 0, "mz": 3, "Ixx": 4, "Iyy": 6, "Izz": 9}
 
@@ -99,7 +109,11 @@ class Visits:
         way = self.postures[np.minimum(k + 1, len(self.postures) - 1)] - self.postures[k]
         first = (30 * x**2 - 60 * x**3 + 30 * x**4) / self.move_s
         second = (60 * x - 180 * x**2 + 120 * x**3) / self.move_s**2
-        return self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, first * way, second * way
+        return (
+            self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way,
+            first * way,
+            second * way,
+        )
 
 
 @dataclass(frozen=True)
@@ -149,7 +163,9 @@ def excitation(seed: int) -> Truth:
     return run(wrist(1000 + seed, 1.0))
 
 
-def measured(truth: Truth, drift: np.ndarray, rng: np.random.Generator, *, step: float = STEP) -> Recording:
+def measured(
+    truth: Truth, drift: np.ndarray, rng: np.random.Generator, *, step: float = STEP
+) -> Recording:
     """What sensors make of the truth: encoders with a phase of their own, a noisy wrench with drift."""
     phase = rng.uniform(-0.5, 0.5, truth.q.shape[1]) * step
     return Recording(
@@ -179,7 +195,8 @@ class Seed:
 
 @cache
 def answers(seed: int) -> Seed:
-    m, rng = motion(seed % MOTIONS), np.random.default_rng(1000 + seed)
+    m = motion(seed % MOTIONS)
+    rng = np.random.default_rng(1000 + seed)
     drift = rng.normal(size=6) * [10, 10, 20, 1, 1, 1]
     at_rest = WrenchRecording.of_joints(measured(m.postures, drift, rng), arm(), SENSOR)
     postures = Postures.of(at_rest)
@@ -208,29 +225,46 @@ def median(values: object) -> float:
 
 def coverage_figure(name: str, what: str, covered: object) -> Figure:
     share = 100 * float(np.mean(covered))  # type: ignore[arg-type]
-    return Figure(name, f"{what}: 95 % intervals cover {share:.1f} %, off by", abs(share - 95.0), "%", 3.0)
+    return Figure(
+        name, f"{what}: 95 % intervals cover {share:.1f} %, off by", abs(share - 95.0), "%", 3.0
+    )
 
 
 def table_2() -> Iterator[Figure]:
     seeds = [answers(k) for k in range(SEEDS)]
-    for kind, what in (("two_stage", "two stages, offline"), ("online", "two stages, recursive, causal")):
+    for kind, what in (
+        ("two_stage", "two stages, offline"),
+        ("online", "two stages, recursive, causal"),
+    ):
         errors = np.array([getattr(s, kind).unconstrained.vector - LOAD.vector for s in seeds])
         for name, row in ROW.items():
             words = f"liu2025 Table II, {what}: error of {name} / the paper's"
             yield Figure(f"{kind}_{name}", words, median(errors[:, row]), "SI", 1.0, TABLE_2[name])
         tilts = np.degrees([getattr(s, kind).inclination - TILT for s in seeds])
-        yield Figure(f"{kind}_tilt", f"{what}: error of U, V", median(np.abs(tilts).max(1)), "deg", 0.05)
+        yield Figure(
+            f"{kind}_tilt", f"{what}: error of U, V", median(np.abs(tilts).max(1)), "deg", 0.05
+        )
     mass = {
         kind: median([getattr(s, kind).unconstrained.mass - LOAD.mass for s in seeds])
         for kind in ("two_stage", "online", "method_2", "method_1", "method_1_moving")
     }
     yield Figure(
-        "order_2", "mass: two stages / Method 2 (0.075 kg)", mass["online"], "kg", 1.0, mass["method_2"]
+        "order_2",
+        "mass: two stages / Method 2 (0.075 kg)",
+        mass["online"],
+        "kg",
+        1.0,
+        mass["method_2"],
     )
     words = "mass: Method 2 / Method 1 on moving data (0.370 kg)"
     yield Figure("order_1", words, mass["method_2"], "kg", 1.0, mass["method_1_moving"])
-    yield Figure("method_1_rest", "mass: Method 1 on 15 postures really at rest", mass["method_1"], "kg")
-    covered = [np.abs(s.two_stage.unconstrained.vector - LOAD.vector) < 1.96 * s.two_stage.std for s in seeds]
+    yield Figure(
+        "method_1_rest", "mass: Method 1 on 15 postures really at rest", mass["method_1"], "kg"
+    )
+    covered = [
+        np.abs(s.two_stage.unconstrained.vector - LOAD.vector) < 1.96 * s.two_stage.std
+        for s in seeds
+    ]
     yield coverage_figure("coverage", "two stages, offline", covered)
     covered = [s.static_covered for s in seeds]
     yield coverage_figure("static_coverage", "static stage", covered)
@@ -248,7 +282,9 @@ def noisy_samples(seed: int, *, clean: bool) -> tuple[WrenchSamples, np.ndarray]
 
 def strong_noise() -> Iterator[Figure]:
     names = ("ls", "tls", "wls", "restricted", "rrtls", "ml")
-    inertia, com, covered = {n: [] for n in names}, {n: [] for n in names}, []
+    inertia = {n: [] for n in names}
+    com = {n: [] for n in names}
+    covered = []
     clean = {n: [] for n in ("wls", "restricted", "ml")}
     for seed in range(SEEDS):
         samples, drift = noisy_samples(seed, clean=False)
@@ -269,14 +305,21 @@ def strong_noise() -> Iterator[Figure]:
             body = weigh_dynamic(samples, estimator=ESTIMATORS[name], tilt=True).unconstrained
             clean[name].append(np.linalg.norm(body.vector[4:] - LOAD.vector[4:]))
     for name in ("restricted", "rrtls", "ml"):
-        for what, errors, unit, scale in (("inertia", inertia, "kg m^2", 1.0), ("CoM", com, "mm", 1e3)):
+        for what, errors, unit, scale in (
+            ("inertia", inertia, "kg m^2", 1.0),
+            ("CoM", com, "mm", 1e3),
+        ):
             best = min(median(errors["ls"]), median(errors["tls"]))
             words = f"strong noise, {what}: {ESTIMATORS[name].name} / best of LS and TLS"
-            yield Figure(f"noisy_{name}_{what}", words, scale * median(errors[name]), unit, 0.2, scale * best)
+            yield Figure(
+                f"noisy_{name}_{what}", words, scale * median(errors[name]), unit, 0.2, scale * best
+            )
     yield Figure("noisy_wls", "strong noise, inertia: WLS", median(inertia["wls"]), "kg m^2")
     for name in ("restricted", "ml"):
         words = f"clean motion, inertia: {ESTIMATORS[name].name} / WLS"
-        yield Figure(f"clean_{name}", words, median(clean[name]), "kg m^2", 1.05, median(clean["wls"]))
+        yield Figure(
+            f"clean_{name}", words, median(clean[name]), "kg m^2", 1.05, median(clean["wls"])
+        )
     yield coverage_figure("noisy_coverage", "strong noise, maximum likelihood", covered)
 
 
@@ -297,21 +340,35 @@ def contact() -> Iterator[Figure]:
             )
             for kind in kinds:
                 force = contact_force(getattr(s, kind), samples)
-                row = [force.force.mean(), force.force.std(), force.torque.mean(), force.torque.std()]
+                row = [
+                    force.force.mean(),
+                    force.force.std(),
+                    force.torque.mean(),
+                    force.torque.std(),
+                ]
                 sizes.setdefault((kind, speed), []).append(np.array(row))
             zeroed = contact_force(s.online, samples, rezero="start")
             peaks[speed].append(np.abs(zeroed.external[zeroed.t > zeroed.zeroed_at[0]]).max(axis=0))
     for speed, how in enumerate(("high-speed", "low-speed")):
         for kind, words in kinds.items():
-            row, printed = np.median(sizes[kind, speed], axis=0), paper[kind][speed]
+            row = np.median(sizes[kind, speed], axis=0)
+            printed = paper[kind][speed]
             for k, (what, unit) in enumerate((("force", "N"), ("torque", "Nm"))):
-                text = f"Table III, {how}, {words}: mean {what} (+- {row[2 * k + 1]:.3g}) / the paper's"
-                goal = 1.0 if kind == "online" else None
+                text = (
+                    f"Table III, {how}, {words}: mean {what} (+- {row[2 * k + 1]:.3g}) / the"
+                    " paper's"
+                )
+                if kind == "online":
+                    goal = 1.0
+                else:
+                    goal = None
                 yield Figure(f"{how}_{kind}_{what}", text, row[2 * k], unit, goal, printed[2 * k])
         for a, b in (("online", "method_2"), ("method_2", "method_1")):
             ratio = np.median(sizes[a, speed], axis=0)[2]
             words = f"{how}: mean torque, {kinds[a]} / {kinds[b]}"
-            yield Figure(f"{how}_{a}", words, ratio, "Nm", 1.0, np.median(sizes[b, speed], axis=0)[2])
+            yield Figure(
+                f"{how}_{a}", words, ratio, "Nm", 1.0, np.median(sizes[b, speed], axis=0)[2]
+            )
         peak = np.median(peaks[speed], axis=0)
         words = f"{how}, after the second compensation: largest"
         goals = (3.03, 1.67)
@@ -327,13 +384,19 @@ def real() -> Iterator[Figure]:
     seven = SensorDescription(WristSensor(frame="base"), None, columns, postures=True)
     static = weigh_static(Postures.of(seven.recording(DATA / "ft_static/static_7_poses.csv")))
     off = 100 * abs(static.mass * 9.81 / 10.804 - 1)
-    yield Figure("seven_weight", "real, 7 postures: weight, off the published 10.804 N by", off, "%", 0.5)
+    yield Figure(
+        "seven_weight", "real, 7 postures: weight, off the published 10.804 N by", off, "%", 0.5
+    )
     off = 1e3 * abs(static.com[2] - 0.05197)
-    yield Figure("seven_com", "real, 7 postures: CoM z, off the published 51.97 mm by", off, "mm", 1.0)
+    yield Figure(
+        "seven_com", "real, 7 postures: CoM z, off the published 51.97 mm by", off, "mm", 1.0
+    )
     series = SensorDescription(WristSensor(), None, {"t": ["t_s"], **columns})
     found = Postures.of(series.recording(DATA / "ft_static/timeseries_10hz.csv"))
     static = weigh_static(found, tilt=False)
-    words = f"real, 10 Hz series: {len(found)} rests found, {len(static.postures)} different; weight"
+    words = (
+        f"real, 10 Hz series: {len(found)} rests found, {len(static.postures)} different; weight"
+    )
     yield Figure("series_weight", words, static.mass * 9.81, "N")
     runs = {}
     for name in ("run1", "run3"):
@@ -341,7 +404,9 @@ def real() -> Iterator[Figure]:
         runs[name] = weigh_dynamic(samples)
         live = weigh_wrist_online(panda_recording(name), cutoff_hz=5.0)
         off = 100 * abs(live.payload.unconstrained.mass / runs[name].unconstrained.mass - 1)
-        yield Figure(f"{name}_online", f"real, {name}: mass online at the end, off batch by", off, "%", 1.0)
+        yield Figure(
+            f"{name}_online", f"real, {name}: mass online at the end, off batch by", off, "%", 1.0
+        )
         known = [point for point in live.points if np.isfinite(point.mass_std)]
         apart = [abs(x.mass - runs[name].unconstrained.mass) > 1.96 * x.mass_std for x in known]
         words = f"real, {name}: points at which the interval does not hold batch's mass"
@@ -352,7 +417,8 @@ def real() -> Iterator[Figure]:
             rms = float(np.sqrt((force**2).sum(axis=1).mean()))
             words = f"real, {name}: residual force less a linear drift, {kind} dynamics"
             yield Figure(f"{name}_{kind}", words, rms, "N")
-    one, three = runs["run1"].body, runs["run3"].body
+    one = runs["run1"].body
+    three = runs["run3"].body
     words = f"real, run1 {one.mass:.3f} kg and run3 {three.mass:.3f} kg: mass apart by"
     yield Figure("panda_mass", words, 100 * abs(one.mass / three.mass - 1), "%", 5.0)
     apart = 1e3 * float(np.linalg.norm(one.com - three.com))
@@ -386,7 +452,9 @@ def step_time() -> Iterator[Figure]:
     rng = np.random.default_rng(0)
     recursion = RecursiveRestricted(NOISE)
     state = recursion.init(LOAD.vector)
-    x, wrench, covariance = rng.normal(size=(5000, 12)), rng.normal(size=(5000, 6)), 1e-3 * np.eye(12)
+    x = rng.normal(size=(5000, 12))
+    wrench = rng.normal(size=(5000, 6))
+    covariance = 1e-3 * np.eye(12)
     times = []
     for k in range(5000):
         began = time.perf_counter()
@@ -400,23 +468,31 @@ def online_rows(seed: int) -> tuple[list[WristRow], float]:
     """Postures at rest and then the excitation, as one stream, and when the motion begins."""
     rng = np.random.default_rng(9000 + seed)
     drift = rng.normal(size=6) * [10, 10, 20, 1, 1, 1]
-    rows, start_s = [], 0.0
+    rows = []
+    start_s = 0.0
     for truth in (motion(seed % MOTIONS).postures, excitation(seed)):
         recording = measured(truth, drift, rng)
         parts = zip((recording.t + start_s).tolist(), recording.wrench, recording.q, strict=True)
         rows += [WristRow(*row) for row in parts]
-        began_s, start_s = start_s, start_s + float(recording.t[-1]) + 1.0
+        began_s = start_s
+        start_s = start_s + float(recording.t[-1]) + 1.0
     return rows, began_s
 
 
 def online() -> Iterator[Figure]:
     """Causal, row by row at 250 Hz: what a row costs, how accurate it becomes, whether intervals hold."""
-    times, covered, early, errors, sizes = [], [], [], [], []
+    times = []
+    covered = []
+    early = []
+    errors = []
+    sizes = []
     for seed in range(0, SEEDS, 4):
         rows, began_s = online_rows(seed)
         path = WristPath.calibrated(rows[:250], SENSOR, robot=arm())
         estimator = WristEstimator(path.noise, SENSOR)
-        state, of_path, due_s = estimator.init(), path.init(), 2.0
+        state = estimator.init()
+        of_path = path.init()
+        due_s = 2.0
         for row in rows:
             before = time.thread_time()
             of_path, ready = path.step(of_path, row)
@@ -427,18 +503,28 @@ def online() -> Iterator[Figure]:
                 due_s += 2.0
                 found = estimator.estimate(state, physical=False)
                 known = np.isfinite(found.std)
-                inside = np.abs(found.unconstrained.vector - LOAD.vector)[known] < 1.96 * found.std[known]
+                inside = (
+                    np.abs(found.unconstrained.vector - LOAD.vector)[known]
+                    < 1.96 * found.std[known]
+                )
                 (covered if row.t > began_s + 5 else early).extend(inside.tolist())
         sizes.append(len(json.dumps(state.to_dict())))
         errors.append(estimator.estimate(state, physical=False).unconstrained.vector - LOAD.vector)
     words = "online, a row of joints and wrench to an updated estimate, processor time:"
     yield Figure("online_median", f"{words} median", 1e6 * statistics.median(times), "us", 400.0)
-    yield Figure("online_99", f"{words} 99th percentile", 1e3 * float(np.percentile(times, 99)), "ms", 2.0)
+    yield Figure(
+        "online_99", f"{words} 99th percentile", 1e3 * float(np.percentile(times, 99)), "ms", 2.0
+    )
     yield Figure("online_state", "online, saved state", max(sizes) / 1e3, "kB", 400.0)
     for name, row in ROW.items():
         what = f"online, 15 rests and 10 s of motion: error of {name} / the paper's"
-        yield Figure(f"live_{name}", what, median(np.array(errors)[:, row]), "SI", 1.0, TABLE_2[name])
-    for name, what, inside in (("early", "before 5 s of motion", early), ("late", "after", covered)):
+        yield Figure(
+            f"live_{name}", what, median(np.array(errors)[:, row]), "SI", 1.0, TABLE_2[name]
+        )
+    for name, what, inside in (
+        ("early", "before 5 s of motion", early),
+        ("late", "after", covered),
+    ):
         share = 100 * float(np.mean(inside))
         text = f"online, {what}: 95 % intervals cover (92 is the least)"
         yield Figure(f"live_coverage_{name}", text, 100 - share, "% outside", 8.0)

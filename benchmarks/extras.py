@@ -1,9 +1,10 @@
 """The wheel in empty environments: each extra alone does what it is there for.
 
-Every extra gets an environment of its own with nothing but the wheel and what the extra asks for, pinned by
-constraints.txt (a copy, by hard links, of one with the wheel alone, which is quicker to make). It takes
-minutes and a package index, so it is run by hand, before a release.
-Usage: python benchmarks/extras.py [EXTRA ...]; 'core' is the wheel without an extra; any interpreter will do
+Every extra gets an environment of its own with nothing but the wheel and what the extra asks for,
+pinned by constraints.txt (a copy, by hard links, of one with the wheel alone, which is quicker to
+make). It takes minutes and a package index, so it is run by hand, before a release.
+Usage: python benchmarks/extras.py [EXTRA ...]; 'core' is the wheel without an extra; any
+interpreter will do
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ def main() -> int:
             words = _tried(extra, wheel, Path(folder) / extra)
             failed += words != "works"
             print(f"{extra:16} {words:8} {time.perf_counter() - began:6.0f} s", flush=True)
-    return 1 if failed else 0
+    if failed:
+        return 1
+    return 0
 
 
 def _wheel(folder: Path) -> Path:
@@ -115,13 +118,22 @@ def _tried(extra: str, wheel: Path, folder: Path) -> str:
         alone = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         python = [folder / "bin" / "python", "-c", DOES[extra]]
         done = subprocess.run(python, cwd=folder, env=alone, capture_output=True, text=True)
-    return "works" if done.returncode == 0 else f"FAILS: {done.stderr.strip().splitlines()[-1]}"
+    if done.returncode == 0:
+        return "works"
+    return f"FAILS: {done.stderr.strip().splitlines()[-1]}"
 
 
 def _pip(folder: Path, wanted: str) -> subprocess.CompletedProcess[str]:
     """Installs into an environment; nothing of this one is seen there but how the index is reached."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [
+        folder / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     words = [*pip, "-c", ROOT / "constraints.txt", wanted]
     return subprocess.run(words, capture_output=True, text=True, env=known)
 

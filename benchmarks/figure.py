@@ -21,11 +21,16 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        return None if self.reference is None else self.value / self.reference
+        if self.reference is None:
+            return None
+        return self.value / self.reference
 
     @property
     def reached(self) -> bool:
-        judged = self.value if self.ratio is None else self.ratio
+        if self.ratio is None:
+            judged = self.value
+        else:
+            judged = self.ratio
         return self.goal is None or judged <= self.goal
 
     def as_dict(self) -> dict[str, object]:
@@ -33,10 +38,22 @@ class Figure:
         return {key: getattr(self, key) for key in keys}
 
     def line(self) -> str:
-        reference = "" if self.reference is None else f"{self.reference:.4g} {self.unit}"
-        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
-        goal = "" if self.goal is None else f"<= {self.goal:g}{'' if self.reached else '  MISSED'}"
-        return f"{self.what:66} {f'{self.value:.4g} {self.unit}':>14} {reference:>14} {ratio:>8}  {goal}"
+        if self.reference is None:
+            reference = ""
+        else:
+            reference = f"{self.reference:.4g} {self.unit}"
+        if self.ratio is None:
+            ratio = ""
+        else:
+            ratio = f"{self.ratio:.2f}"
+        if self.goal is None:
+            goal = ""
+        else:
+            goal = f"<= {self.goal:g}{'' if self.reached else '  MISSED'}"
+        return (
+            f"{self.what:66} {f'{self.value:.4g} {self.unit}':>14} {reference:>14} {ratio:>8} "
+            f" {goal}"
+        )
 
 
 def median_s(work: Callable[[], object], *, runs: int = 7) -> float:

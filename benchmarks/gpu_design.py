@@ -5,8 +5,8 @@
     python benchmarks/gpu_design.py judge OUT         # here: exact values and certificates of what was found
 
 The problem: a UR10 in the envelope of xu2024's trajectory, 10 s, 5 harmonics, at rest at both ends.
-`run` uses the code of the library (`steelyard.excitation.batch`), with stand-ins for the two packages that
-know the arm; all that it needs of the arm is in the file.
+`run` uses the code of the library (`steelyard.excitation.batch`), with stand-ins for the two
+packages that know the arm; all that it needs of the arm is in the file.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def pieces(case: str):
     content = json.loads(PROBLEM.read_text())
     arm = Arm(content)
     limits = DesignLimits(JointLimits(**content["limits"], tau_max=[np.inf] * 6))
-    joints, w = limits.joints, 2 * np.pi / 10
+    joints = limits.joints
+    w = 2 * np.pi / 10
     scale = np.minimum(joints.v_max, joints.a_max / w) / 2
     space = MotionSpace(arm.home, np.arange(6), 5, 10.0, True, CASES[case], scale)
     rows = RegressorRows("torque", np.array(content["columns"]), np.ones(6))
@@ -85,19 +86,27 @@ def run(out: Path, starts: int) -> None:
     from steelyard.excitation import batch as module
     from steelyard.excitation.search import _random_start
 
-    device = "gpu" if any(d.platform == "gpu" for d in __import__("jax").devices()) else "cpu"
+    if any(d.platform == "gpu" for d in __import__("jax").devices()):
+        device = "gpu"
+    else:
+        device = "cpu"
     for case in CASES:
         space, limits, criterion = pieces(case)
         constraints = [space.joint_constraint(limits)]
         seeds = np.random.SeedSequence(0).spawn(starts)
-        u = np.array([_random_start(space, limits, constraints, np.random.default_rng(s)) for s in seeds])
+        u = np.array(
+            [_random_start(space, limits, constraints, np.random.default_rng(s)) for s in seeds]
+        )
         batch = module.Batch(criterion, space, limits, None, device)
         lowered(batch, module._STAGES, 0.95 * u, 1)
         began = time.perf_counter()
         score, u = lowered(batch, module._STAGES, 0.95 * u, 100)
         took = time.perf_counter() - began
         best = np.sort(np.exp(score))
-        print(f"{case}: {starts} starts x 100 iterations on {device}: {took:.1f} s; best {best[:5].round(2)}")
+        print(
+            f"{case}: {starts} starts x 100 iterations on {device}: {took:.1f} s; best"
+            f" {best[:5].round(2)}"
+        )
         finer = module.Batch(criterion, space, limits, None, device, samples=32, grid=40)
         kept = u[np.argsort(score)[: max(8, starts // 8)]]
         shrunk = np.array([shrink(x, constraints[0]) for x in kept])
@@ -108,7 +117,11 @@ def run(out: Path, starts: int) -> None:
             f"{case}: refined {len(kept)} in {time.perf_counter() - began:.1f} s:",
             np.exp(score[order[:8]]).round(2),
         )
-        print("quantiles", np.quantile(np.exp(score), [0.01, 0.05, 0.1, 0.25, 0.5]).round(2), flush=True)
+        print(
+            "quantiles",
+            np.quantile(np.exp(score), [0.01, 0.05, 0.1, 0.25, 0.5]).round(2),
+            flush=True,
+        )
         np.savez(out / f"{case}.npz", score=score[order[:64]], u=u[order[:64]])
 
 
@@ -138,10 +151,17 @@ def judge(out: Path) -> None:
             motion = space.trajectory(u)
             holds = limits.certify(arm, motion).holds
             values.append(
-                (ConditionNumber().evaluate(arm, motion, limits=limits) if holds else np.inf, motion)
+                (
+                    ConditionNumber().evaluate(arm, motion, limits=limits) if holds else np.inf,
+                    motion,
+                )
             )
         value, motion = min(values, key=lambda pair: pair[0])
-        print(case, round(value, 3), [round(v, 2) for v, _ in sorted(values, key=lambda pair: pair[0])[:8]])
+        print(
+            case,
+            round(value, 3),
+            [round(v, 2) for v, _ in sorted(values, key=lambda pair: pair[0])[:8]],
+        )
         motion.save(out / f"best_{case}.json")
 
 

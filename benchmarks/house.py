@@ -58,8 +58,13 @@ def main() -> None:
     found = modules()
     table: dict[str, Counter[str]] = defaultdict(Counter)
     for name, path in found.items():
-        room = name.split(".")[1] if "." in name else "(door)"
-        table[room].update(files=1, lines=path.read_text().count("\n"), names=len(public_names(path)))
+        if "." in name:
+            room = name.split(".")[1]
+        else:
+            room = "(door)"
+        table[room].update(
+            files=1, lines=path.read_text().count("\n"), names=len(public_names(path))
+        )
     print(f"{'room':16}{'files':>6}{'lines':>7}{'public names':>14}")
     for room, row in sorted(table.items()):
         print(f"{room:16}{row['files']:6}{row['lines']:7}{row['names']:14}")

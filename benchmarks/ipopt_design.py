@@ -3,10 +3,11 @@
     pip install cyipopt-wheels                 # or cyipopt, where IPOPT is installed
     python benchmarks/ipopt_design.py [SEEDS]
 
-The problem: the condition number of a UR10 in the envelope of xu2024's trajectory, 10 s, 5 harmonics, at rest
-at both ends; one random start for each seed. Both lower the same smooth merits in the same five stages with
-the same most iterations; IPOPT also goes for the last merit at once. Limits of position, velocity and
-acceleration are the same rows on the same grid, linear in the unknowns, with their sparse derivatives.
+The problem: the condition number of a UR10 in the envelope of xu2024's trajectory, 10 s, 5
+harmonics, at rest at both ends; one random start for each seed. Both lower the same smooth merits
+in the same five stages with the same most iterations; IPOPT also goes for the last merit at once.
+Limits of position, velocity and acceleration are the same rows on the same grid, linear in the
+unknowns, with their sparse derivatives.
 """
 
 from __future__ import annotations
@@ -33,15 +34,23 @@ class Problem:
     """One merit of a search, as IPOPT wants it."""
 
     def __init__(self, search: Search, own: bool, sharpness: float) -> None:
-        self._search, self._sharpness = search, sharpness
-        self._merit = search.criterion.merit if own else search.criterion.log_det_merit
-        families, self._U = search.space.joint_families(search.limits, 40), len(search.space.joints)
-        r, blocks = search.space.size // self._U, []
+        self._search = search
+        self._sharpness = sharpness
+        if own:
+            self._merit = search.criterion.merit
+        else:
+            self._merit = search.criterion.log_det_merit
+        families = search.space.joint_families(search.limits, 40)
+        self._U = len(search.space.joints)
+        r = search.space.size // self._U
+        blocks = []
         for family in families:
             for j in range(self._U):
                 blocks.append((family.P * family.factor[j], family.offset[j], j))
         self._values = np.concatenate([block.ravel() for block, _, _ in blocks])
-        self._columns = np.concatenate([np.tile(j * r + np.arange(r), len(block)) for block, _, j in blocks])
+        self._columns = np.concatenate(
+            [np.tile(j * r + np.arange(r), len(block)) for block, _, j in blocks]
+        )
         self.offset = np.concatenate([np.full(len(block), offset) for block, offset, _ in blocks])
         self._rows = np.repeat(np.arange(len(self.offset)), r)
 
@@ -86,7 +95,9 @@ class Problem:
 
 def ours(search: Search, u: np.ndarray) -> np.ndarray:
     found = search._lowered(u, True)
-    return u if found is None else found
+    if found is None:
+        return u
+    return found
 
 
 def staged(search: Search, u: np.ndarray) -> np.ndarray:
@@ -116,7 +127,9 @@ def main(seeds: int) -> None:
     reached: dict[str, list[float]] = {name: [] for name in SOLVERS}
     spent: dict[str, list[float]] = {name: [] for name in SOLVERS}
     for seed in range(1, seeds + 1):
-        search = Search(arm, limits, space, ConditionNumber(), DesignSettings(starts=1, seed=seed, workers=1))
+        search = Search(
+            arm, limits, space, ConditionNumber(), DesignSettings(starts=1, seed=seed, workers=1)
+        )
         search._compile()
         with ThreadPoolExecutor(1) as pool:
             (start,) = search._starts(pool)

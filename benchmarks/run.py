@@ -1,7 +1,8 @@
 """Runs every benchmark: one table on the screen, the same figures in benchmarks/results.json.
 
-Each file `bench_<room>.py` has a function `figures()` that yields `Figure`s. Times are medians of several
-runs, taken beside a reference in the same run, because machines are noisy; judge the ratios.
+Each file `bench_<room>.py` has a function `figures()` that yields `Figure`s. Times are medians of
+several runs, taken beside a reference in the same run, because machines are noisy; judge the
+ratios.
 Usage: python benchmarks/run.py [ROOM ...]
 """
 
@@ -19,7 +20,10 @@ sys.path.insert(0, str(HERE))
 def main() -> int:
     rooms = sys.argv[1:] or sorted(p.stem.removeprefix("bench_") for p in HERE.glob("bench_*.py"))
     path = HERE / "results.json"
-    results = json.loads(path.read_text()) if path.exists() and sys.argv[1:] else {}
+    if path.exists() and sys.argv[1:]:
+        results = json.loads(path.read_text())
+    else:
+        results = {}
     print(f"{'what':66} {'ours':>14} {'reference':>14} {'ratio':>8}  goal")
     missed = 0
     for room in rooms:
@@ -29,7 +33,9 @@ def main() -> int:
             print(figure.line(), flush=True)
     path.write_text(json.dumps(results, indent=2) + "\n")
     print(f"{len(results)} figures, {missed} short of their goal; benchmarks/results.json")
-    return 1 if missed else 0
+    if missed:
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -35,7 +35,15 @@ def megabytes() -> float:
 
 
 def healthy(state: OnlineState) -> bool:
-    arrays = (state.known.R, state.base.R, state.safe.R, state.x, state.information, state.pull, state.memory)
+    arrays = (
+        state.known.R,
+        state.base.R,
+        state.safe.R,
+        state.x,
+        state.information,
+        state.pull,
+        state.memory,
+    )
     arrays = (*arrays, *state.spread[:5])
     return all(np.isfinite(array).all() for array in arrays)
 
@@ -43,9 +51,12 @@ def healthy(state: OnlineState) -> bool:
 def soak(steps: int) -> int:
     """The number of things that went wrong."""
     case = published_case()
-    wrong, options = 0, OnlineOptions(forgetting_s=30.0)
+    wrong = 0
+    options = OnlineOptions(forgetting_s=30.0)
     estimator = OnlineEstimator(case.model, "commanded", options=options)
-    state, began, first = estimator.init(), time.perf_counter(), 0.0
+    state = estimator.init()
+    began = time.perf_counter()
+    first = 0.0
     every = max(steps // REPORTS, 1)
     for i, sample in enumerate(itertools.islice(endless(case), steps), start=1):
         state = estimator.step(state, sample)
@@ -58,7 +69,8 @@ def soak(steps: int) -> int:
         bad = not healthy(state) or abs(off) > 5 or grown > 20 or bool(state.history)
         wrong += bad
         print(
-            f"{i:>10} steps  mass {found.unconstrained.mass:.4f} kg ({off:+.1f} std)  {grown:+.1f} MB "
+            f"{i:>10} steps  mass {found.unconstrained.mass:.4f} kg ({off:+.1f} std)  {grown:+.1f}"
+            " MB "
             f" {1e6 * (time.perf_counter() - began) / i:.0f} us a step  {'WRONG' if bad else 'ok'}",
             flush=True,
         )

@@ -2,10 +2,10 @@
 
 Usage: python benchmarks/soak_files.py [--kills 150] [--cases 2000] [--designs 1000] [--seed 0]
 
-A writer of each kind (state, design, model, page) is killed again and again while it replaces a file; after
-each kill the file must be the old or the new one, whole. Designs are checked by a chain of Denavit-Hartenberg
-matrices and differences in time, which share no code with the search: `--designs 1000` takes an hour, 10000 a
-night.
+A writer of each kind (state, design, model, page) is killed again and again while it replaces a
+file; after each kill the file must be the old or the new one, whole. Designs are checked by a chain
+of Denavit-Hartenberg matrices and differences in time, which share no code with the search:
+`--designs 1000` takes an hour, 10000 a night.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def writers() -> dict[str, tuple[Writer, Writer]]:
     steelyard("simulate planar2r --mass 0.5 --seed 1 -o loaded.npz")
     steelyard("identify planar2r empty.npz --friction linear -o model.json")
     steelyard("design planar2r --limits limits.toml --starts 1 --harmonics 2 -o design.json")
-    model, design = DynamicModel.load("model.json"), Design.load("design.json")
+    model = DynamicModel.load("model.json")
+    design = Design.load("design.json")
     state = weigh_online(model, "loaded.npz")
     later = replace(state, state=state.state._replace(windows=state.state.windows + 1))
     page = Weighing(model, "loaded.npz").page()
@@ -61,7 +62,10 @@ def writers() -> dict[str, tuple[Writer, Writer]]:
 
 def killed(kind: str, pair: tuple[Writer, Writer], kills: int) -> int:
     """How often a file was neither the old nor the new one."""
-    path, rng, wrong, known = Path(f"{kind}.out"), random.Random(kind), 0, []
+    path = Path(f"{kind}.out")
+    rng = random.Random(kind)
+    wrong = 0
+    known = []
     for write in pair:
         write(path)
         known.append(path.read_bytes())
@@ -90,12 +94,25 @@ def heights(table: DHTable, q: np.ndarray) -> np.ndarray:
     found = []
     for posture in q:
         T = np.eye(4)
-        for alpha, a, d, theta in zip(table.alpha, table.a, table.d, table.theta + posture, strict=True):
-            ca, sa, ct, st = np.cos(alpha), np.sin(alpha), np.cos(theta), np.sin(theta)
+        for alpha, a, d, theta in zip(
+            table.alpha, table.a, table.d, table.theta + posture, strict=True
+        ):
+            ca = np.cos(alpha)
+            sa = np.sin(alpha)
+            ct = np.cos(theta)
+            st = np.sin(theta)
             if table.convention == "modified":
-                rows = [[ct, -st, 0, a], [st * ca, ct * ca, -sa, -d * sa], [st * sa, ct * sa, ca, d * ca]]
+                rows = [
+                    [ct, -st, 0, a],
+                    [st * ca, ct * ca, -sa, -d * sa],
+                    [st * sa, ct * sa, ca, d * ca],
+                ]
             else:
-                rows = [[ct, -st * ca, st * sa, a * ct], [st, ct * ca, -ct * sa, a * st], [0, sa, ca, d]]
+                rows = [
+                    [ct, -st * ca, st * sa, a * ct],
+                    [st, ct * ca, -ct * sa, a * st],
+                    [0, sa, ca, d],
+                ]
             T = T @ np.array([*rows, [0, 0, 0, 1]])
         found.append(T[2, 3])
     return np.array(found)
@@ -109,8 +126,10 @@ def designs(count: int, first: int = 0) -> int:
 
     wrong = refused = 0
     for seed in range(first, first + count):
-        robot, rng = load_robot(ARMS[seed % len(ARMS)]), np.random.default_rng(seed)
-        free, n = np.full(robot.n, np.inf), robot.n
+        robot = load_robot(ARMS[seed % len(ARMS)])
+        rng = np.random.default_rng(seed)
+        free = np.full(robot.n, np.inf)
+        n = robot.n
         bounds = JointLimits(-free, free, rng.uniform(0.8, 2.0, n), rng.uniform(2.0, 6.0, n), free)
         limits = DesignLimits.of(robot).narrowed(bounds)
         low = float(heights(robot.dh, robot.home[None])[0]) - rng.uniform(0.2, 0.6)
@@ -124,11 +143,20 @@ def designs(count: int, first: int = 0) -> int:
             refused += 1
             continue
         t = np.linspace(0, period_s, 2001)
-        q, step = found.trajectory.at(t)[0], t[1]
-        v, a = np.diff(q, axis=0) / step, np.diff(q, 2, axis=0) / step**2
+        q = found.trajectory.at(t)[0]
+        step = t[1]
+        v = np.diff(q, axis=0) / step
+        a = np.diff(q, 2, axis=0) / step**2
         good = (q > joints.q_min).all() and (q < joints.q_max).all()
-        good = good and (np.abs(v) < joints.v_max + 1e-6).all() and (np.abs(a) < joints.a_max + 1e-3).all()
-        flange = heights(robot.dh, q) if robot.name != "panda" else np.array([np.inf])
+        good = (
+            good
+            and (np.abs(v) < joints.v_max + 1e-6).all()
+            and (np.abs(a) < joints.a_max + 1e-3).all()
+        )
+        if robot.name != "panda":
+            flange = heights(robot.dh, q)
+        else:
+            flange = np.array([np.inf])
         wrong += not (good and flange.min() >= low - 1e-6)
         if (seed - first) % 50 == 49:
             print(f"{seed - first + 1} designs, {wrong} beyond a limit so far", flush=True)
@@ -145,7 +173,8 @@ def main() -> int:
     parser.add_argument("--designs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first design")
     given = parser.parse_args()
-    wrong, here = 0, Path(__file__).resolve().parents[1]
+    wrong = 0
+    here = Path(__file__).resolve().parents[1]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for kind, pair in writers().items() if given.kills else ():

@@ -1,7 +1,7 @@
 """Weigh what an arm carries: record it empty, identify it, record it loaded, weigh.
 
-Here the arm is a UR10 in MuJoCo, so that the truth is known. With your own arm `empty` and `loaded` are the
-names of two log files, and everything below the line stays as it is.
+Here the arm is a UR10 in MuJoCo, so that the truth is known. With your own arm `empty` and `loaded`
+are the names of two log files, and everything below the line stays as it is.
 """
 
 from dataclasses import replace
@@ -25,14 +25,17 @@ payload = sy.weigh(model, loaded)  # prepared as the empty run was
 print(f"The arm: {model.verdict}")
 print(f"The payload: {payload}")
 for found, true in zip(payload.quantities[:4], (truth.mass, *(1e3 * truth.com)), strict=True):
-    print(f"{found.name:16s} {found.value:7.3f} +- {found.half_width:.3f} {found.unit}, truth {true:g}")
+    print(
+        f"{found.name:16s} {found.value:7.3f} +- {found.half_width:.3f} {found.unit}, truth"
+        f" {true:g}"
+    )
 
 inside = abs(payload.mass - truth.mass) < payload.quantities[0].half_width
 print(f"The true mass lies {'inside' if inside else 'outside'} the 95 % interval.")
 
-# Most of the interval comes from the gains: makers' numbers are worth 2 % together and 1 % each. In this
-# simulation they are exact, and one may say so. For a real arm, a run with a known mass shows them better:
-# gains=sy.KnownMass(2.0, "known.csv").
+# Most of the interval comes from the gains: makers' numbers are worth 2 % together and 1 % each. In
+# this simulation they are exact, and one may say so. For a real arm, a run with a known mass shows
+# them better: gains=sy.KnownMass(2.0, "known.csv").
 exact = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))
 sure = sy.weigh(sy.identify(exact, empty, gains="robot", friction="power"), loaded)
 print(f"With gains that are exact: mass {sure.mass:.3f} +- {sure.quantities[0].half_width:.3f} kg.")

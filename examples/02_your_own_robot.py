@@ -1,7 +1,7 @@
 """Your own robot, from a URDF or a table of Denavit-Hartenberg parameters, and what torques say about it.
 
-A joint torque shows only combinations of the ten numbers of each link: the base parameters. How many there
-are, and which, follows from the geometry alone.
+A joint torque shows only combinations of the ten numbers of each link: the base parameters. How
+many there are, and which, follows from the geometry alone.
 """
 
 from pathlib import Path
@@ -10,12 +10,18 @@ import numpy as np
 
 import steelyard as sy
 
-# A table of DH parameters (modified, Craig): a row of alpha, a, d, theta for each joint [rad, m, m, rad].
-table = sy.DHTable.from_rows([[0.0, 0.0, 0.3, 0.0], [-np.pi / 2, 0.0, 0.0, 0.0], [0.0, 0.4, 0.0, 0.0]])
+# A table of DH parameters (modified, Craig): a row of alpha, a, d, theta for each joint [rad, m, m,
+# rad].
+table = sy.DHTable.from_rows(
+    [[0.0, 0.0, 0.3, 0.0], [-np.pi / 2, 0.0, 0.0, 0.0], [0.0, 0.4, 0.0, 0.0]]
+)
 arm = sy.RobotModel.from_dh(table, name="three joints", joint_names=["turn", "lift", "bend"])
 basis = sy.ParameterBasis.of(arm)
 links_only = sy.ParameterBasis.of(arm, drive=False)
-print(f"{arm.name}: {len(arm.parameter_names)} parameters, {len(basis.independent)} of them identifiable,")
+print(
+    f"{arm.name}: {len(arm.parameter_names)} parameters, {len(basis.independent)} of them"
+    " identifiable,"
+)
 print(f"{len(links_only.independent)} without rotors and friction. The links, as torques see them:")
 for name in links_only.names:
     print(f"    {name}")

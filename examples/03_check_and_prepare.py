@@ -1,7 +1,7 @@
 """Check a recording before you believe it, and turn it into samples that can be fitted.
 
-A recording is what was measured: late rows, holes and all. `check_quality` says what is wrong with it, and
-`prepare` makes samples: uniform, filtered, differentiated. Nothing is repaired silently.
+A recording is what was measured: late rows, holes and all. `check_quality` says what is wrong with
+it, and `prepare` makes samples: uniform, filtered, differentiated. Nothing is repaired silently.
 """
 
 import csv
@@ -14,16 +14,24 @@ import steelyard as sy
 robot = sy.load_robot("ur10")
 run = sy.simulate(robot, sy.load_trajectory("xu2024"), seed=3).recording
 
-# A log as a logger writes it: a CSV file with the names that UR's RTDE gives, one row missing, one repeated.
+# A log as a logger writes it: a CSV file with the names that UR's RTDE gives, one row missing, one
+# repeated.
 rows = np.column_stack([run.t + 1000.0, run.q, run.current])
 rows = np.delete(rows, 400, axis=0)
 rows = np.insert(rows, 700, rows[700], axis=0)
 with open("log.csv", "w", newline="") as file:
-    names = ["timestamp", *(f"actual_q_{i}" for i in range(6)), *(f"actual_current_{i}" for i in range(6))]
+    names = [
+        "timestamp",
+        *(f"actual_q_{i}" for i in range(6)),
+        *(f"actual_current_{i}" for i in range(6)),
+    ]
     csv.writer(file).writerows([names, *rows.tolist()])
 
 recording = sy.read_recording("log.csv", joint_names=robot.joint_names)
-print(f"log.csv: {len(recording)} rows, {recording.rate_hz:.1f} Hz, signals {', '.join(recording.channels)}")
+print(
+    f"log.csv: {len(recording)} rows, {recording.rate_hz:.1f} Hz, signals"
+    f" {', '.join(recording.channels)}"
+)
 for finding in sy.check_quality(recording, limits=robot.limits).findings:
     print(f"    {finding.severity}: {finding.sentence}")
 
@@ -38,14 +46,18 @@ print(f"{len(samples)} samples at {samples.rate_hz:.1f} Hz. What was done:")
 for step in samples.made_by:
     print(f"    {step}")
 
-# The filter matters: accelerations are second differences, and noise grows with the square of the rate.
+# The filter matters: accelerations are second differences, and noise grows with the square of the
+# rate.
 for cutoff_hz in (5.0, 20.0, None):
     a = sy.prepare(recording, sy.Preparation(cutoff_hz=cutoff_hz), drive=robot.drive).a
     words = "Unfiltered" if cutoff_hz is None else f"Cut-off {cutoff_hz:.0f} Hz"
     jump = np.abs(np.diff(a, axis=0)).max()
-    print(f"{words:14s} acceleration jumps by up to {jump:.2f} rad/s^2 from one sample to the next.")
+    print(
+        f"{words:14s} acceleration jumps by up to {jump:.2f} rad/s^2 from one sample to the next."
+    )
 
-# A hole is not filled. `identify` and `weigh` prepare by themselves: they cut there, and the verdict says so.
+# A hole is not filled. `identify` and `weigh` prepare by themselves: they cut there, and the
+# verdict says so.
 holed = recording.rows((recording.t < 4.0) | (recording.t > 4.5))
 try:
     sy.prepare(holed, drive=robot.drive)
@@ -63,4 +75,6 @@ rows[:, 1:7] = np.degrees(rows[:, 1:7])
 np.savetxt("degrees.csv", rows, delimiter=",", header=",".join(names), comments="")
 print(f"In degrees: {sy.check_quality(sy.read_recording('degrees.csv')).findings[0].sentence}")
 
-sy.write_recording(recording, "log.parquet")  # keeps every field; `steelyard check log.parquet` reads it
+sy.write_recording(
+    recording, "log.parquet"
+)  # keeps every field; `steelyard check log.parquet` reads it

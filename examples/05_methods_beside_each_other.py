@@ -1,7 +1,7 @@
 """The same payload by several methods, and what is in its interval.
 
-The methods differ in what they compare (docs/payload.md). All give ten numbers with a covariance. The
-default, `direct`, keeps the empty arm as a prior and estimates today's friction anew.
+The methods differ in what they compare (docs/payload.md). All give ten numbers with a covariance.
+The default, `direct`, keeps the empty arm as a prior and estimates today's friction anew.
 """
 
 import numpy as np
@@ -18,7 +18,9 @@ def run(payload, seed, correlation_s=0.0):
     noise = np.array([1.31, 2.52, 1.14, 0.39, 0.28, 0.33])  # [Nm]
     sensors = SensorModel(torque_std=noise, torque_correlation_s=correlation_s)
     options = SimulationOptions(step_s=0.002)
-    return sy.simulate(robot, motion, payload=payload, sensors=sensors, seed=seed, options=options).recording
+    return sy.simulate(
+        robot, motion, payload=payload, sensors=sensors, seed=seed, options=options
+    ).recording
 
 
 def identified(data, gains="auto"):
@@ -35,7 +37,8 @@ empty, loaded = run(None, 0), run(truth, 1)
 model = identified(empty)
 
 print(
-    f"method               mass [kg]   95 % +-   error   centre of mass [mm]   (truth {truth.mass}, 0 10 50)"
+    "method               mass [kg]   95 % +-   error   centre of mass [mm]   (truth"
+    f" {truth.mass}, 0 10 50)"
 )
 for method in ("direct", "difference", "weighted-difference", "torque-change", "pooled"):
     payload = sy.weigh(model, loaded, method=method, empty=empty)
@@ -50,7 +53,8 @@ print("\nCentre of mass along z, 95 % half-width:")
 print(f"    nothing known      {free.quantities[3].half_width:.2f} mm")
 print(f"    mass from a scale  {known.quantities[3].half_width:.2f} mm")
 
-# What is in the interval: noise that is correlated in time, the empty arm's own uncertainty, friction, gains.
+# What is in the interval: noise that is correlated in time, the empty arm's own uncertainty,
+# friction, gains.
 print("\n95 % half-width of the mass:")
 print(f"    white noise                               {half(free):.4f} kg")
 slow = sy.weigh(identified(run(None, 0, correlation_s=0.1)), run(truth, 1, correlation_s=0.1))

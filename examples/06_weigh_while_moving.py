@@ -1,7 +1,7 @@
 """Weigh while the arm moves: a part is picked up, and dropped again.
 
-The estimator takes one sample at a time and keeps its state in a value. It tests for another payload, and
-says when the mass is known well enough.
+The estimator takes one sample at a time and keeps its state in a value. It tests for another
+payload, and says when the mass is known well enough.
 """
 
 import json
@@ -20,7 +20,9 @@ part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.0
 def run(seed, payload=None):
     """Samples of a run."""
     options = SimulationOptions(step_s=0.002)
-    return sy.prepare(sy.simulate(robot, motion, seed=seed, payload=payload, options=options).recording)
+    return sy.prepare(
+        sy.simulate(robot, motion, seed=seed, payload=payload, options=options).recording
+    )
 
 
 empty, loaded = run(1), run(2, part)
@@ -32,7 +34,9 @@ signals = {
     name: np.where(holding[:, None], getattr(loaded, name), getattr(empty, name))
     for name in ("q", "v", "a", "tau")
 }
-stream = sy.Samples(**signals, rate_hz=empty.rate_hz, joint_names=empty.joint_names, kinematics="measured")
+stream = sy.Samples(
+    **signals, rate_hz=empty.rate_hz, joint_names=empty.joint_names, kinematics="measured"
+)
 
 estimator = OnlineEstimator(model, "measured")
 state, changes = estimator.init(), 0
@@ -40,10 +44,14 @@ for k, sample in enumerate(replay(stream)):
     state = estimator.step(state, sample)
     if len(state.history) > changes:
         changes, last = len(state.history), state.history[-1]
-        print(f"{sample.t:5.2f} s  another payload, since {last.end_s:.2f} s at the earliest;", end="")
+        print(
+            f"{sample.t:5.2f} s  another payload, since {last.end_s:.2f} s at the earliest;", end=""
+        )
         print(f" it was {last.vector[0]:.2f} kg")
     if k % 125 == 124:
-        payload = estimator.estimate(state, physical=False)  # the plain answer, quick enough for every sample
+        payload = estimator.estimate(
+            state, physical=False
+        )  # the plain answer, quick enough for every sample
         known = "known to 1 %" if estimator.converged(state) else ""
         half_width = payload.quantities[0].half_width
         print(f"{sample.t:5.2f} s  {payload.mass:7.3f} +- {half_width:.3f} kg  {known}")
@@ -57,7 +65,8 @@ resumed = estimator.estimate(OnlineState.from_dict(json.loads(text)), physical=F
 same = "the same" if resumed.mass == payload.mass else "another"
 print(f"The state is {len(text) / 1e3:.0f} kB of JSON; resumed, it gives {same} mass.")
 
-# A whole recording, as `steelyard weigh --online` replays it: the answer with the curve that led to it.
+# A whole recording, as `steelyard weigh --online` replays it: the answer with the curve that led to
+# it.
 found = sy.weigh_online(model, loaded)
 since_s = found.converged_s[1]
 print(f"Replayed: {found.payload.mass:.3f} kg, known to 1 % since {since_s:.1f} s.")

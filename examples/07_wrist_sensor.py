@@ -1,7 +1,7 @@
 """Weigh with a wrist force/torque sensor: at rest, then in motion, then look for contact.
 
-At rest the sensor shows its own zero, the tilt of the base, mass and centre of mass; in motion the inertia
-too. When load and zero are taken off, what is left is contact.
+At rest the sensor shows its own zero, the tilt of the base, mass and centre of mass; in motion the
+inertia too. When load and zero are taken off, what is left is contact.
 """
 
 import numpy as np
@@ -12,7 +12,9 @@ from steelyard.wrist import Postures, WrenchSamples
 
 robot = sy.load_robot("kr60ha")
 load = sy.InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))
-zero = np.array([6.0, -4.0, 12.0, 0.8, -0.5, 0.3])  # what the sensor shows when nothing acts [N, Nm]
+zero = np.array(
+    [6.0, -4.0, 12.0, 0.8, -0.5, 0.3]
+)  # what the sensor shows when nothing acts [N, Nm]
 sensors = SensorModel(wrench_std=np.array([0.3] * 3 + [0.03] * 3), wrench_drift=zero)
 options = SimulationOptions(step_s=0.004)
 ready = robot.home + np.array([0, 0, 0, 0, 0.7, 0])
@@ -43,12 +45,16 @@ wrist = [1e-9] * 3 + [1.2, 0.9, 1.5]  # only the wrist moves
 motion = sy.FourierTrajectory.random(
     ready, reach=wrist, speed=[1e-9] * 3 + [2.0] * 3, period_s=6.0, harmonics=4, seed=8
 )
-moving = sy.simulate(robot, motion, payload=load, sensors=sensors, seed=1, options=options).recording
+moving = sy.simulate(
+    robot, motion, payload=load, sensors=sensors, seed=1, options=options
+).recording
 payload = sy.weigh_wrist(static=rest, dynamic=moving, robot=robot)  # both stages in one call
 print(f"Both: {payload.verdict}")
 for name, i in (("Ixx", 4), ("Iyy", 6), ("Izz", 9)):
     value, half, true = payload.body.vector[i], 1.96 * payload.std[i], load.vector[i]
-    print(f"    {name} {value:.3f} kg m^2 +- {half:.3f} about the sensor's origin (truth {true:.3f})")
+    print(
+        f"    {name} {value:.3f} kg m^2 +- {half:.3f} about the sensor's origin (truth {true:.3f})"
+    )
 
 push = Push(3.0, 0.5, robot.flange, np.array([0.0, 40.0, 0.0]))
 touched = sy.simulate(

@@ -1,7 +1,7 @@
 """Use what was weighed: feed-forward torque, and finding collisions without a sensor.
 
-Both need the torque that the arm should have with what it carries. A payload that is not known looks like an
-error of the arm, or like somebody who pushes all the time.
+Both need the torque that the arm should have with what it carries. A payload that is not known
+looks like an error of the arm, or like somebody who pushes all the time.
 """
 
 import numpy as np
@@ -13,7 +13,9 @@ robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
 part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.08], np.diag([0.01, 0.01, 0.008]))
 options = SimulationOptions(step_s=0.002)
 model = sy.identify(robot, sy.simulate(robot, motion, options=options).recording, friction="power")
-payload = sy.weigh(model, sy.simulate(robot, motion, payload=part, seed=1, options=options).recording)
+payload = sy.weigh(
+    model, sy.simulate(robot, motion, payload=part, seed=1, options=options).recording
+)
 print(f"The arm carries {payload}")
 
 # Feed-forward: the torque of a motion that neither run has seen.
@@ -25,7 +27,10 @@ measured = sy.prepare(
     loaded.recording, sy.Preparation(trim_s=0.1)
 )  # it begins in motion: filters err at the ends
 for words, carried in (("without the payload", None), ("with the payload   ", payload)):
-    error = measured.tau - sy.Compensator(model, carried).batch(measured.q, measured.v, measured.a).total
+    error = (
+        measured.tau
+        - sy.Compensator(model, carried).batch(measured.q, measured.v, measured.a).total
+    )
     moving = np.ma.array(error, mask=~measured.mask)  # at rest friction is anything up to its limit
     print(f"Feed-forward {words}: error {np.round(np.sqrt((moving**2).mean(axis=0)), 2)} Nm RMS")
 change = sy.Compensator(model, payload).payload_torque(measured.q, measured.v, measured.a)
@@ -42,4 +47,7 @@ watched = sy.simulate(robot, other, payload=part, seed=3, pushes=[push], options
 found = sy.collisions(model, watched, payload=payload, learn=loaded.recording)
 print("Somebody pushes the tool with 40 N from 3.0 to 3.3 s. Found:")
 for contact in found.contacts:
-    print(f"    {contact.start_s:.3f} s, by {contact.joint}, which points to link '{contact.link}' or beyond")
+    print(
+        f"    {contact.start_s:.3f} s, by {contact.joint}, which points to link '{contact.link}'"
+        " or beyond"
+    )

@@ -26,7 +26,10 @@ payload = sy.Payload.load("payload.json")
 
 print("For a UR controller (the program line only):")
 text = payload.export("ur")
-print("    " + next(line.strip() for line in text.splitlines() if line.strip().startswith("set_target")))
+print(
+    "    "
+    + next(line.strip() for line in text.splitlines() if line.strip().startswith("set_target"))
+)
 
 # The controller's flange may sit elsewhere than the model's: say where the model's flange is in it.
 T_controller_model = np.eye(4)

@@ -57,7 +57,9 @@ class Browser:
         os.close(from_browser)
         self._rest, self._number, self._session, self.events = b"", 0, None, []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
@@ -105,12 +107,16 @@ class Browser:
 
     def ask(self, expression: str):
         """What JavaScript in the page says."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        found = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in found:
             raise RuntimeError(found["exceptionDetails"])
         return found["result"].get("value")
 
-    def open(self, path: Path, *, width: int = 1280, height: int = 900, seconds: float = 60) -> None:
+    def open(
+        self, path: Path, *, width: int = 1280, height: int = 900, seconds: float = 60
+    ) -> None:
         """Opens a file and waits until it says that all is drawn."""
         self._set_size(width, height)
         self.events.clear()
@@ -143,7 +149,8 @@ class Browser:
         """A window of this size, a phone's below 600 pixels; returns when plots have followed."""
         self._set_size(width, height)
         self.ask(
-            "new Promise(f => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(f, 200))))"
+            "new Promise(f => requestAnimationFrame(() => requestAnimationFrame(() =>"
+            " setTimeout(f, 200))))"
         )
 
     def _set_size(self, width: int, height: int) -> None:
@@ -158,9 +165,15 @@ class Browser:
             values = event.get("params", {})
             if event.get("method") == "Runtime.exceptionThrown":
                 found.append(str(values["exceptionDetails"]))
-            elif event.get("method") == "Log.entryAdded" and values["entry"]["level"] in ("error", "warning"):
+            elif event.get("method") == "Log.entryAdded" and values["entry"]["level"] in (
+                "error",
+                "warning",
+            ):
                 found.append(values["entry"]["text"])
-            elif event.get("method") == "Runtime.consoleAPICalled" and values["type"] in ("error", "warning"):
+            elif event.get("method") == "Runtime.consoleAPICalled" and values["type"] in (
+                "error",
+                "warning",
+            ):
                 found.append(str(values["args"]))
         return found
 

@@ -80,7 +80,9 @@ def link(name: str, mass: float = 2.0) -> str:
     </inertial></link>"""
 
 
-def joint(name: str, kind: str, parent: str, child: str, axis: str = "0 0 1", inside: str = LIMIT) -> str:
+def joint(
+    name: str, kind: str, parent: str, child: str, axis: str = "0 0 1", inside: str = LIMIT
+) -> str:
     return f"""<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
         <origin xyz="0.2 0.1 0.3" rpy="0.4 -0.6 0.8"/><axis xyz="{axis}"/>{inside}</joint>"""
 
@@ -90,7 +92,10 @@ def robot(*parts: str, name: str = "tiny") -> str:
 
 
 def _three(kinds: tuple[str, str, str], axes: tuple[str, str, str]) -> str:
-    masses, names = {"base": 1.0, "upper": 4.0, "lower": 3.0, "hand": 1.5}, ("shoulder", "elbow", "wrist")
+    masses, names = (
+        {"base": 1.0, "upper": 4.0, "lower": 3.0, "hand": 1.5},
+        ("shoulder", "elbow", "wrist"),
+    )
     links = list(masses)
     joints = (joint(names[i], kinds[i], links[i], links[i + 1], axes[i]) for i in range(3))
     return robot(*(link(name, mass) for name, mass in masses.items()), *joints)
@@ -128,7 +133,11 @@ def tiny() -> dict[str, str]:
 def two_links():
     """A maker of URDFs: one joint of any kind between two links, with anything inside or beside it."""
 
-    def make(kind: str = "revolute", *, axis: str = "0 0 1", inside: str = LIMIT, beside: str = "") -> str:
-        return robot(link("base"), link("arm"), joint("shoulder", kind, "base", "arm", axis, inside), beside)
+    def make(
+        kind: str = "revolute", *, axis: str = "0 0 1", inside: str = LIMIT, beside: str = ""
+    ) -> str:
+        return robot(
+            link("base"), link("arm"), joint("shoulder", kind, "base", "arm", axis, inside), beside
+        )
 
     return make

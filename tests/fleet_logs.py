@@ -24,17 +24,23 @@ def tiny_arm(folder: Path) -> RobotModel:
     return RobotModel.from_urdf(path)
 
 
-def log(robot, seed, *, load=0.0, friction=FRICTION, gain=1.0, duration_s=10.0, links=1.0) -> Recording:
+def log(
+    robot, seed, *, load=0.0, friction=FRICTION, gain=1.0, duration_s=10.0, links=1.0
+) -> Recording:
     """A recording of the arm; every seed has noise of its own, every second one another motion."""
     rng = np.random.default_rng(seed)
     q, v, a = lively_motion(robot, seed % 2 + 1, duration_s)
     pairs = zip(robot.links, np.broadcast_to(links, 3), strict=True)
-    bodies = [InertialParameters.from_vector(body.vector * size, body.frame) for body, size in pairs]
+    bodies = [
+        InertialParameters.from_vector(body.vector * size, body.frame) for body, size in pairs
+    ]
     drive = DriveModel(np.zeros(3), friction, 2.0 * np.ones(3), np.array([0.3, -0.2, 0.1]))
     arm = robot.with_links(bodies).with_drive(drive)
     tau = arm.torque(q, v, a)
     if load:
-        body = InertialParameters.from_com(load, (0.03, 0.02, 0.1), 0.01 * load * np.eye(3), robot.flange)
+        body = InertialParameters.from_com(
+            load, (0.03, 0.02, 0.1), 0.01 * load * np.eye(3), robot.flange
+        )
         tau = tau + robot.payload_regressor(q, v, a) @ body.vector
     tau = (tau + NOISE * rng.normal(size=tau.shape)) * gain
     return Recording(0.01 * np.arange(len(q)), q, robot.joint_names, tau=tau)

@@ -1,9 +1,9 @@
 """A fake Franka controller, which the real libfranka believes: `python franka_controller.py HOST [MODE]`.
 
-TCP 1337, version 10 of the protocol; states by UDP. Lines on stdin command it: `row K T` sends a state whose
-numbers can be recognised (q = K + (0, 0.1, ...), at T seconds), `state T Q V TAU` any other, `mode M`,
-`speed V`, `run` sends 1,000 per second from now on, `auto on` does so for all who connect, `close` ends the
-connection. On stdout it says that it listens, and what load was set.
+TCP 1337, version 10 of the protocol; states by UDP. Lines on stdin command it: `row K T` sends a
+state whose numbers can be recognised (q = K + (0, 0.1, ...), at T seconds), `state T Q V TAU` any
+other, `mode M`, `speed V`, `run` sends 1,000 per second from now on, `auto on` does so for all who
+connect, `close` ends the connection. On stdout it says that it listens, and what load was set.
 """
 
 # ruff: noqa: T201
@@ -90,7 +90,9 @@ class Controller:
         }
         values |= {"I_load": self.load[4:], "q_d": joints}
         numbers = [x for name, n in _FIELDS.items() for x in values.get(name, [0.0] * n)]
-        data = bytearray(struct.pack(f"<Q{len(numbers)}f", round(1e3 * t), *numbers).ljust(_SIZE, b"\0"))
+        data = bytearray(
+            struct.pack(f"<Q{len(numbers)}f", round(1e3 * t), *numbers).ljust(_SIZE, b"\0")
+        )
         data[_MODE_AT] = self.mode
         self.last = bytes(data)
         self.udp.sendto(self.last, self.address)
@@ -133,9 +135,14 @@ class Fake:
     """The same in a process of its own, on an address of its own."""
 
     def __init__(self, how="", host=""):
-        self.host = host or f"127.0.{time.monotonic_ns() % 200 + 20}.{time.monotonic_ns() // 1000 % 200 + 20}"
+        self.host = (
+            host
+            or f"127.0.{time.monotonic_ns() % 200 + 20}.{time.monotonic_ns() // 1000 % 200 + 20}"
+        )
         words = [sys.executable, __file__, self.host, how]
-        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.heard("listening")
 
     def __enter__(self):

@@ -83,7 +83,9 @@ def opened(found, **options):
 
 def weighed(mass=2.5, share=0.01, verdict=None):
     """A payload as if it had been weighed."""
-    body = InertialParameters.from_com(mass, [0.001, -0.002, 0.05], np.diag([0.01, 0.011, 0.006]), "flange")
+    body = InertialParameters.from_com(
+        mass, [0.001, -0.002, 0.05], np.diag([0.01, 0.011, 0.006]), "flange"
+    )
     covariance = np.diag(np.r_[share * mass, [share * mass * 0.01] * 3, [1e-4] * 6] ** 2)
     return Payload(body, body, covariance, np.ones(6), verdict or Verdict("fine"))
 
@@ -99,7 +101,9 @@ def loaded_panda():
             robot.home, reach=0.6, speed=1.0, period_s=3.0, harmonics=3, seed=seed
         )
         how = SimulationOptions(step_s=0.002)
-        return simulate(robot, motion, payload=payload, seed=seed, rate_hz=125.0, options=how).recording
+        return simulate(
+            robot, motion, payload=payload, seed=seed, rate_hz=125.0, options=how
+        ).recording
 
     return identify(robot, prepare(run(0))), run(1, load)
 
@@ -116,6 +120,8 @@ def watched_panda(folder, address, send):
 
     player = threading.Timer(1.0, play)  # when somebody listens
     player.start()
-    done = steelyard("watch", address, "--model", "model.json", "--seconds", "5", "--json", cwd=folder)
+    done = steelyard(
+        "watch", address, "--model", "model.json", "--seconds", "5", "--json", cwd=folder
+    )
     player.join()
     return json.loads(done.stdout) if done.stdout else {}, done

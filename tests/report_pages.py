@@ -24,7 +24,14 @@ from steelyard.robot import load_robot
 from steelyard.torque import weigh
 from steelyard.trajectory import load_trajectory
 from steelyard.verdict import Verdict
-from steelyard.wrist import Postures, WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
+from steelyard.wrist import (
+    Postures,
+    WrenchRecording,
+    WrenchSamples,
+    WristSensor,
+    weigh_dynamic,
+    weigh_static,
+)
 from steelyard.wrist.regressor import features, wrench_regressor
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -56,7 +63,11 @@ def everything_page() -> Page:
         EVIL,
         f"time [s] {EVIL}",
         EVIL,
-        [Band("95 %", t, y - 0.2, y + 0.2), Curve("measured", t, y), Curve(EVIL, t, np.sin(t), "dashed")],
+        [
+            Band("95 %", t, y - 0.2, y + 0.2),
+            Curve("measured", t, y),
+            Curve(EVIL, t, np.sin(t), "dashed"),
+        ],
         marks=[(3.0, EVIL)],
     )
     names = [f"{EVIL} {i}" for i in range(5)]
@@ -64,7 +75,9 @@ def everything_page() -> Page:
     second = Panel("log", "", "", [bars], log_y=True)
     third = Panel("dots", "x", "y", [Curve("dots", y, t, "dots"), Curve("line", t, y)], equal=True)
     nothing = Panel("nothing to draw", "x", "y", [Curve("empty", np.zeros(0), np.zeros(0))])
-    table = Table(EVIL, ("name", EVIL), [[EVIL, 1.5], ["n", np.inf], ["m", None], ["k", 12345]], EVIL)
+    table = Table(
+        EVIL, ("name", EVIL), [[EVIL, 1.5], ["n", np.inf], ["m", None], ["k", 12345]], EVIL
+    )
     section = Section(EVIL, [EVIL], [Plot(EVIL, [first, second, third, nothing]), table])
     return Page(EVIL, [EVIL], [section], SETTINGS, doubts=[EVIL])
 
@@ -73,14 +86,18 @@ def identification() -> Page:
     model, _, _ = weighed()
     unseen = samples(None, 5)
     recording = Recording(unseen.t, unseen.q, unseen.joint_names, tau=unseen.tau)
-    page = identification_page(model, {"first.parquet": samples(None, 0)}, {"other.parquet": unseen})
+    page = identification_page(
+        model, {"first.parquet": samples(None, 0)}, {"other.parquet": unseen}
+    )
     return page.with_quality({"other.parquet": check_quality(recording, limits=model.robot.limits)})
 
 
 def payload() -> Page:
     model, found, loaded = weighed()
     points = [
-        CurvePoint(t, 3.5 + 0.1 / t, 0.2 / t, LOAD.com + 0.001 / t, np.full(3, 0.01 / t), 1, t > 5, "words")
+        CurvePoint(
+            t, 3.5 + 0.1 / t, 0.2 / t, LOAD.com + 0.001 / t, np.full(3, 0.01 / t), 1, t > 5, "words"
+        )
         for t in np.linspace(0.5, 10, 50)
     ]
     extra = [Section("Convergence", (), [online_plot(points, accuracy=0.01)])]
@@ -92,7 +109,9 @@ def wrench_recording(q, v, a, t, rng) -> Recording:
     robot = load_robot("ur10")
     motion = robot.frame_motion(q, v, a)
     g = np.einsum("nji,j->ni", robot.forward_kinematics(q)[:, :3, :3], [0, 0, -9.81])
-    x = features(g, motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration)
+    x = features(
+        g, motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+    )
     wrench = wrench_regressor(x) @ LOAD.vector + rng.normal(size=(len(t), 6)) * [
         0.2,
         0.2,

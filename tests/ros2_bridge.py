@@ -66,7 +66,9 @@ class Arm:
 
     def _channel(self, topic, kind, encoding="cdr"):
         schema = foxglove.Schema(name=kind, encoding="ros2msg", data=b"")
-        return foxglove.Channel(topic, schema=schema, message_encoding=encoding, context=self.context)
+        return foxglove.Channel(
+            topic, schema=schema, message_encoding=encoding, context=self.context
+        )
 
     def start(self):
         self.server = foxglove.start_server(
@@ -113,5 +115,11 @@ def bridge(topics=None, *, latched=None, services=(), names=ARM):
 
 
 def source(arm, **options):
-    options = {"effort": "tau", "joint_names": arm.names, "pauses_s": (0.02,), "timeout_s": 2.0, **options}
+    options = {
+        "effort": "tau",
+        "joint_names": arm.names,
+        "pauses_s": (0.02,),
+        "timeout_s": 2.0,
+        **options,
+    }
     return Ros2Source("127.0.0.1", arm.port, **options)

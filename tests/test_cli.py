@@ -23,7 +23,9 @@ def recorded(tmp_path_factory) -> Path:
 
 
 def test_help_lists_every_verb():
-    done = subprocess.run([sys.executable, "-m", "steelyard", "--help"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "steelyard", "--help"], capture_output=True, text=True
+    )
     assert done.returncode == 0
     verbs = "demo robots robot check simulate design postures identify weigh weigh-ft contact"
     verbs += " collisions guide export"
@@ -48,7 +50,9 @@ def test_robot_tells_joints_and_base_parameters():
 
 
 def test_joints_may_be_locked():
-    done = steelyard("robot", "ur10", "--lock", "wrist_3_joint=0", "--lock", "wrist_2_joint=1.5", "--json")
+    done = steelyard(
+        "robot", "ur10", "--lock", "wrist_3_joint=0", "--lock", "wrist_2_joint=1.5", "--json"
+    )
     assert len(json.loads(done.stdout)["joints"]) == 4
     done = steelyard("robot", "ur10", "--lock", "wrist_3_joint")
     assert (done.returncode, done.stderr) == (
@@ -62,7 +66,8 @@ def test_an_arm_with_fingers_says_what_stands_still_and_how_it_rubs(tmp_path, ti
     (tmp_path / "arm.urdf").write_text(tiny["mimic"].replace(LIMIT, limit))
     done = steelyard("robot", tmp_path / "arm.urdf")
     assert (
-        "Held still, not on the way to the flange 'tool0': finger_left = 0, finger_right = 0" in done.stderr
+        "Held still, not on the way to the flange 'tool0': finger_left = 0, finger_right = 0"
+        in done.stderr
     )
     assert "coulomb friction [Nm or N]: 1.5, 1.5\nviscous friction" in done.stdout
 
@@ -72,7 +77,9 @@ def test_every_verb_that_reads_an_arm_or_a_recording_has_the_same_options():
 
     for verb, where in _VERBS.items():
         module, function = where.split(".")
-        given = set(signature(getattr(import_module(f"steelyard.cli.{module}"), function)).parameters)
+        given = set(
+            signature(getattr(import_module(f"steelyard.cli.{module}"), function)).parameters
+        )
         assert {"robot", "arm"}.isdisjoint(given) or {"lock", "flange"} <= given, verb
         assert "column" not in given or {"names", "degrees", "joints"} <= given, verb
 
@@ -119,11 +126,20 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("robot", "ur11"), "no robot 'ur11': bundled are kr60ha, lwr4, panda, planar2r, tx60, ur10, ur10e"),
+        (
+            ("robot", "ur11"),
+            "no robot 'ur11': bundled are kr60ha, lwr4, panda, planar2r, tx60, ur10, ur10e",
+        ),
         (("robot", "missing.urdf"), "cannot read URDF missing.urdf"),
         (("check", "missing.parquet"), "missing.parquet"),
-        (("simulate", "ur10", "--trajectory", "nobody", "-o", "x.parquet"), "no trajectory 'nobody'"),
-        (("simulate", "planar2r", "--trajectory", "xu2024", "-o", "x.parquet"), "the robot has 2 joints"),
+        (
+            ("simulate", "ur10", "--trajectory", "nobody", "-o", "x.parquet"),
+            "no trajectory 'nobody'",
+        ),
+        (
+            ("simulate", "planar2r", "--trajectory", "xu2024", "-o", "x.parquet"),
+            "the robot has 2 joints",
+        ),
         (
             ("simulate", "planar2r", "-o", "x.parquet", "--mass", "1", "--com", "here"),
             "--com is X,Y,Z [m]",

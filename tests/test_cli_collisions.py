@@ -36,9 +36,13 @@ def run(robot, seed, *, load=None, pushes=(), speed=1.0):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, tiny):
     path = tmp_path_factory.mktemp("collisions")
-    drive = DriveModel(np.array([0.3, 0.2, 0.1]), np.array([5.0, 4.0, 2.0]), np.array([3.0, 2.0, 1.0]))
+    drive = DriveModel(
+        np.array([0.3, 0.2, 0.1]), np.array([5.0, 4.0, 2.0]), np.array([3.0, 2.0, 1.0])
+    )
     robot = RobotModel.from_urdf_text(tiny["revolute"]).with_drive(drive)
-    load = InertialParameters.from_com(2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange)
+    load = InertialParameters.from_com(
+        2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange
+    )
     model = identify(robot, prepare(run(robot, 1, speed=2.0)))
     model.save(path / "model.json")
     weigh(model, prepare(run(robot, 2, load=load, speed=2.0))).save(path / "payload.json")
@@ -50,7 +54,9 @@ def folder(tmp_path_factory, tiny):
 def collisions(folder, *arguments):
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(command)
-    words = [str(folder / x) if "." in x and not x.replace(".", "").isdigit() else x for x in arguments]
+    words = [
+        str(folder / x) if "." in x and not x.replace(".", "").isdigit() else x for x in arguments
+    ]
     return CliRunner().invoke(app, words)
 
 
@@ -94,7 +100,15 @@ def test_json_says_the_same_and_the_other_observers_work(folder):
 def test_python_finds_the_same_contacts(folder):
     files = [folder / name for name in ("model.json", "pushed.npz", "payload.json", "free.npz")]
     found = sy.collisions(files[0], files[1], payload=files[2], learn=files[3])
-    names = ("model.json", "pushed.npz", "--payload", "payload.json", "--learn", "free.npz", "--json")
+    names = (
+        "model.json",
+        "pushed.npz",
+        "--payload",
+        "payload.json",
+        "--learn",
+        "free.npz",
+        "--json",
+    )
     facts = json.loads(collisions(folder, *names).output)
     found.save(folder / "contacts.json")
     assert json.loads((folder / "contacts.json").read_text())["contacts"] == facts["contacts"]
@@ -104,7 +118,9 @@ def test_python_finds_the_same_contacts(folder):
     assert str(found).endswith(str(found.verdict))
     assert "<td>hand</td>" in found._repr_html_()
     assert repr(found).startswith("<Detections: 1 contact in 8.0 s")
-    with pytest.raises(InvalidSamples, match="contacts are searched in one recording, as measured; got 2"):
+    with pytest.raises(
+        InvalidSamples, match="contacts are searched in one recording, as measured; got 2"
+    ):
         sy.collisions(files[0], [files[1], files[3]])
 
 
@@ -126,7 +142,9 @@ def test_a_limit_must_be_positive_and_power_has_no_usual_one(folder):
     done = collisions(folder, "model.json", "free.npz", "--observer", "energy")
     assert isinstance(done.exception, InvalidSamples)
     assert "give --threshold in W, or --learn" in str(done.exception)
-    done = collisions(folder, "model.json", "free.npz", "--observer", "energy", "--threshold", "9", "--json")
+    done = collisions(
+        folder, "model.json", "free.npz", "--observer", "energy", "--threshold", "9", "--json"
+    )
     assert "fixed at 9 W" in json.loads(done.output)["verdict"]["summary"]
     done = collisions(folder, "model.json", "free.npz", "--payload", "payload.json", "--json")
     assert "fixed at 6 Nm" in json.loads(done.output)["verdict"]["summary"]
@@ -146,7 +164,9 @@ def test_what_it_refuses(folder):
     done = collisions(folder, "model.json", "free.npz", "--learn", "free.npz", "--threshold", "8")
     assert isinstance(done.exception, InvalidSamples)
     assert "not both" in str(done.exception)
-    done = collisions(folder, "model.json", "free.npz", "--payload", "payload.json", "--learn", "pushed.npz")
+    done = collisions(
+        folder, "model.json", "free.npz", "--payload", "payload.json", "--learn", "pushed.npz"
+    )
     assert isinstance(done.exception, InvalidRecording)
     assert "not free: near t = 3." in str(done.exception)
     text = (folder / "payload.json").read_text().replace('"hand"', '"gripper"')

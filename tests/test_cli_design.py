@@ -73,7 +73,10 @@ def test_design_in_words_tells_the_certificate_and_the_payload(app, folder):
     assert "velocity" in text
     assert "Predicted standard deviations" in text
     assert "every limit that was given holds at 1000 Hz" in text
-    assert "NOT checked, as no limits say it: torque of the joints, floor, walls and other things" in text
+    assert (
+        "NOT checked, as no limits say it: torque of the joints, floor, walls and other things"
+        in text
+    )
 
 
 def test_design_is_written_for_others_with_a_way_from_home(app, folder):
@@ -86,14 +89,18 @@ def test_design_is_written_for_others_with_a_way_from_home(app, folder):
 
 
 def test_design_refusals(app, folder):
-    with pytest.raises(UnknownName, match="planar2r has no joint 'x'; it has joint_1, joint_2, also"):
+    with pytest.raises(
+        UnknownName, match="planar2r has no joint 'x'; it has joint_1, joint_2, also"
+    ):
         run(app, *quick(folder, "--joints", "joint_1,x"))
     with pytest.raises(InvalidTrajectory, match="trajectory 'xu2024' has 6 joints, planar2r has 2"):
         run(app, *quick(folder, "--envelope", "xu2024"))
     with pytest.raises(UnknownName, match="no objective 'best'"):
         run(app, *quick(folder, "--objective", "best"))
     for option in ("-o", "--picture", "--report"):
-        with pytest.raises(UnreadableFile, match=r"cannot write .*none/x: there is no folder .*none"):
+        with pytest.raises(
+            UnreadableFile, match=r"cannot write .*none/x: there is no folder .*none"
+        ):
             run(app, *quick(folder, option, folder / "none" / "x"))
     with pytest.raises(InvalidSamples, match="--gravity is X,Y,Z"):
         run(app, *quick(folder, "--gravity", "0,9.81"))
@@ -106,7 +113,9 @@ def test_postures_by_every_method(app, folder):
     assert np.loadtxt(output, delimiter=",", skiprows=1).shape == (5, 6)
     assert picture.read_bytes()[:4] == b"\x89PNG"
     for method in ("dopt", "random", "pick"):
-        data = json.loads(run(app, "postures", "kr60ha", "--count", 4, "--method", method, "--json"))
+        data = json.loads(
+            run(app, "postures", "kr60ha", "--count", 4, "--method", method, "--json")
+        )
         assert len(data["postures"]) == 4
     with pytest.raises(
         UnknownName, match="no method 'x'; there are liu2025, liu2025-dopt, dopt, random, pick"

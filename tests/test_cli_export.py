@@ -89,8 +89,19 @@ def test_the_tool_frame_turns_and_moves_the_body(folder):
     done = run(folder / "good.json", "--to", "mecademic", "--tool-frame", "0 0 0.03 0 0 90")
     assert "SetPayload(2.5,20.0,10.0,90.0)" in done.output
     done = run(folder / "good.json", "--to", "mecademic", "--tool-frame", "0.1,0,0,90,0,90")
-    assert "SetPayload(2.5,160.0,10.0,-20.0)" in done.output  # about x first, then about the fixed z
-    done = run(folder / "good.json", "--to", "kuka", "--tool-frame", "0 0 0 0 0 90", "--number", 3, "--json")
+    assert (
+        "SetPayload(2.5,160.0,10.0,-20.0)" in done.output
+    )  # about x first, then about the fixed z
+    done = run(
+        folder / "good.json",
+        "--to",
+        "kuka",
+        "--tool-frame",
+        "0 0 0 0 0 90",
+        "--number",
+        3,
+        "--json",
+    )
     facts = json.loads(done.output)
     np.testing.assert_allclose(facts["com"], [0.02, 0.01, 0.06])
     np.testing.assert_allclose(facts["inertia_com"], np.diag([0.015, 0.02, 0.012]), atol=1e-12)
@@ -104,7 +115,10 @@ def test_doubt_is_exit_code_1_and_force_is_said(folder):
     output = folder / "doubtful.mod"
     done = run(folder / "doubtful.json", "--to", "abb", "-o", output)
     assert done.exit_code == 1
-    assert "error: not exported: the mass is known to +- 15.7 % (95 %), more than 10 % allowed" in done.output
+    assert (
+        "error: not exported: the mass is known to +- 15.7 % (95 %), more than 10 % allowed"
+        in done.output
+    )
     assert not output.exists()
     facts = json.loads(run(folder / "doubtful.json", "--to", "abb", "--json").stdout)
     assert facts["text"] is None
@@ -122,8 +136,9 @@ def test_doubt_is_exit_code_1_and_force_is_said(folder):
 
 def test_a_wrist_sensor_is_placed_by_hand_or_by_its_file(folder):
     done = run(folder / "sensor.json", "--to", "ur")
-    assert "say --as-mounted if the file's own is right (its origin at 0 0 0.04 m, not turned)" in str(
-        done.exception
+    assert (
+        "say --as-mounted if the file's own is right (its origin at 0 0 0.04 m, not turned)"
+        in str(done.exception)
     )
     done = run(folder / "sensor.json", "--to", "ur", "--as-mounted")
     assert "set_target_payload(2.5, [0.01, -0.02, 0.1]," in done.output
@@ -135,7 +150,9 @@ def test_a_wrist_sensor_is_placed_by_hand_or_by_its_file(folder):
 
 def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
     output = folder / "arm.urdf"
-    done = run(folder / "model.json", "--to", "urdf", "-o", output, "--payload", folder / "good.json")
+    done = run(
+        folder / "model.json", "--to", "urdf", "-o", output, "--payload", folder / "good.json"
+    )
     assert done.exit_code == 0, done.output
     assert "arm.drives.json" in done.output
     arm = RobotModel.from_urdf(output)
@@ -146,12 +163,16 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
     facts = json.loads(run(folder / "model.json", "--to", "mjcf", "--json").output)
     assert facts["drives"]["joints"]["elbow_joint"]["rotor_inertia"] > 0
     assert facts["text"].startswith("<mujoco")
-    done = run(folder / "model.json", "--to", "mjcf", "--payload", folder / "sensor.json", "--as-mounted")
+    done = run(
+        folder / "model.json", "--to", "mjcf", "--payload", folder / "sensor.json", "--as-mounted"
+    )
     assert "carries a payload of 2.5 kg" in done.output
     done = run(folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json")
     assert done.exit_code == 1
     assert "the payload: the mass is known to" in done.output
-    done = run(folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json", "--force")
+    done = run(
+        folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json", "--force"
+    )
     assert "FORCED in spite of a doubt: the payload: the mass" in done.output
 
 
@@ -163,20 +184,38 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
             ("model.json", "--to", "ur"),
             "is a model of an arm, which is exported to urdf or mjcf, not to 'ur'",
         ),
-        (("drives.json", "--to", "ur"), "neither a payload nor a model (it says 'drives'); they are made so"),
+        (
+            ("drives.json", "--to", "ur"),
+            "neither a payload nor a model (it says 'drives'); they are made so",
+        ),
         (("list.json", "--to", "ur"), "neither a payload nor a model (it does not say what it is)"),
         (("words.json", "--to", "ur"), "is not JSON"),
         (("none.json", "--to", "ur"), "cannot read"),
-        (("good.json", "--to", "ur", "--tool-frame", "0 0 1"), "--tool-frame is 'x y z roll pitch yaw' [m,"),
+        (
+            ("good.json", "--to", "ur", "--tool-frame", "0 0 1"),
+            "--tool-frame is 'x y z roll pitch yaw' [m,",
+        ),
         (
             ("good.json", "--to", "ur", "--tool-frame", "0 0 x 0 0 0"),
             "--tool-frame is 'x y z roll pitch yaw'",
         ),
         (("good.json", "--to", "ur", "--as-mounted"), "--as-mounted is for wrist sensors"),
-        (("sensor.json", "--to", "ft-yaml", "--as-mounted"), "wants the frame of the sensor itself"),
-        (("good.json", "--to", "ur", "--payload", "good.json"), "--payload belongs to the export of a model"),
-        (("model.json", "--to", "urdf", "--payload", "model.json"), "is a model of an arm, not a payload"),
-        (("model.json", "--to", "urdf", "--tool-frame", "0 0 0 0 0 0"), "a model has its own frames"),
+        (
+            ("sensor.json", "--to", "ft-yaml", "--as-mounted"),
+            "wants the frame of the sensor itself",
+        ),
+        (
+            ("good.json", "--to", "ur", "--payload", "good.json"),
+            "--payload belongs to the export of a model",
+        ),
+        (
+            ("model.json", "--to", "urdf", "--payload", "model.json"),
+            "is a model of an arm, not a payload",
+        ),
+        (
+            ("model.json", "--to", "urdf", "--tool-frame", "0 0 0 0 0 0"),
+            "a model has its own frames",
+        ),
         (
             ("sensor.json", "--to", "ur", "--as-mounted", "--tool-frame", "0 0 0 0 0 0"),
             "give --tool-frame or --as-mounted, not both",
@@ -199,9 +238,14 @@ def test_help_names_every_target():
 def test_a_motion_for_several_controllers_in_one_call(tmp_path):
     path = tmp_path / "motion.json"
     load_trajectory("xu2024").save(path)
-    done = run(path, "--to", "ur,ros2,csv", "--robot", "ur10", "--from", "home", "-o", tmp_path / "weigh")
+    done = run(
+        path, "--to", "ur,ros2,csv", "--robot", "ur10", "--from", "home", "-o", tmp_path / "weigh"
+    )
     assert done.exit_code == 0, done.output
-    assert f"Written: {tmp_path / 'weigh.yaml'}, trajectory_msgs/JointTrajectory, for ROS 2" in done.output
+    assert (
+        f"Written: {tmp_path / 'weigh.yaml'}, trajectory_msgs/JointTrajectory, for ROS 2"
+        in done.output
+    )
     assert "# with the way from [" in (tmp_path / "weigh.script").read_text()
     assert {p.suffix for p in tmp_path.iterdir()} == {".json", ".script", ".yaml", ".csv"}
     data = json.loads(run(path, "--to", "csv", "--robot", "ur10", "--json").output)

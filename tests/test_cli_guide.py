@@ -24,8 +24,12 @@ def folder(tmp_path_factory):
     """Payload files: one of 3 kg at a UR10's flange, one in another frame."""
     path = tmp_path_factory.mktemp("guide")
     for name, frame in (("payload.json", "flange"), ("foreign.json", "tool0")):
-        body = InertialParameters.from_com(3.0, [0.01, 0.02, 0.05], np.diag([0.01, 0.012, 0.008]), frame)
-        Payload(body, body, 1e-4 * np.eye(10), np.ones(6), Verdict("all ten were excited")).save(path / name)
+        body = InertialParameters.from_com(
+            3.0, [0.01, 0.02, 0.05], np.diag([0.01, 0.012, 0.008]), frame
+        )
+        Payload(body, body, 1e-4 * np.eye(10), np.ones(6), Verdict("all ten were excited")).save(
+            path / name
+        )
     return path
 
 
@@ -53,7 +57,13 @@ def test_table_and_picture(folder):
 def test_a_payload_that_is_not_there_is_bad_news(folder, capsys):
     with pytest.raises(typer.Exit) as stop:
         command(
-            None, "ur10", folder / "payload.json", mass_true=0.5, sides="0.02,0.02", speed=0.1, as_json=True
+            None,
+            "ur10",
+            folder / "payload.json",
+            mass_true=0.5,
+            sides="0.02,0.02",
+            speed=0.1,
+            as_json=True,
         )
     assert stop.value.exit_code == 1
     facts = json.loads(capsys.readouterr().out)
@@ -67,7 +77,9 @@ def test_a_payload_that_is_not_there_is_bad_news(folder, capsys):
 def test_bad_input_is_one_line_and_exit_code_2(folder):
     done = steelyard("guide", "ur10", "--payload", "foreign.json", cwd=folder)
     assert done.returncode == 2
-    assert done.stderr.startswith("error: the payload is in frame 'tool0', the flange of ur10 is 'flange'")
+    assert done.stderr.startswith(
+        "error: the payload is in frame 'tool0', the flange of ur10 is 'flange'"
+    )
     assert done.stderr.count("\n") == 1
 
 

@@ -25,7 +25,16 @@ def folder(tmp_path_factory):
 
 def test_words_model_picture_and_urdf(folder):
     done = steelyard(
-        *("identify", "planar2r", "a.parquet", "b.parquet", "-o", "model.json", "--validate", "c.parquet"),
+        *(
+            "identify",
+            "planar2r",
+            "a.parquet",
+            "b.parquet",
+            "-o",
+            "model.json",
+            "--validate",
+            "c.parquet",
+        ),
         *("--friction", "smooth", "--feasible", "--urdf", "arm.urdf", "--picture", "arm.png"),
         cwd=folder,
     )
@@ -47,7 +56,16 @@ def test_words_model_picture_and_urdf(folder):
 
 def test_json_has_what_programs_need(folder):
     done = steelyard(
-        *("identify", "planar2r", "a.parquet", "b.parquet", "-o", "auto.json", "--validate", "a.parquet"),
+        *(
+            "identify",
+            "planar2r",
+            "a.parquet",
+            "b.parquet",
+            "-o",
+            "auto.json",
+            "--validate",
+            "a.parquet",
+        ),
         *("--friction", "smooth", "--cutoff", "auto", "--json"),
         cwd=folder,
     )
@@ -66,10 +84,21 @@ def test_json_has_what_programs_need(folder):
 def test_currents_without_gains_are_refused_and_given_gains_used(folder):
     recording = read_recording(folder / "a.parquet")
     only_current = Recording(
-        t=recording.t, q=recording.q, current=recording.tau / [10.0, 5.0], joint_names=recording.joint_names
+        t=recording.t,
+        q=recording.q,
+        current=recording.tau / [10.0, 5.0],
+        joint_names=recording.joint_names,
     )
     write_recording(only_current, folder / "current.parquet")
-    arguments = ("identify", "planar2r", "current.parquet", "-o", "gains.json", "--friction", "smooth")
+    arguments = (
+        "identify",
+        "planar2r",
+        "current.parquet",
+        "-o",
+        "gains.json",
+        "--friction",
+        "smooth",
+    )
     done = steelyard(*arguments, cwd=folder)
     assert done.returncode == 2
     assert "give the drive gains as --gains" in done.stderr
@@ -80,8 +109,13 @@ def test_currents_without_gains_are_refused_and_given_gains_used(folder):
         "auto, robot, targets, numbers with commas"
         in steelyard(*arguments, "--gains", "much", cwd=folder).stderr
     )
-    assert "planar2r has no drive gains" in steelyard(*arguments, "--gains", "robot", cwd=folder).stderr
-    assert "needs a mass and a loaded" in steelyard(*arguments, "--gains", "mass=2", cwd=folder).stderr
+    assert (
+        "planar2r has no drive gains"
+        in steelyard(*arguments, "--gains", "robot", cwd=folder).stderr
+    )
+    assert (
+        "needs a mass and a loaded" in steelyard(*arguments, "--gains", "mass=2", cwd=folder).stderr
+    )
     wrong = steelyard(*arguments, "--gains", "10,5", "--cutoff", "low", cwd=folder)
     assert "--cutoff is a number [Hz] or auto" in wrong.stderr
 
@@ -110,7 +144,9 @@ def test_an_arm_on_a_wall_needs_its_gravity(folder):
     q, v, a = motion.at(t)
     noise = np.random.default_rng(0).normal(size=q.shape)
     tau = arm.with_gravity([0, 9.81, 0]).torque(q, v, a) + noise
-    write_recording(Recording(t=t, q=q, v=v, tau=tau, joint_names=arm.joint_names), folder / "wall.parquet")
+    write_recording(
+        Recording(t=t, q=q, v=v, tau=tau, joint_names=arm.joint_names), folder / "wall.parquet"
+    )
     words = ("identify", "ur10", "wall.parquet", "-o", "wall.json", "--friction", "linear")
     upright = steelyard(*words, cwd=folder)
     assert upright.returncode == 1, upright.stderr
@@ -118,9 +154,12 @@ def test_an_arm_on_a_wall_needs_its_gravity(folder):
     mounted = steelyard(*words, "--gravity", "0,9.81,0", cwd=folder)
     assert mounted.returncode == 0, mounted.stdout + mounted.stderr
     assert "do not use" not in mounted.stdout
-    np.testing.assert_allclose(DynamicModel.load(folder / "wall.json").robot.gravity_base, [0, 9.81, 0])
+    np.testing.assert_allclose(
+        DynamicModel.load(folder / "wall.json").robot.gravity_base, [0, 9.81, 0]
+    )
     weak = re.search(
-        r"(\d+) of \d+ parameters are weak \(std above 30 %\): (.*) and (\d+) more\.", mounted.stdout
+        r"(\d+) of \d+ parameters are weak \(std above 30 %\): (.*) and (\d+) more\.",
+        mounted.stdout,
     )
     assert len(weak[2].split(", ")) == 5
     assert int(weak[1]) == 5 + int(weak[3])

@@ -37,7 +37,16 @@ def files(tmp_path_factory):
 def identified(folder, *options):
     """The facts of a model, and its file."""
     model = folder / "model.json"
-    words = ("identify", "planar2r", folder / "empty.npz", "-o", model, "--friction", "linear", "--json")
+    words = (
+        "identify",
+        "planar2r",
+        folder / "empty.npz",
+        "-o",
+        model,
+        "--friction",
+        "linear",
+        "--json",
+    )
     return json.loads(run(*words, *options).stdout), json.loads(model.read_text())
 
 
@@ -60,7 +69,9 @@ def test_derivatives_of_a_series_and_a_threshold_of_speed(files):
 
 
 def test_ordinary_least_squares_is_another_answer(files):
-    plain, weighted = (identified(files, "--estimator", name)[0] for name in ("ordinary", "weighted"))
+    plain, weighted = (
+        identified(files, "--estimator", name)[0] for name in ("ordinary", "weighted")
+    )
     assert plain["parameters"] != weighted["parameters"]
     left = [sum(np.square(facts["noise"])) for facts in (plain, weighted)]
     assert left[0] <= 1.001 * left[1]  # all joints alike: the least squares of them together
@@ -81,7 +92,9 @@ def test_bounds_hold_and_need_real_bodies(files):
 def test_an_estimator_that_nobody_plugs_in_is_refused(files, monkeypatch):
     identified(files)
     monkeypatch.setattr("steelyard.workflow.stream.entry_points", lambda group: ())
-    with pytest.raises(UnknownName, match=r"no online estimator 'xu2024'; there are direct; those of papers"):
+    with pytest.raises(
+        UnknownName, match=r"no online estimator 'xu2024'; there are direct; those of papers"
+    ):
         run("weigh", files / "model.json", files / "empty.npz", "--online", "--estimator", "xu2024")
 
 

@@ -16,7 +16,13 @@ from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 
-VERBS = {"identify": identify, "weigh-ft": weigh_ft, "contact": contact, "design": design, "demo": demo}
+VERBS = {
+    "identify": identify,
+    "weigh-ft": weigh_ft,
+    "contact": contact,
+    "design": design,
+    "demo": demo,
+}
 app = typer.Typer()
 for name, verb in VERBS.items():
     app.command(name=name)(verb.command)
@@ -33,15 +39,24 @@ def folder(tmp_path_factory):
     arm, t = load_robot("planar2r"), np.arange(0, 10, 0.01)
     for seed, name in enumerate(("one", "two")):
         series = FourierTrajectory.random(
-            np.zeros(2), reach=np.ones(2), speed=np.full(2, 2.0), period_s=10.0, harmonics=5, seed=seed
+            np.zeros(2),
+            reach=np.ones(2),
+            speed=np.full(2, 2.0),
+            period_s=10.0,
+            harmonics=5,
+            seed=seed,
         )
         q, v, a = series.at(t)
         tau = arm.torque(q, v, a) + 3 * np.sign(v) + 0.2 * rng.normal(size=q.shape)
         write_recording(Recording(t, q, arm.joint_names, v=v, tau=tau), path / f"{name}.parquet")
     rests = rng.uniform(-1.5, 1.5, size=(8, 6)).repeat(150, axis=0)
     zero = np.zeros_like(rests)
-    write_recording(wrench_recording(rests, zero, zero, np.arange(1200) / 100, rng), path / "rest.parquet")
-    write_recording(wrench_recording(*load_trajectory("xu2024").at(t), t, rng), path / "move.parquet")
+    write_recording(
+        wrench_recording(rests, zero, zero, np.arange(1200) / 100, rng), path / "rest.parquet"
+    )
+    write_recording(
+        wrench_recording(*load_trajectory("xu2024").at(t), t, rng), path / "move.parquet"
+    )
     return path
 
 
@@ -104,7 +119,9 @@ def test_weigh_ft_and_contact(folder):
     assert 'class="doubts"' not in text
     done = run("weigh-ft", "--robot", "ur10", *files[2:], "--report", page, "--json")
     assert json.loads(done.stdout)["report"] == str(page)
-    done = run("contact", load, folder / "move.parquet", "--robot", "ur10", "--report", page, "--json")
+    done = run(
+        "contact", load, folder / "move.parquet", "--robot", "ur10", "--report", page, "--json"
+    )
     assert json.loads(done.stdout)["report"] == str(page)
     assert "The largest external force" in page.read_text(encoding="utf-8")
     assert settings(page)[f"sha256 of {load}"] == digest(load)

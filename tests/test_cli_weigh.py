@@ -26,7 +26,17 @@ def folder(tmp_path_factory):
             "-o",
             "loaded.parquet",
         ),
-        ("identify", "ur10", "empty.parquet", "-o", "model.json", "--friction", "power", "--gains", "robot"),
+        (
+            "identify",
+            "ur10",
+            "empty.parquet",
+            "-o",
+            "model.json",
+            "--friction",
+            "power",
+            "--gains",
+            "robot",
+        ),
     ):
         done = steelyard(*arguments, cwd=path)
         assert done.returncode == 0, done.stderr
@@ -35,7 +45,8 @@ def folder(tmp_path_factory):
 
 def test_payload_as_words_file_and_picture(folder):
     done = steelyard(
-        *("weigh", "model.json", "loaded.parquet", "-o", "payload.json", "--picture", "p.png"), cwd=folder
+        *("weigh", "model.json", "loaded.parquet", "-o", "payload.json", "--picture", "p.png"),
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     assert "mass" in done.stdout
@@ -45,7 +56,9 @@ def test_payload_as_words_file_and_picture(folder):
 
 
 def test_json_and_known_numbers(folder):
-    done = steelyard("weigh", "model.json", "loaded.parquet", "--fix", "mass=2.5", "--json", cwd=folder)
+    done = steelyard(
+        "weigh", "model.json", "loaded.parquet", "--fix", "mass=2.5", "--json", cwd=folder
+    )
     facts = json.loads(done.stdout)
     assert facts["mass"] == pytest.approx(2.5, abs=1e-4)
     assert facts["frame"] == "flange"
@@ -61,7 +74,9 @@ def test_bad_input_is_one_line(folder):
 
 
 def test_an_answer_not_to_be_trusted_is_exit_code_1(folder):
-    done = steelyard("weigh", "model.json", "loaded.parquet", "--fix", "m=2.5", "--json", cwd=folder)
+    done = steelyard(
+        "weigh", "model.json", "loaded.parquet", "--fix", "m=2.5", "--json", cwd=folder
+    )
     assert done.returncode == 0
     swapped = steelyard(
         "identify", "ur10", "loaded.parquet", "-o", "heavy.json", "--friction", "power", cwd=folder
@@ -95,14 +110,20 @@ def test_all_methods_beside_each_other(folder):
 
 
 def test_tool_and_part_together(folder):
-    alone = steelyard("weigh", "model.json", "loaded.parquet", "-o", "part.json", "--json", cwd=folder)
-    both = steelyard("weigh", "model.json", "loaded.parquet", "--tool", "part.json", "--json", cwd=folder)
+    alone = steelyard(
+        "weigh", "model.json", "loaded.parquet", "-o", "part.json", "--json", cwd=folder
+    )
+    both = steelyard(
+        "weigh", "model.json", "loaded.parquet", "--tool", "part.json", "--json", cwd=folder
+    )
     assert json.loads(both.stdout)["mass"] == pytest.approx(2 * json.loads(alone.stdout)["mass"])
     assert "tool and part together" in json.loads(both.stdout)["verdict"]["summary"]
 
 
 def test_report_says_the_mass(folder):
-    done = steelyard("weigh", "model.json", "loaded.parquet", "--report", "weighed.html", cwd=folder)
+    done = steelyard(
+        "weigh", "model.json", "loaded.parquet", "--report", "weighed.html", cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     assert "Report: weighed.html" in done.stdout
     assert "2.5" in (folder / "weighed.html").read_text(encoding="utf-8")
@@ -126,7 +147,9 @@ def test_methods_refuse_what_they_cannot_use(folder, arguments, words):
 
 def test_files_go_into_folders_that_exist_and_that_is_asked_first(folder):
     for option in ("-o", "--picture", "--report"):
-        done = steelyard("weigh", "model.json", "loaded.parquet", option, "nowhere/file.png", cwd=folder)
+        done = steelyard(
+            "weigh", "model.json", "loaded.parquet", option, "nowhere/file.png", cwd=folder
+        )
         assert done.returncode == 2
         assert "there is no folder nowhere" in done.stderr
         assert not (folder / "nowhere").exists()

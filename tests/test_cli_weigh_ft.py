@@ -41,11 +41,18 @@ def run(*words):
 def recorded(robot, q, v, a, t, rng):
     motion = robot.frame_motion(q, v, a)
     g = np.einsum("nji,j->ni", robot.forward_kinematics(q)[:, :3, :3], [0, 0, -9.81])
-    x = features(g, motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration)
+    x = features(
+        g, motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+    )
     wrench = wrench_regressor(x) @ LOAD.vector + DRIFT
     wrench = wrench + rng.normal(size=wrench.shape) * [0.1, 0.1, 0.1, 0.01, 0.01, 0.01]
     return Recording(
-        t, q, robot.joint_names, wrench=wrench, wrench_frame="flange", wrench_convention="load_on_sensor"
+        t,
+        q,
+        robot.joint_names,
+        wrench=wrench,
+        wrench_frame="flange",
+        wrench_convention="load_on_sensor",
     )
 
 
@@ -67,7 +74,9 @@ def folder(tmp_path_factory):
     wrench = wrench_regressor(np.column_stack([u, np.zeros((10, 9))])) @ LOAD.vector + DRIFT
     wrench = wrench + 0.01 * rng.normal(size=(10, 6))
     rows = np.column_stack([wrench, R.as_quat()])
-    np.savetxt(path / "table.csv", rows, delimiter=",", header="fx,fy,fz,tx,ty,tz,qx,qy,qz,qw", comments="")
+    np.savetxt(
+        path / "table.csv", rows, delimiter=",", header="fx,fy,fz,tx,ty,tz,qx,qy,qz,qw", comments=""
+    )
     (path / "sensor.toml").write_text(SENSOR)
     return path
 
@@ -103,7 +112,15 @@ def test_both_stages_weigh_and_contact_uses_the_file(folder):
 
 def test_a_table_of_postures_needs_no_robot(folder):
     output = folder / "rest.json"
-    done = run("weigh-ft", "--static", folder / "table.csv", "--sensor", folder / "sensor.toml", "-o", output)
+    done = run(
+        "weigh-ft",
+        "--static",
+        folder / "table.csv",
+        "--sensor",
+        folder / "sensor.toml",
+        "-o",
+        output,
+    )
     assert done.exit_code == 0, done.output
     assert "10 postures" in done.output
     assert "say nothing about the inertia" in done.output
@@ -121,7 +138,13 @@ def test_an_unknown_yaw_is_found_from_postures(folder):
 def test_bad_input_is_refused_in_words(folder):
     cases = {
         "there is nothing to weigh": ("weigh-ft",),
-        "no estimator 'best'; there are ls, wls": ("weigh-ft", "--static", "x", "--estimator", "best"),
+        "no estimator 'best'; there are ls, wls": (
+            "weigh-ft",
+            "--static",
+            "x",
+            "--estimator",
+            "best",
+        ),
         "does not say which columns are the wrench": ("weigh-ft", "--static", folder / "table.csv"),
         "No such file": ("contact", folder / "none.json", folder / "move.parquet"),
     }
@@ -149,11 +172,13 @@ def test_what_is_wrong_with_a_recording_is_a_note_once(folder):
     write_recording(short, folder / "short.parquet")
     words = ("weigh-ft", "--robot", "ur10", "--dynamic", folder / "short.parquet")
     done = run(*words)
-    assert done.output.count("in motion: 480 rows in 1.916 s are too short for a good estimate") == 1
+    assert (
+        done.output.count("in motion: 480 rows in 1.916 s are too short for a good estimate") == 1
+    )
     doubts = json.loads(run(*words, "--json").output)["verdict"]["doubts"]
-    assert [(doubt["kind"], doubt["blocks"]) for doubt in doubts if "too short" in doubt["words"]] == [
-        ("recording", False)
-    ]
+    assert [
+        (doubt["kind"], doubt["blocks"]) for doubt in doubts if "too short" in doubt["words"]
+    ] == [("recording", False)]
 
 
 def foreign(folder, name, *, header="t,q,wrench", rows=None, sign=1.0, base=False):
@@ -179,12 +204,16 @@ def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(fo
     about = folder / "base.toml"
     about.write_text('convention = "sensor_on_load"\nframe = "base"\n')
     words = ("weigh-ft", "--robot", "ur10", "--sensor", about, "--static")
-    data = json.loads(run(*words, foreign(folder, "base.csv", sign=-1.0, base=True), "--json").output)
+    data = json.loads(
+        run(*words, foreign(folder, "base.csv", sign=-1.0, base=True), "--json").output
+    )
     assert data["mass"] == pytest.approx(6.0, abs=0.02)
     assert data["static"]["postures"] == 8
     done = run(*words, folder / "rest.parquet")
     assert "says that the convention of its wrench is 'load_on_sensor'" in str(done.exception)
-    assert "the description of the sensor says 'sensor_on_load': correct one of them" in str(done.exception)
+    assert "the description of the sensor says 'sensor_on_load': correct one of them" in str(
+        done.exception
+    )
     done = run("weigh-ft", "--robot", "ur10", "--static", folder / "base.csv")
     assert "frame and convention in the file of --sensor" in str(done.exception)
 

@@ -50,15 +50,22 @@ def folder(tmp_path_factory):
     other.save(path / "other.json")
     loaded = run_of(robot.with_payload(LOAD), 2, 3)
     write_recording(loaded, path / "loaded.parquet")
-    write_recording(run_of(robot.with_payload(LOAD), 2, 3, robot.drive.gain), path / "currents.parquet")
+    write_recording(
+        run_of(robot.with_payload(LOAD), 2, 3, robot.drive.gain), path / "currents.parquet"
+    )
     empty = run_of(robot, 3, 3)
     parts = ((loaded, slice(0, 600)), (empty, slice(600, 1000)))
-    dropped = {name: np.concatenate([getattr(r, name)[cut] for r, cut in parts]) for name in ("q", "tau")}
+    dropped = {
+        name: np.concatenate([getattr(r, name)[cut] for r, cut in parts]) for name in ("q", "tau")
+    }
     t = np.arange(1000) * 0.01
-    write_recording(Recording(t=t, joint_names=robot.joint_names, **dropped), path / "dropped.parquet")
+    write_recording(
+        Recording(t=t, joint_names=robot.joint_names, **dropped), path / "dropped.parquet"
+    )
     write_recording(loaded.between(0.0, 0.3), path / "short.parquet")
     write_recording(
-        Recording(t=loaded.t, q=loaded.q[:, :5], tau=np.asarray(loaded.tau)[:, :5]), path / "five.parquet"
+        Recording(t=loaded.t, q=loaded.q[:, :5], tau=np.asarray(loaded.tau)[:, :5]),
+        path / "five.parquet",
     )
     return path
 
@@ -119,7 +126,9 @@ def test_a_dropped_part_is_history(folder):
 
 
 def test_currents_are_weighed_with_the_gains_of_the_model(folder, facts):
-    current = json.loads(weighed(folder, "currents.parquet", "--json", model="of_currents.json").stdout)
+    current = json.loads(
+        weighed(folder, "currents.parquet", "--json", model="of_currents.json").stdout
+    )
     assert current["unconstrained"][0] == pytest.approx(facts["unconstrained"][0], abs=1e-6)
     assert (
         current["mass_std"] > 1.5 * facts["mass_std"]
@@ -168,17 +177,27 @@ def test_refusals(folder, words, message):
 
 
 def point(t, converged, payload=1, std=0.02):
-    return CurvePoint(t, 2.0, std, np.array([0.1, 0.0, 0.2]), np.full(3, 0.01), payload, converged, "words")
+    return CurvePoint(
+        t, 2.0, std, np.array([0.1, 0.0, 0.2]), np.full(3, 0.01), payload, converged, "words"
+    )
 
 
 def test_convergence_counts_from_the_last_time_that_it_was_lost():
-    points = [point(0.0, False), point(1.0, True), point(2.0, False), point(3.0, True), point(4.0, True)]
+    points = [
+        point(0.0, False),
+        point(1.0, True),
+        point(2.0, False),
+        point(3.0, True),
+        point(4.0, True),
+    ]
     points += [point(5.0, False, 2), point(6.0, True, 2), point(7.0, False, 3)]
     assert convergence_times(points) == {1: 3.0, 2: 6.0}
 
 
 def test_a_picture_of_a_mass_that_was_never_known(tmp_path):
-    nothing = point(0.0, False, std=np.inf)._replace(com=np.full(3, np.nan), com_std=np.full(3, np.inf))
+    nothing = point(0.0, False, std=np.inf)._replace(
+        com=np.full(3, np.nan), com_std=np.full(3, np.inf)
+    )
     plot = online_plot([nothing, nothing._replace(t=1.0)], accuracy=0.01)
     assert "(not known)" in plot.caption
     save_picture([plot], tmp_path / "p.png", title="nothing")
@@ -190,7 +209,8 @@ def test_the_curve_is_shown_where_it_can_be_read_and_breaks_at_another_payload()
     mass, std = 2 + 100 * np.exp(-3 * t), 50 * np.exp(-2 * t) + 0.01
     com, com_std = np.array([0.1, 0.0, 0.2]), np.full(3, 0.01)
     points = [
-        CurvePoint(t[i], mass[i], std[i], com, com_std, 1 + (t[i] > 8), False, "words") for i in range(200)
+        CurvePoint(t[i], mass[i], std[i], com, com_std, 1 + (t[i] > 8), False, "words")
+        for i in range(200)
     ]
     shown = online_plot(points, accuracy=0.01).panels[0]
     band, line = shown.curves

@@ -31,7 +31,11 @@ PUSHES = (
     Push(6.0, 0.4, "lower", np.array([-30.0, 90.0, 40.0]), np.array([0.1, 0.2, 0.1])),
     Push(9.0, 0.4, "hand", np.array([40.0, 50.0, -40.0]), np.array([0.15, 0.1, -0.15])),
 )
-LINKS = ("lower", "lower", "hand")  # the first acts on the axis of the hand's joint, which does not feel it
+LINKS = (
+    "lower",
+    "lower",
+    "hand",
+)  # the first acts on the axis of the hand's joint, which does not feel it
 
 
 def run(robot, seed, *, seconds=12.0, load=None, pushes=(), speed=1.0):
@@ -63,7 +67,9 @@ def robot(tiny):
 
 @pytest.fixture(scope="module")
 def load(robot):
-    return InertialParameters.from_com(2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange)
+    return InertialParameters.from_com(
+        2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange
+    )
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +106,11 @@ def test_every_push_is_found_soon_with_its_joint_direction_and_link(found, pushe
     assert len(found.contacts) == 3
     for contact, push, link in zip(found.contacts, PUSHES, LINKS, strict=True):
         assert 0 < contact.detected_s - push.start_s < 0.1
-        assert push.start_s + push.duration_s < contact.end_s + 0.05 < push.start_s + push.duration_s + 0.3
+        assert (
+            push.start_s + push.duration_s
+            < contact.end_s + 0.05
+            < push.start_s + push.duration_s + 0.3
+        )
         middle = np.searchsorted(pushed.truth.t, push.start_s + 0.2)
         external = pushed.truth.external[middle]
         j = found.residuals.observer.names.index(contact.joint)
@@ -115,7 +125,9 @@ def test_every_push_is_found_soon_with_its_joint_direction_and_link(found, pushe
 
 def test_the_residual_is_the_true_external_torque(found, pushed):
     during = (pushed.truth.t > 3.2) & (pushed.truth.t < 3.4)
-    np.testing.assert_allclose(found.residuals.residual[during], pushed.truth.external[during], atol=2.5)
+    np.testing.assert_allclose(
+        found.residuals.residual[during], pushed.truth.external[during], atol=2.5
+    )
     beyond_link = (pushed.truth.t > 6.1) & (pushed.truth.t < 6.4)
     assert np.abs(pushed.truth.external[beyond_link, 2]).max() < 1e-9
     assert np.abs(found.residuals.residual[beyond_link, 2]).max() < 1.0
@@ -147,7 +159,9 @@ def test_rarer_false_alarms_need_higher_thresholds(learned, model, payload, free
 
 def test_friction_of_another_day_is_learned_from_the_free_motion(robot, model, load, payload):
     drive = robot.drive
-    warm = robot.with_drive(replace(drive, coulomb=0.8 * drive.coulomb, viscous=1.3 * drive.viscous))
+    warm = robot.with_drive(
+        replace(drive, coulomb=0.8 * drive.coulomb, viscous=1.3 * drive.viscous)
+    )
     free = run(warm, 5, load=load, seconds=16.0).recording
     observer = Observer.of(model, payload)
     adapted = Detector.learned(observer, free)
@@ -172,14 +186,18 @@ def test_the_other_observers_find_the_pushes_too(model, payload, free, pushed, k
     made = Detector.learned(observer, free)
     found = made.detect(pushed.recording)
     for push in PUSHES:
-        assert any(push.start_s <= c.detected_s <= push.start_s + push.duration_s for c in found.contacts)
+        assert any(
+            push.start_s <= c.detected_s <= push.start_s + push.duration_s for c in found.contacts
+        )
     if kind == "energy":
         assert all(c.link is None and c.joint == "power" for c in found.contacts)
         assert found.residuals.observer.unit == "W"
 
 
 def test_the_former_name_of_the_inverse_dynamics_observer_is_understood(model):
-    assert type(Observer.of(model, kind="direct")) is type(Observer.of(model, kind="inverse-dynamics"))
+    assert type(Observer.of(model, kind="direct")) is type(
+        Observer.of(model, kind="inverse-dynamics")
+    )
 
 
 def test_a_rate_that_changes_makes_no_contact(learned, free):
@@ -202,12 +220,14 @@ def test_a_contact_gives_its_force(found, pushed, robot):
     np.testing.assert_allclose(answer.force_base, PUSHES[0].force_world, atol=12)
 
 
-# --- what is refused ---------------------------------------------------------------------------------------
+# --- what is refused
 
 
 def test_a_learning_motion_with_a_contact_is_refused(model, payload, pushed):
     observer = Observer.of(model, payload)
-    with pytest.raises(InvalidRecording, match=r"not free: near t = (3|6|9)\.\d+ s the residual of \w+ is"):
+    with pytest.raises(
+        InvalidRecording, match=r"not free: near t = (3|6|9)\.\d+ s the residual of \w+ is"
+    ):
         Detector.learned(observer, pushed.recording)
 
 
@@ -222,7 +242,9 @@ def test_a_model_without_friction_is_refused_where_the_recording_has_it(robot, f
 
 def test_a_payload_for_another_flange_is_refused(model):
     other = InertialParameters.from_com(1.0, [0, 0, 0.1], np.eye(3) * 0.01, frame="gripper")
-    with pytest.raises(InvalidRobot, match="the payload is in frame 'gripper', the flange of tiny is"):
+    with pytest.raises(
+        InvalidRobot, match="the payload is in frame 'gripper', the flange of tiny is"
+    ):
         ArmDynamics.of(model, other)
 
 
@@ -250,7 +272,9 @@ def test_samples_that_are_none_are_refused(learned):
     with pytest.raises(InvalidSamples, match="has 3 joints, the sample"):
         learned.observer.init(ObserverSample(0.0, np.zeros(2), np.zeros(2), np.zeros(2)))
     with pytest.raises(InvalidSamples, match="holds numbers that are not finite"):
-        learned.observer.init(ObserverSample(0.0, np.array([0, np.nan, 0]), np.zeros(3), np.zeros(3)))
+        learned.observer.init(
+            ObserverSample(0.0, np.array([0, np.nan, 0]), np.zeros(3), np.zeros(3))
+        )
 
 
 def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):
@@ -262,7 +286,9 @@ def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):
     with pytest.raises(InvalidRecording, match="neither torques nor motor currents"):
         Residuals.of_recording(learned.observer, Recording(free.t, free.q))
     with pytest.raises(InvalidRecording, match="the arm has 3 joints, the recording 2"):
-        Residuals.of_recording(learned.observer, Recording(free.t, free.q[:, :2], tau=free.q[:, :2]))
+        Residuals.of_recording(
+            learned.observer, Recording(free.t, free.q[:, :2], tau=free.q[:, :2])
+        )
     same = Residuals.of_recording(learned.observer, current, drive=robot.drive)
     np.testing.assert_allclose(
         same.residual, Residuals.of_recording(learned.observer, free).residual, atol=1e-9

@@ -42,7 +42,10 @@ def recording(robot, seed, rows=slice(None)):
 @pytest.fixture(scope="module")
 def robot(tiny):
     drive = DriveModel(
-        np.array([0.3, 0.2, 0.1]), np.array([5.0, 4.0, 2.0]), np.array([3.0, 2.0, 1.0]), sign_width=0.02
+        np.array([0.3, 0.2, 0.1]),
+        np.array([5.0, 4.0, 2.0]),
+        np.array([3.0, 2.0, 1.0]),
+        sign_width=0.02,
     )
     return RobotModel.from_urdf_text(tiny["revolute"]).with_drive(drive)
 
@@ -54,7 +57,9 @@ def model(robot):
 
 @pytest.fixture(scope="module")
 def load(robot):
-    body = InertialParameters.from_com(2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange)
+    body = InertialParameters.from_com(
+        2.0, [0.05, 0.03, 0.1], np.diag([0.01] * 3), frame=robot.flange
+    )
     covariance = np.diag([0.3**2] * 4 + [0.05**2] * 6)
     return Payload(body, body, covariance, np.ones(3), Verdict("all ten parameters were excited"))
 
@@ -65,7 +70,7 @@ def detector(model):
     return Detector(observer, Thresholds.fixed(observer, 6.0))
 
 
-# --- what the arm carries ----------------------------------------------------------------------------------
+# --- what the arm carries
 
 
 def test_a_payload_that_says_not_to_trust_it_is_refused(model, load):
@@ -75,7 +80,10 @@ def test_a_payload_that_says_not_to_trust_it_is_refused(model, load):
     negative = InertialParameters.from_vector(-load.body.vector, load.body.frame)
     with pytest.raises(InvalidInertia, match="no body can be this payload"):
         ArmDynamics.of(model, replace(load, body=negative))
-    assert ArmDynamics.of(model, load).robot.links[-1].mass > ArmDynamics.of(model).robot.links[-1].mass
+    assert (
+        ArmDynamics.of(model, load).robot.links[-1].mass
+        > ArmDynamics.of(model).robot.links[-1].mass
+    )
 
 
 def test_a_payload_weighed_at_rest_is_watched_with_one_of_unknown_mass_is_not(model, load):
@@ -105,16 +113,20 @@ def test_the_uncertainty_keeps_what_is_known_of_a_payload(model, load):
     assert (part[1:] > 2 * bare[1:]).all()
 
 
-# --- what was recorded -------------------------------------------------------------------------------------
+# --- what was recorded
 
 
 def test_joints_in_another_order_are_refused(robot, detector):
     run, turn = recording(robot, 3), [1, 0, 2]
     names = [robot.joint_names[i] for i in turn]
     turned = Recording(run.t, run.q[:, turn], names, v=run.v[:, turn], tau=run.tau[:, turn])
-    for act in (lambda: detector.detect(turned), lambda: Detector.learned(detector.observer, turned)):
+    for act in (
+        lambda: detector.detect(turned),
+        lambda: Detector.learned(detector.observer, turned),
+    ):
         with pytest.raises(
-            InvalidRecording, match=r"order shoulder, elbow, wrist, those of the recording elbow, shoulder"
+            InvalidRecording,
+            match=r"order shoulder, elbow, wrist, those of the recording elbow, shoulder",
         ):
             act()
     assert detector.detect(run).contacts == ()
@@ -134,7 +146,9 @@ def test_degrees_are_refused(robot, detector):
 def test_a_torque_with_the_wrong_sign_is_doubted(robot, detector):
     run = recording(robot, 3)
     found = detector.detect(replace(run, tau=-run.tau))
-    assert any("% of the recording would be contact" in doubt.words for doubt in found.verdict.doubts)
+    assert any(
+        "% of the recording would be contact" in doubt.words for doubt in found.verdict.doubts
+    )
     assert detector.detect(run).verdict.doubts == ()
 
 
@@ -142,7 +156,9 @@ def test_a_few_rows_are_refused_and_a_short_run_says_so(robot, detector):
     with pytest.raises(InvalidRecording, match="3 rows in"):
         detector.detect(recording(robot, 3, slice(0, 3)))
     short = detector.detect(recording(robot, 3, slice(0, 15)))
-    assert any("lasts 0.14 s, the observer needs 0.25 s" in doubt.words for doubt in short.verdict.doubts)
+    assert any(
+        "lasts 0.14 s, the observer needs 0.25 s" in doubt.words for doubt in short.verdict.doubts
+    )
 
 
 def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
@@ -164,14 +180,16 @@ def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
         assert not any("friction" in doubt.words for doubt in detector.detect(run).verdict.doubts)
 
 
-# --- motors that turn several joints -----------------------------------------------------------------------
+# --- motors that turn several joints
 
 
 def test_friction_of_the_day_is_that_of_the_drives_also_where_they_are_coupled():
     robot = load_robot("tx60")
     C = np.diag([80.0, 80, 45, 48, 45, 32])
     C[5, 4] = 32.0
-    drive = DriveModel(np.full(6, 0.3), np.full(6, 2.0), np.full(6, 1.0), sign_width=0.02, coupling=C)
+    drive = DriveModel(
+        np.full(6, 0.3), np.full(6, 2.0), np.full(6, 1.0), sign_width=0.02, coupling=C
+    )
     usual = robot.with_drive(drive)
     more = np.array([0.0, 0.4, 0, 0, -0.5, 1.0])
     today = robot.with_drive(replace(drive, coulomb=drive.coulomb + more))
@@ -190,9 +208,17 @@ def test_friction_of_the_day_is_that_of_the_drives_also_where_they_are_coupled()
 def test_friction_that_coupled_drives_have_and_the_model_has_not_is_told(tiny):
     robot = RobotModel.from_urdf_text(tiny["revolute"])
     C = np.array([[30.0, 0, 0], [0, 40, 0], [0, 25, -50]])
-    real = robot.with_drive(DriveModel(np.full(3, 0.1), np.full(3, 4.0), coupling=C, sign_width=0.02))
+    real = robot.with_drive(
+        DriveModel(np.full(3, 0.1), np.full(3, 4.0), coupling=C, sign_width=0.02)
+    )
     known = robot.with_drive(replace(real.drive, coulomb=np.array([4.0, 4.0, 0.0])))
     observer = Observer.of(known)
-    doubts = Detector(observer, Thresholds.fixed(observer, 50.0)).detect(recording(real, 3)).verdict.doubts
+    doubts = (
+        Detector(observer, Thresholds.fixed(observer, 50.0))
+        .detect(recording(real, 3))
+        .verdict.doubts
+    )
     assert len(doubts) == 1
-    assert doubts[0].words.startswith("wrist has about 3.8 Nm of friction that the model does not know")
+    assert doubts[0].words.startswith(
+        "wrist has about 3.8 Nm of friction that the model does not know"
+    )

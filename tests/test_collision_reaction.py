@@ -27,10 +27,14 @@ def paces(reaction, touched, until_s=8.0, **rest):
     "touched", [[(1.0, 1.3)], [(1.0, 1.1), (4.0, 4.1)], [(1.0, 1.05), (1.1, 1.4), (3.9, 4.0)]]
 )
 def test_the_pace_is_smooth_and_its_integral_is_the_path(touched):
-    s, rate, slope = (np.array(x) for x in zip(*(p[1:4] for p in paces(Reaction(), touched)), strict=True))
+    s, rate, slope = (
+        np.array(x) for x in zip(*(p[1:4] for p in paces(Reaction(), touched)), strict=True)
+    )
     np.testing.assert_allclose(np.diff(s) / H, (rate[1:] + rate[:-1]) / 2, atol=1e-4)
     np.testing.assert_allclose(np.diff(rate) / H, (slope[1:] + slope[:-1]) / 2, atol=0.05)
-    assert np.abs(np.diff(slope)).max() < 6 * 1.5 / 0.2**2 * H  # continuous: no jump beyond its own slope
+    assert (
+        np.abs(np.diff(slope)).max() < 6 * 1.5 / 0.2**2 * H
+    )  # continuous: no jump beyond its own slope
     assert (rate >= -1e-9).all()
     assert rate[-1] == 1.0
 
@@ -78,7 +82,9 @@ def touched():
     push = Push(1.0, 0.2, robot.flange, np.array([0.0, 25.0, 0.0]))
     options = SimulationOptions(step_s=0.002, guard=guard)
     sensors = SensorModel(torque_std=0.02, wrist_sensor=False)
-    run = simulate(robot, motion, sensors=sensors, rate_hz=125.0, seed=3, pushes=[push], options=options)
+    run = simulate(
+        robot, motion, sensors=sensors, rate_hz=125.0, seed=3, pushes=[push], options=options
+    )
     return motion, guard, run, asked
 
 
@@ -90,7 +96,9 @@ def test_a_simulated_arm_stops_where_it_is_touched_and_goes_on_to_the_end(touche
     recording = run.recording
     rests = recording.t[np.abs(recording.v_commanded).max(axis=1) == 0.0]
     assert np.ptp(rests[rests > 1.0]) == pytest.approx(1.0, abs=0.3)
-    np.testing.assert_allclose(recording.q_commanded[-1], motion.at(np.array([4.0]))[0][0], atol=0.02)
+    np.testing.assert_allclose(
+        recording.q_commanded[-1], motion.at(np.array([4.0]))[0][0], atol=0.02
+    )
     assert 5.0 < recording.duration_s < 7.0
 
 

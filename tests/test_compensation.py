@@ -18,7 +18,9 @@ BODY = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], np.diag([0.02, 0.03,
 def payload(body=BODY, unknown=()):
     variance = np.full(10, 1e-4)
     variance[[PARAMETER_NAMES.index(name) for name in unknown]] = np.inf
-    return Payload(body, body, np.diag(variance), np.ones(6), Verdict("all ten parameters were excited"))
+    return Payload(
+        body, body, np.diag(variance), np.ones(6), Verdict("all ten parameters were excited")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,9 @@ def test_the_given_model_stays_as_it_is(ur10, rng):
 @pytest.mark.parametrize("shape", [(4, 5), (6,), (0, 6)])
 def test_a_motion_of_another_shape_is_refused(ur10, shape):
     wrong = np.zeros(shape)
-    with pytest.raises(InvalidSamples, match=r"a motion of .* is \(N, 6\) each for q, v and a, got"):
+    with pytest.raises(
+        InvalidSamples, match=r"a motion of .* is \(N, 6\) each for q, v and a, got"
+    ):
         Compensator(ur10).batch(wrong, wrong, wrong)
 
 

@@ -20,7 +20,9 @@ from steelyard.trajectory import FourierTrajectory
 
 
 def threads():
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
 
 
 @pytest.fixture
@@ -48,7 +50,9 @@ def test_identify_works_with_one_thread(two_threads, rng):
     tau = robot.torque(q, v, a) + 0.01 * rng.normal(size=q.shape)
     samples = Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
     seen = []
-    steelyard.identify(robot, samples, friction="power", progress=lambda share, words: seen.append(threads()))
+    steelyard.identify(
+        robot, samples, friction="power", progress=lambda share, words: seen.append(threads())
+    )
     assert seen
     assert all(each == {1} for each in seen)
 
@@ -72,7 +76,9 @@ def test_pauses_are_short_inside_and_restored_after():
 
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="Linux has priorities of threads")
 @pytest.mark.parametrize("allowed", [True, False])
-def test_a_thread_is_ahead_of_others_where_it_may_be_and_those_that_it_starts_are_not(allowed, monkeypatch):
+def test_a_thread_is_ahead_of_others_where_it_may_be_and_those_that_it_starts_are_not(
+    allowed, monkeypatch
+):
     real_time, asked = os.SCHED_RR | os.SCHED_RESET_ON_FORK, []
 
     def refused(_, policy, param):

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from report_pages import everything_page, identification
-from steelyard.drawing import Band, Curve, Panel, Plot, notebook_html, panel_figure, save_picture, vector_html
+from steelyard.drawing import (
+    Band,
+    Curve,
+    Panel,
+    Plot,
+    notebook_html,
+    panel_figure,
+    save_picture,
+    vector_html,
+)
 from steelyard.errors import InvalidSamples, UnreadableFile
 
 
@@ -77,7 +86,9 @@ def test_numbers_are_short_and_close(rng):
     assert list(drawn(Curve("a", np.arange(2.0), np.full(2, 1.23456789)), 9)[1]) == [1.2346, 1.2346]
     wide = Curve("a", np.arange(2.0), np.array([1e-9 * np.pi, 1e9 * np.pi]))
     assert list(drawn(wide, 9, log_y=True)[1]) == [3.1416e-9, 3.1416e9]
-    plot = Plot("", [Panel("", "", "", [Curve("a", np.arange(4.0), np.array([1.0, np.nan, np.inf, 3.0]))])])
+    plot = Plot(
+        "", [Panel("", "", "", [Curve("a", np.arange(4.0), np.array([1.0, np.nan, np.inf, 3.0]))])]
+    )
     assert panel_figure(plot.panels[0], plot.colours, 9)["data"][0]["y"] == [1.0, None, None, 3.0]
 
 
@@ -89,7 +100,9 @@ def test_colours_follow_names_and_bands_their_curves():
     assert colours["95 %"] == colours["ours"]
     assert len({colours[name] for name in ("measured", "ours", "theirs", "truth")}) == 4
     assert panel_figure(two, colours, 10)["data"][0]["line"]["color"] == colours["ours"]
-    assert Plot("", [Panel("", "", "", [Curve("x", t, t, colour="#123456")])]).colours == {"x": "#123456"}
+    assert Plot("", [Panel("", "", "", [Curve("x", t, t, colour="#123456")])]).colours == {
+        "x": "#123456"
+    }
 
 
 def test_one_legend_serves_all_panels_where_one_of_them_shows_everything():
@@ -103,7 +116,9 @@ def test_one_legend_serves_all_panels_where_one_of_them_shows_everything():
 
 def test_ranges_may_be_reversed_and_logarithmic():
     t = np.arange(1.0, 4.0)
-    panel = Panel("", "", "", [Curve("a", t, t)], log_y=True, x_range=(3.0, 0.0), y_range=(0.1, 1000.0))
+    panel = Panel(
+        "", "", "", [Curve("a", t, t)], log_y=True, x_range=(3.0, 0.0), y_range=(0.1, 1000.0)
+    )
     layout = panel_figure(panel, {"a": "#123456"}, 9)["layout"]
     assert layout["xaxis"]["range"] == [3.0, 0.0]
     assert layout["yaxis"]["range"] == pytest.approx([-1, 3])
@@ -116,7 +131,9 @@ def test_curves_of_unequal_length_are_refused():
         Band("b", np.zeros(3), np.zeros(3), np.zeros(2))
 
 
-@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
+@pytest.mark.parametrize(
+    ("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")]
+)
 def test_every_style_is_drawn_into_a_file_of_the_kind_that_its_name_says(tmp_path, ending, start):
     (plot, _) = everything_page().sections[0].parts
     save_picture([plot, plot], tmp_path / f"a.{ending}", title="All", words=["One.", "Two."])
@@ -139,7 +156,9 @@ def test_a_picture_that_cannot_be_written_leaves_nothing(tmp_path):
 def test_a_plot_in_a_notebook_is_small_and_needs_nothing_else():
     page = identification()
     text = notebook_html((), (), plot=page.picture[0])
-    assert re.fullmatch(r'<img alt="[^"<>]*" style="[^"<>]*" src="data:image/png;base64,[\w+/=]+">', text)
+    assert re.fullmatch(
+        r'<img alt="[^"<>]*" style="[^"<>]*" src="data:image/png;base64,[\w+/=]+">', text
+    )
     assert 10_000 < len(text) < 200_000
     evil = Plot('"><script>', [Panel("$broken_{ words$", "$x_{$", "", [])])
     evil = notebook_html(("<script>",), [("<script>",)], words="<script>", plot=evil)
@@ -149,7 +168,11 @@ def test_a_plot_in_a_notebook_is_small_and_needs_nothing_else():
 def test_a_panel_as_svg_has_its_lines_areas_marks_and_no_foreign_html():
     t = np.linspace(0, 10, 50)
     y = np.where((t > 4) & (t < 5), np.nan, np.sin(t))
-    parts = [Band("95 %", t, y - 1, y + 1), Curve("measured <b>", t, y), Curve("asked", t, 0 * t, "dashed")]
+    parts = [
+        Band("95 %", t, y - 1, y + 1),
+        Curve("measured <b>", t, y),
+        Curve("asked", t, 0 * t, "dashed"),
+    ]
     panel = Panel("mass", "time [s]", "mass [kg]", parts, [(3.0, "a <pick>")], y_range=(-2.0, 2.0))
     found = vector_html(Plot("", [panel, replace(panel, log_y=True, y_range=(0.1, 100.0))], 1))
     assert found.count("<figure") == 2

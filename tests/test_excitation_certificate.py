@@ -17,7 +17,12 @@ from steelyard.trajectory import FourierTrajectory
 ARM = load_robot("ur10")
 FREE = DesignLimits(JointLimits.none(6))
 MOTION = FourierTrajectory.random(
-    [0.2, -1.3, 1.1, -0.4, 0.7, 0.1], reach=[0.5] * 6, speed=[1.2] * 6, period_s=2.345, harmonics=3, seed=4
+    [0.2, -1.3, 1.1, -0.4, 0.7, 0.1],
+    reach=[0.5] * 6,
+    speed=[1.2] * 6,
+    period_s=2.345,
+    harmonics=3,
+    seed=4,
 )
 FLOOR = Body.half_space("floor", (0, 0, -0.3), (0, 0, 1))
 ENDS = tuple(body for body in Body.capsules(ARM, 0.05) if body.joint in (0, 6))
@@ -26,7 +31,10 @@ DIRECTION = np.array([0.6, 0.0, -0.8])
 
 
 def joints(name, bound):
-    every = {key: getattr(FREE.joints, key).copy() for key in ("q_min", "q_max", "v_max", "a_max", "tau_max")}
+    every = {
+        key: getattr(FREE.joints, key).copy()
+        for key in ("q_min", "q_max", "v_max", "a_max", "tau_max")
+    }
     every[name][1] = bound
     return replace(FREE, joints=JointLimits(**every))
 
@@ -66,7 +74,8 @@ def cleared(name):
     return lambda least: replace(FREE, scene=replace(SCENES[name], clearance=float(least)))
 
 
-# what is bounded, of time; 1 where it must stay below its bound, -1 above; the limits with such a bound
+# what is bounded, of time; 1 where it must stay below its bound, -1 above; the limits with such a
+# bound
 KINDS = {
     "upper position": (lambda t: MOTION.at(t)[0][:, 1], 1, lambda x: joints("q_max", x)),
     "lower position": (lambda t: MOTION.at(t)[0][:, 1], -1, lambda x: joints("q_min", x)),
@@ -94,7 +103,10 @@ def extreme(value, sign):
     k = int((sign * value(t)).argmax())
     ends = t[max(k - 1, 0)], t[min(k + 1, 3000)]
     found = minimize_scalar(
-        lambda x: -sign * value(np.array([x]))[0], bounds=ends, method="bounded", options={"xatol": 1e-9}
+        lambda x: -sign * value(np.array([x]))[0],
+        bounds=ends,
+        method="bounded",
+        options={"xatol": 1e-9},
     )
     return -sign * float(found.fun)
 
@@ -121,7 +133,9 @@ def test_sums_of_amplitudes_are_pinned_too():
         ("v_max", v, 1),
         ("a_max", a, 1),
     ):
-        made = (replace(joints(name, peak + side * sign * 1e-9), form="amplitude") for side in (1, -1))
+        made = (
+            replace(joints(name, peak + side * sign * 1e-9), form="amplitude") for side in (1, -1)
+        )
         inside, outside = (limits.certify(ARM, MOTION) for limits in made)
         assert inside.holds
         assert not outside.holds
@@ -129,10 +143,14 @@ def test_sums_of_amplitudes_are_pinned_too():
 
 
 def test_the_limit_in_the_way_is_named_with_joint_amount_and_time():
-    certificate = joints("q_max", extreme(KINDS["upper position"][0], 1) - 0.03).certify(ARM, MOTION)
+    certificate = joints("q_max", extreme(KINDS["upper position"][0], 1) - 0.03).certify(
+        ARM, MOTION
+    )
     words = certificate.worst.sentence
     assert words.startswith("shoulder_lift_joint: upper position, 0.03 rad beyond ")
     assert words.endswith(f"at {certificate.worst.at_s:.3f} s")
     assert "shoulder_lift_joint: upper position, 0.03 rad inside" in (
-        joints("q_max", extreme(KINDS["upper position"][0], 1) + 0.03).certify(ARM, MOTION).worst.sentence
+        joints("q_max", extreme(KINDS["upper position"][0], 1) + 0.03)
+        .certify(ARM, MOTION)
+        .worst.sentence
     )

@@ -10,7 +10,13 @@ from numpy.testing import assert_allclose
 
 pytest.importorskip("jax")
 
-from steelyard.errors import InfeasibleDesign, InvalidTrajectory, MissingExtra, UnknownName, UnreadableFile
+from steelyard.errors import (
+    InfeasibleDesign,
+    InvalidTrajectory,
+    MissingExtra,
+    UnknownName,
+    UnreadableFile,
+)
 from steelyard.excitation import (
     ConditionNumber,
     Cone,
@@ -67,7 +73,9 @@ def test_the_solver_goes_on_with_what_it_knows_of_the_limits():
 
     for barrier in (1e-2, 1e-7):
         del visited[:]
-        solver.descend(lambda u: value_and_gradient(u)[0], value_and_gradient, barrier=barrier, iterations=12)
+        solver.descend(
+            lambda u: value_and_gradient(u)[0], value_and_gradient, barrier=barrier, iterations=12
+        )
     assert (np.abs(visited) < 1).all()
     assert_allclose(solver.u, np.clip(goal, -1, 1), atol=1e-6)
 
@@ -81,7 +89,9 @@ def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
     assert (np.abs(v) <= TWO.v_max).all()
     assert (np.abs(a) <= TWO.a_max).all()
     randoms = [
-        FourierTrajectory.random(arm.home, reach=[2, 2], speed=TWO.v_max, period_s=6.0, harmonics=5, seed=k)
+        FourierTrajectory.random(
+            arm.home, reach=[2, 2], speed=TWO.v_max, period_s=6.0, harmonics=5, seed=k
+        )
         for k in range(20)
     ]
     assert found.value < 0.6 * min(ConditionNumber().evaluate(arm, r) for r in randoms)
@@ -89,13 +99,16 @@ def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
     assert found.condition_number == pytest.approx(found.value)
     assert "every limit that was given holds at 1000 Hz" in found.status
     assert found.status.endswith(
-        "NOT checked, as no limits say it: torque of the joints, floor, walls and other things around the"
+        "NOT checked, as no limits say it: torque of the joints, floor, walls and other things"
+        " around the"
         " arm, the arm against itself"
     )
 
 
 def test_a_certificate_says_what_was_not_checked(arm):
-    motion = FourierTrajectory.random(arm.home, reach=[1, 1], speed=[1, 1], period_s=6.0, harmonics=3, seed=0)
+    motion = FourierTrajectory.random(
+        arm.home, reach=[1, 1], speed=[1, 1], period_s=6.0, harmonics=3, seed=0
+    )
     bare = JointLimits([-2.0, -np.inf], [2.0, 2.0], [np.inf] * 2, [np.inf, 6.0], [np.inf] * 2)
     assert DesignLimits(bare).certify(arm, motion, rate_hz=50.0).unchecked == (
         "position of joint_2",
@@ -118,7 +131,9 @@ def test_a_certificate_says_what_was_not_checked(arm):
         "the true shape of planar2r: capsules stand in, as no shapes and no radius were given",
     )
     endless = JointLimits([-np.inf] * 2, [np.inf] * 2, [2.0] * 2, [9.0] * 2, [900.0] * 2)
-    assert not any("position" in words for words in DesignLimits(endless).certify(arm, motion).unchecked)
+    assert not any(
+        "position" in words for words in DesignLimits(endless).certify(arm, motion).unchecked
+    )
 
 
 def test_many_starts_go_down_together_and_stay_inside(arm):
@@ -129,7 +144,9 @@ def test_many_starts_go_down_together_and_stay_inside(arm):
     alone = replace(settings, starts=1)
     one = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=alone)
     assert many.value < 1.02 * one.value
-    with pytest.raises(InvalidTrajectory, match="JAX finds no gpu here, only cpu: leave the device out"):
+    with pytest.raises(
+        InvalidTrajectory, match="JAX finds no gpu here, only cpu: leave the device out"
+    ):
         design(arm, limits=DesignLimits(TWO), settings=replace(settings, device="gpu"))
     with pytest.raises(InvalidTrajectory, match="device must be 'cpu' or 'gpu', got 'abacus'"):
         DesignSettings(device="abacus")
@@ -145,7 +162,9 @@ def test_same_seed_gives_the_same_motion(arm, found):
 def test_design_is_saved_with_its_certificate_and_read_again(found, tmp_path):
     path = tmp_path / "design.json"
     found.save(path)
-    with pytest.raises(UnreadableFile, match=r"cannot write .*design\.json: there is no folder .*deep"):
+    with pytest.raises(
+        UnreadableFile, match=r"cannot write .*design\.json: there is no folder .*deep"
+    ):
         found.save(tmp_path / "deep" / "design.json")
     again = Design.load(path)
     assert again.to_dict() == found.to_dict()
@@ -222,7 +241,10 @@ def test_payload_design_predicts_standard_deviations(arm):
 def test_torque_clearance_height_and_orientation_hold_together():
     robot = load_robot("ur10")
     scene = Scene(
-        (Body.half_space("floor", (0, 0, 0), (0, 0, 1)), Body.box("table", (0.9, 0, 0.2), (0.4, 0.4, 0.4))),
+        (
+            Body.half_space("floor", (0, 0, 0), (0, 0, 1)),
+            Body.box("table", (0.9, 0, 0.2), (0.4, 0.4, 0.4)),
+        ),
         radius=0.05,
     )
     posture = np.array([0.0, -1.2, 0.6, -1.0, 0.3, 0.2])
@@ -250,7 +272,9 @@ def test_torque_clearance_height_and_orientation_hold_together():
 
 def test_certificate_finds_what_is_broken(arm):
     series = FourierTrajectory([[1.0], [0.5]], [[0.0], [0.0]], [0.0, 0.0], 2 * np.pi)
-    limits = DesignLimits(JointLimits([-2.0, -0.4], [2.0, 3.0], [2.0, 2.0], [9.0, 9.0], [np.inf] * 2))
+    limits = DesignLimits(
+        JointLimits([-2.0, -0.4], [2.0, 3.0], [2.0, 2.0], [9.0, 9.0], [np.inf] * 2)
+    )
     certificate = limits.certify(arm, series)
     assert not certificate.holds
     worst = certificate.worst
@@ -283,7 +307,9 @@ def test_nonsense_is_refused(arm):
         DesignSettings(starts=0)
     with pytest.raises(InvalidTrajectory, match="noise must be 2 positive numbers"):
         design(arm, limits=limits, objective=PayloadOptimal([1.0]))
-    with pytest.raises(UnknownName, match="no objective 'best'; there are condition, dopt, payload"):
+    with pytest.raises(
+        UnknownName, match="no objective 'best'; there are condition, dopt, payload"
+    ):
         Objective.named("best")
 
 
@@ -300,12 +326,20 @@ def test_limits_that_cannot_be_kept_are_named_with_the_amount(arm):
         design(arm, period_s=0.5, limits=DesignLimits(slow))
     robot = load_robot("ur10")
     up = OrientationWorkspace((Cone("z", (1.0, 0, 0), 0.2), Cone("x", (1.0, 0, 0), 0.2)))
-    with pytest.raises(InfeasibleDesign, match=r"no posture of ur10 .*axis .: orientation, .* rad beyond 0$"):
+    with pytest.raises(
+        InfeasibleDesign, match=r"no posture of ur10 .*axis .: orientation, .* rad beyond 0$"
+    ):
         design(robot, limits=DesignLimits(robot.limits, workspace=up))
-    with pytest.raises(InfeasibleDesign, match=r"no posture .*flange: lowest height, 1\..* m beyond 3$"):
+    with pytest.raises(
+        InfeasibleDesign, match=r"no posture .*flange: lowest height, 1\..* m beyond 3$"
+    ):
         design(robot, limits=DesignLimits(robot.limits, height=(3.0, 4.0)))
-    weak = JointLimits(*(getattr(robot.limits, k) for k in ("q_min", "q_max", "v_max", "a_max")), [0.1] * 6)
-    with pytest.raises(InfeasibleDesign, match=r"no posture of ur10 keeps all .*_joint: torque, .* Nm"):
+    weak = JointLimits(
+        *(getattr(robot.limits, k) for k in ("q_min", "q_max", "v_max", "a_max")), [0.1] * 6
+    )
+    with pytest.raises(
+        InfeasibleDesign, match=r"no posture of ur10 keeps all .*_joint: torque, .* Nm"
+    ):
         design(robot, limits=DesignLimits(weak))
 
 
@@ -330,7 +364,9 @@ def test_jax_is_asked_for_by_its_extra(arm, monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtra, match=r"this needs jax: pip install 'steelyard\[excitation\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"this needs jax: pip install 'steelyard\[excitation\]'"
+    ):
         design(arm, limits=DesignLimits(TWO))
 
 

@@ -43,9 +43,13 @@ def test_urscript_moves_there_and_servos_through_every_step(motion, tmp_path):
     steps = re.findall(r"^  servoj\((\[.*?\]), 0, 0, 0.008, 0.1, 300\)$", text, re.MULTILINE)
     q = np.array([[float(x) for x in step.strip("[]").split(",")] for step in steps])
     np.testing.assert_allclose(q, motion.at(np.arange(1251) / 125.0)[0], atol=1e-10)
-    assert text.startswith("def steelyard_motion():\n  # CAUTION: movej goes from wherever the arm is")
+    assert text.startswith(
+        "def steelyard_motion():\n  # CAUTION: movej goes from wherever the arm is"
+    )
     degrees = np.round(np.degrees(motion.at(np.zeros(1))[0][0]), 1) + 0.0
-    assert f"[{', '.join(f'{x:.1f}' for x in degrees)}] degrees. Nothing has checked that way" in text
+    assert (
+        f"[{', '.join(f'{x:.1f}' for x in degrees)}] degrees. Nothing has checked that way" in text
+    )
     code = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     assert code[1].startswith("  movej([")
     assert text.endswith("end\nsteelyard_motion()\n")
@@ -59,9 +63,13 @@ def test_ros2_points_carry_time_and_all_signals(motion, tmp_path):
     stamps = re.findall(r"time_from_start: \{sec: (\d+), nanosec: (\d+)\}", text)
     t = np.array([int(s) + 1e-9 * int(ns) for s, ns in stamps])
     np.testing.assert_allclose(t, np.arange(101) / 10.0, atol=1e-9)
-    for word, signal in zip(("positions", "velocities", "accelerations"), motion.at(t), strict=True):
+    for word, signal in zip(
+        ("positions", "velocities", "accelerations"), motion.at(t), strict=True
+    ):
         rows = re.findall(rf"{word}: \[(.*?)\]", text)
-        np.testing.assert_allclose([[float(x) for x in row.split(",")] for row in rows], signal, atol=1e-8)
+        np.testing.assert_allclose(
+            [[float(x) for x in row.split(",")] for row in rows], signal, atol=1e-8
+        )
 
 
 def test_files_are_written_by_their_ending(motion, tmp_path):
@@ -94,13 +102,17 @@ def played_ur(text):
     assert text.index("movej(") < text.index("servoj(") < text.index("stopj(1.0)")
     periods = {step.split("]")[1].split(",")[3].strip() for step in steps}
     assert periods == {"0.002"}
-    return 500.0, np.array([[float(x) for x in step[1:].split("]")[0].split(",")] for step in steps])
+    return 500.0, np.array(
+        [[float(x) for x in step[1:].split("]")[0].split(",")] for step in steps]
+    )
 
 
 def played_ros2(text):
     """What a joint_trajectory_controller commands at 1 kHz: splines of degree five through the points."""
     values = {
-        word: [[float(x) for x in row.split(",")] for row in re.findall(rf"{word}: \[(.*?)\]", text)]
+        word: [
+            [float(x) for x in row.split(",")] for row in re.findall(rf"{word}: \[(.*?)\]", text)
+        ]
         for word in ("positions", "velocities", "accelerations")
     }
     stamps = re.findall(r"time_from_start: \{sec: (\d+), nanosec: (\d+)\}", text)
@@ -133,7 +145,8 @@ def played_franka(text, monkeypatch, lost=()):
             sent.append(command)
 
     robot = SimpleNamespace(
-        read_once=lambda: SimpleNamespace(q=first), start_joint_position_control=lambda mode: Control()
+        read_once=lambda: SimpleNamespace(q=first),
+        start_joint_position_control=lambda mode: Control(),
     )
     fake = SimpleNamespace(
         ControllerMode=SimpleNamespace(JointImpedance=1),
@@ -147,7 +160,9 @@ def played_franka(text, monkeypatch, lost=()):
 
 
 @pytest.mark.parametrize("target", ["ur", "ros2", "csv", "franka"])
-def test_what_an_arm_is_commanded_keeps_the_limits_from_where_it_stands_to_the_stop(target, monkeypatch):
+def test_what_an_arm_is_commanded_keeps_the_limits_from_where_it_stands_to_the_stop(
+    target, monkeypatch
+):
     arm = load_robot("panda" if target == "franka" else "ur10")
     middle = arm.home if target == "franka" else load_trajectory("xu2024").offset
     core = FourierTrajectory.random(
@@ -184,7 +199,9 @@ def test_a_franka_that_loses_cycles_is_not_late_and_one_elsewhere_does_not_move(
     fewer = played_franka(text, monkeypatch, lost=(500, 700))[1]
     assert len(fewer) == len(every) - 4
     np.testing.assert_array_equal(fewer[-1], every[-1])
-    with pytest.raises(InvalidTrajectory, match="moves 7 joints at 1000 Hz, the motion has 7 at 500"):
+    with pytest.raises(
+        InvalidTrajectory, match="moves 7 joints at 1000 Hz, the motion has 7 at 500"
+    ):
         motion_text("franka", core, arm.joint_names, 500.0)
 
 
@@ -195,5 +212,7 @@ def test_a_way_that_breaks_a_limit_and_ends_in_motion_are_refused():
         approached(arm, core, None, DesignLimits.of(arm))
     core = FourierTrajectory([[0.5, -0.5]] * 6, [[0.0, 0.0]] * 6, arm.home, 4.0)
     assert approached(arm, core, None, DesignLimits.of(arm)) is core
-    with pytest.raises(InvalidTrajectory, match=r"of ur10: elbow_joint: upper position, 0.7.* rad beyond"):
+    with pytest.raises(
+        InvalidTrajectory, match=r"of ur10: elbow_joint: upper position, 0.7.* rad beyond"
+    ):
         approached(arm, core, arm.home + np.array([0, 0, 7, 0, 0, 0]), DesignLimits.of(arm))

@@ -98,8 +98,14 @@ def test_a_file_sets_every_limit(arm, written):
         ("[[sector]]\naxis = 'w'", "a sensor has the axes x, y, z, not 'w'"),
         ("[[sector]]\naxis = 'x'\ntheta_deg = [90, 30]", "axis x: theta must rise within 0 and pi"),
         ("[[sector]]\naxis = 'x'\nphi_deg = [90, 30]", "axis x: phi must rise"),
-        ("[[cone]]\naxis = 'x'\ndirection = [0, 0, 0]\nhalf_angle_deg = 9", "a cone needs a direction"),
-        ("[[cone]]\naxis = 'x'\ndirection = [0, 0, 1]\nhalf_angle_deg = 0", "half_angle must lie in 0 to pi"),
+        (
+            "[[cone]]\naxis = 'x'\ndirection = [0, 0, 0]\nhalf_angle_deg = 9",
+            "a cone needs a direction",
+        ),
+        (
+            "[[cone]]\naxis = 'x'\ndirection = [0, 0, 1]\nhalf_angle_deg = 0",
+            "half_angle must lie in 0 to pi",
+        ),
         ("[[cone]]\naxis = 'x'", "limits .*: 'direction'"),
         ("[scene]\nclearance = -1", "clearance must not be negative, got -1"),
     ],
@@ -130,7 +136,11 @@ def test_intersection_is_the_tighter_of_both(arm):
 def test_smooth_slacks_and_angles_agree_on_what_is_inside(rng):
     R = Rotation.random(4000, rng).as_matrix()
     workspace = OrientationWorkspace(
-        (Sector("z", (0.3, 2.5), (-1.0, 2.9)), Sector("y", phi=(2.0, 5.0)), Cone("x", (1.0, 2.0, -1.0), 1.3))
+        (
+            Sector("z", (0.3, 2.5), (-1.0, 2.9)),
+            Sector("y", phi=(2.0, 5.0)),
+            Cone("x", (1.0, 2.0, -1.0), 1.3),
+        )
     )
     inside = (workspace.slacks(R, np) >= 0).all(axis=1)
     np.testing.assert_array_equal(inside, workspace.contains(R))
@@ -158,7 +168,9 @@ def test_collision_shapes_of_a_urdf_move_with_their_links(tmp_path, two_links, r
     centre = robot.forward_kinematics(q, "arm") @ np.array([0.5, 0, 0, 1.0])
     np.testing.assert_allclose(model.distances(q)[:, 0], centre[:, 2] + 1 - 0.1, atol=1e-9)
     path.write_text(two_links())
-    with pytest.raises(InvalidRobot, match="has no <collision> shapes; give a radius for capsules instead"):
+    with pytest.raises(
+        InvalidRobot, match="has no <collision> shapes; give a radius for capsules instead"
+    ):
         Body.from_urdf(RobotModel.from_urdf(path), path)
 
 
@@ -197,14 +209,18 @@ def pyramid(path):
     corners = 0.2 * np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
     triangles = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
     path.parent.mkdir(parents=True)
-    facets = [struct.pack("<12fH", 0, 0, 0, *corners[list(three)].ravel(), 0) for three in triangles]
+    facets = [
+        struct.pack("<12fH", 0, 0, 0, *corners[list(three)].ravel(), 0) for three in triangles
+    ]
     path.write_bytes(bytes(80) + struct.pack("<I", 4) + b"".join(facets))
 
 
 @pytest.mark.parametrize(
     "how", ["relative", "package", "given", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "none"]
 )
-def test_meshes_are_found_or_replaced_and_both_is_said(how, tmp_path, two_links, written, monkeypatch):
+def test_meshes_are_found_or_replaced_and_both_is_said(
+    how, tmp_path, two_links, written, monkeypatch
+):
     places = {"relative": "arms", "package": "", "given": "here", "ROS_PACKAGE_PATH": "ros"}
     folder = tmp_path / ("prefix/share" if how == "AMENT_PREFIX_PATH" else places.get(how, "lost"))
     if how != "none":
@@ -222,7 +238,10 @@ def test_meshes_are_found_or_replaced_and_both_is_said(how, tmp_path, two_links,
     motion = FourierTrajectory([[0.1]], [[0.0]], [0.3], 1.0)
     certificate = limits.certify(robot, motion, rate_hz=20.0)
     if how == "none":
-        words = "arm: capsule of 60 mm radius, in place of package://pkg/meshes/arm.stl, which was not found"
+        words = (
+            "arm: capsule of 60 mm radius, in place of package://pkg/meshes/arm.stl, which was"
+            " not found"
+        )
         assert certificate.bodies == (words,)
         assert certificate.unchecked[-1] == f"the true shape of {words}"
     else:
@@ -230,7 +249,9 @@ def test_meshes_are_found_or_replaced_and_both_is_said(how, tmp_path, two_links,
         assert not any("shape" in words for words in certificate.unchecked)
         lowest = (
             robot.forward_kinematics([[0.3]], "arm")
-            @ np.array([(0, 0, 0, 1), (0.2, 0, 0, 1), (0, 0.2, 0, 1), (0, 0, 0.2, 1)], dtype=float).T
+            @ np.array(
+                [(0, 0, 0, 1), (0.2, 0, 0, 1), (0, 0.2, 0, 1), (0, 0, 0.2, 1)], dtype=float
+            ).T
         )
         distance = limits.scene.model(robot).distances([[0.3]])
         np.testing.assert_allclose(distance, [[lowest[0, 2].min() + 3]], atol=1e-6)

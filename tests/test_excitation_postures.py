@@ -48,7 +48,9 @@ def test_static_wrench_rows_are_the_wrench_of_a_load(rng):
     unknown = np.concatenate([m * g, drift[:3], m * c, drift[3:]])
     for turned, wrench in zip(R, rows @ unknown, strict=True):
         force = turned.T @ (m * g)
-        np.testing.assert_allclose(wrench, np.concatenate([force, np.cross(c, force)]) + drift, atol=1e-12)
+        np.testing.assert_allclose(
+            wrench, np.concatenate([force, np.cross(c, force)]) + drift, atol=1e-12
+        )
 
 
 def test_greedy_choice_beats_random_choices(arm, rng):
@@ -111,7 +113,9 @@ def test_refusals(arm):
         InfeasibleDesign, match=r"holds only \d+ orientations .*short of more than 15; widen it"
     ):
         tight.liu2025_orientations(15)
-    with pytest.raises(InfeasibleDesign, match=r"of 1000 random orientations only 0 lie in the workspace"):
+    with pytest.raises(
+        InfeasibleDesign, match=r"of 1000 random orientations only 0 lie in the workspace"
+    ):
         tight.random_orientations(1)
     for sample in (tight.liu2025_orientations, tight.random_orientations):
         with pytest.raises(InvalidTrajectory, match="at least 1 orientation, got 0"):

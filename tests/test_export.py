@@ -77,7 +77,9 @@ def test_the_pose_of_the_frame_stands_in_the_file():
     T[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]  # not quite zeros
     T[:3, 3] = [-1e-17, 0.0, 0.03]
     text = payload().export("ur", T_target_payload=T)
-    assert "weighed in sits there at (0 0 0.03) m with the axes (rows) [0 -1 0; 1 0 0; 0 0 1]" in text
+    assert (
+        "weighed in sits there at (0 0 0.03) m with the axes (rows) [0 -1 0; 1 0 0; 0 0 1]" in text
+    )
     assert "set_target_payload(2.5, [0.02, 0.01, 0.09]," in text
 
 
@@ -88,14 +90,18 @@ def test_names_and_numbers_stand_in_the_file():
     assert json.loads(payload().export("franka", name="cup"))["name"] == "cup"
     with pytest.raises(UnknownName, match="name is letters, digits and underscores, got 'a box'"):
         payload().export("abb", name="a box")
-    with pytest.raises(UnknownName, match="begins with a letter and has at most 32 characters, got '_x'"):
+    with pytest.raises(
+        UnknownName, match="begins with a letter and has at most 32 characters, got '_x'"
+    ):
         payload().export("abb", name="_x")
     with pytest.raises(UnknownName, match="payloads are counted from 1, got 0"):
         payload().export("kuka", number=0)
 
 
 def test_unknown_targets_are_refused_with_those_there_are():
-    with pytest.raises(UnknownName, match="not exported to 'yaskawa'; there are ur, ur-ros2, franka, "):
+    with pytest.raises(
+        UnknownName, match="not exported to 'yaskawa'; there are ur, ur-ros2, franka, "
+    ):
         payload().export("yaskawa")
 
 
@@ -106,7 +112,9 @@ DOUBTFUL = {
     "the estimate itself says: the motion says nothing about Izz": payload(verdict=NOT_EXCITED),
     "said nothing about some of the ten numbers": payload(std=[*STD[:9], np.inf]),
     "the mass is known to +- 11.8 % (95 %), more than 10 % allowed": payload(std=[0.15, *STD[1:]]),
-    "the centre of mass is known to +- 23.5 mm (95 %), more than 20 mm": payload(std=[0.0, 0.03, *STD[2:]]),
+    "the centre of mass is known to +- 23.5 mm (95 %), more than 20 mm": payload(
+        std=[0.0, 0.03, *STD[2:]]
+    ),
     "+- inf %": payload(std=[np.inf, *STD[1:]]),
 }
 
@@ -136,7 +144,10 @@ def test_doubts_have_kinds():
         (DoubtKind.NOT_EXCITED, True),
         (DoubtKind.TOO_UNCERTAIN, True),
     ]
-    assert kinds(vague, "mecademic") == [(DoubtKind.NOT_PHYSICAL, True), (DoubtKind.TOO_UNCERTAIN, True)]
+    assert kinds(vague, "mecademic") == [
+        (DoubtKind.NOT_PHYSICAL, True),
+        (DoubtKind.TOO_UNCERTAIN, True),
+    ]
     aside = Verdict(doubts=(Doubt(DoubtKind.GAINS, "guessed", blocks=False),))
     assert kinds(payload(verdict=aside)) == [(DoubtKind.GAINS, False)]
 
@@ -168,7 +179,9 @@ def test_limits_may_be_set():
 @pytest.mark.parametrize("to", TARGETS)
 def test_nothing_negative_ever_leaves(to):
     light = InertialParameters.from_vector(-BODY.vector)
-    with pytest.raises(InvalidInertia, match=r"no controller takes this payload: the mass is -2.5 kg"):
+    with pytest.raises(
+        InvalidInertia, match=r"no controller takes this payload: the mass is -2.5 kg"
+    ):
         payload(light).export(to, force=True)
     if TARGETS[to].inertia:
         hollow = InertialParameters.from_com(2.0, [0.01, 0.0, 0.05], np.diag([-0.002, 0.01, 0.011]))
@@ -206,7 +219,9 @@ def test_force_torque_tools_get_the_zero_drift_in_the_sensor_frame():
     assert "gripper_com_frame_id: sensor\n" in text
     assert "negate all six where the driver shows the reverse" in text
     T = np.diag([-1.0, -1.0, 1.0, 1.0])
-    with pytest.raises(InvalidInertia, match="zero drift of the sensor was not measured in this frame"):
+    with pytest.raises(
+        InvalidInertia, match="zero drift of the sensor was not measured in this frame"
+    ):
         sensed().export("ft-yaml", T_target_payload=T)
     with pytest.raises(InvalidInertia, match="zero drift of the sensor was not measured"):
         payload().export("ft-yaml")

@@ -37,7 +37,9 @@ def factor(robot, basis, rng, *, noise=0.0, still=()):
     q, v, a = motion(robot, rng, still=still)
     tau = robot.torque(q, v, a)
     tau += noise * np.abs(tau).max(axis=0) * rng.standard_normal(tau.shape)
-    rows = RegressionFactor.empty(robot.n, len(basis)).add(basis.reduce(robot.regressor(q, v, a)), tau)
+    rows = RegressionFactor.empty(robot.n, len(basis)).add(
+        basis.reduce(robot.regressor(q, v, a)), tau
+    )
     solution = solve_weighted(rows)
     return rows.weighted(1.0 / solution.noise), solution.value
 
@@ -49,7 +51,10 @@ def other_bodies(robot, rng):
         com = body.com + rng.normal(0.0, 0.05, 3)
         links.append(
             InertialParameters.from_com(
-                body.mass * rng.uniform(0.5, 2.0), com, body.inertia_com * rng.uniform(0.7, 1.5), body.frame
+                body.mass * rng.uniform(0.5, 2.0),
+                com,
+                body.inertia_com * rng.uniform(0.7, 1.5),
+                body.frame,
             )
         )
     drive = replace(robot.drive, rotor_inertia=robot.drive.rotor_inertia * 1.5 + 0.1)
@@ -58,7 +63,9 @@ def other_bodies(robot, rng):
 
 def massless(robot):
     empty = robot.with_links([InertialParameters.nothing()] * robot.n)
-    return empty.with_drive(replace(robot.drive, rotor_inertia=np.zeros(robot.n), coulomb=np.zeros(robot.n)))
+    return empty.with_drive(
+        replace(robot.drive, rotor_inertia=np.zeros(robot.n), coulomb=np.zeros(robot.n))
+    )
 
 
 def require_physical(arm):
@@ -68,12 +75,16 @@ def require_physical(arm):
         assert (getattr(arm.robot.drive, name) > -1e-6).all()
 
 
-# --- the truth is found ---------------------------------------------------------------------------------
+# --- the truth is found
 
 
-@pytest.mark.parametrize("nominal", [other_bodies, lambda robot, _: massless(robot)], ids=["other", "none"])
+@pytest.mark.parametrize(
+    "nominal", [other_bodies, lambda robot, _: massless(robot)], ids=["other", "none"]
+)
 @pytest.mark.parametrize("name", ARMS)
-def test_a_physical_truth_is_found_and_newton_euler_predicts_the_same_torque(name, nominal, bases, rng):
+def test_a_physical_truth_is_found_and_newton_euler_predicts_the_same_torque(
+    name, nominal, bases, rng
+):
     """gaz2017's question Q4; the truth is known only through the torques."""
     robot, basis = bases[name]
     R, _ = factor(robot, basis, rng)
@@ -100,11 +111,20 @@ def test_the_nominal_arm_comes_back_where_it_fits(name, bases, rng):
 def test_the_nominal_arm_decides_what_the_data_do_not_and_nothing_else(bases, rng):
     robot, basis = bases["panda"]
     R, _ = factor(robot, basis, rng)
-    one, two = (feasible_parameters(robot, basis, R, nominal=other_bodies(robot, rng)) for _ in range(2))
+    one, two = (
+        feasible_parameters(robot, basis, R, nominal=other_bodies(robot, rng)) for _ in range(2)
+    )
     differ = np.abs(one.robot.parameters - two.robot.parameters) > 1e-5
-    named = {name for name, is_different in zip(basis.parameter_names, differ, strict=True) if is_different}
+    named = {
+        name
+        for name, is_different in zip(basis.parameter_names, differ, strict=True)
+        if is_different
+    }
     assert {"m1", "Izz1", "Ia1", "m4"} <= named <= set(one.undecided.parameters)
-    assert (one.undecided.structure, one.undecided.motion) == (len(robot.parameters) - len(basis), 0)
+    assert (one.undecided.structure, one.undecided.motion) == (
+        len(robot.parameters) - len(basis),
+        0,
+    )
     assert not {"mx7", "Fc3", "B1", "Ia5"} & set(one.undecided.parameters)
     assert "29 directions that no motion shows" in one.status
 
@@ -120,7 +140,7 @@ def test_a_joint_at_rest_is_told(bases, rng):
     require_physical(arm)
 
 
-# --- noise ----------------------------------------------------------------------------------------------
+# --- noise
 
 
 @pytest.mark.parametrize("noise", [0.003, 0.02, 0.1])
@@ -159,17 +179,21 @@ def test_an_unreal_estimate_becomes_a_real_one_nearby(bases, rng):
 
 def test_friction_is_not_negative_unless_allowed(bases, rng):
     robot, basis = bases["ur10e"]
-    pushing = robot.with_drive(replace(robot.drive, coulomb=np.array([8.0, -3.0, 5.0, 2.0, 2.0, 1.0])))
+    pushing = robot.with_drive(
+        replace(robot.drive, coulomb=np.array([8.0, -3.0, 5.0, 2.0, 2.0, 1.0]))
+    )
     R, _ = factor(pushing, basis, rng, noise=1e-3)
     arm = feasible_parameters(robot, basis, R)
     assert arm.robot.drive.coulomb[1] == pytest.approx(0.0, abs=1e-6)
     assert arm.touched == ("Fc2 >= 0",)
-    allowed = feasible_parameters(robot, basis, R, bounds=ParameterBounds({"Fc2": (-np.inf, np.inf)}))
+    allowed = feasible_parameters(
+        robot, basis, R, bounds=ParameterBounds({"Fc2": (-np.inf, np.inf)})
+    )
     assert allowed.robot.drive.coulomb[1] == pytest.approx(-3.0, abs=0.1)
     assert allowed.rms_ratio < 1.01 < arm.rms_ratio
 
 
-# --- units ----------------------------------------------------------------------------------------------
+# --- units
 
 
 def in_units(table, links, drive, *, mass, length):
@@ -209,7 +233,7 @@ def test_units_do_not_matter(name, mass, length, source, bases):
     assert one.on_border.tolist() == two.on_border.tolist()
 
 
-# --- bounds ---------------------------------------------------------------------------------------------
+# --- bounds
 
 
 def test_bounds_hold_and_known_values_come_back(bases, rng):
@@ -272,7 +296,9 @@ def test_an_empty_bound_is_refused(limit):
 def test_an_unknown_bound_is_refused(name, bases, rng):
     robot, basis = bases["ur10e"]
     R, _ = factor(robot, basis, rng)
-    with pytest.raises(UnknownName, match=f"no parameter '{name}' to bound in ur10e: there are m1, mx1"):
+    with pytest.raises(
+        UnknownName, match=f"no parameter '{name}' to bound in ur10e: there are m1, mx1"
+    ):
         feasible_parameters(robot, basis, R, bounds=ParameterBounds({name: (0.0, 1.0)}))
 
 
@@ -289,7 +315,7 @@ def test_bounds_that_contradict_precise_data_hold_at_a_price(noise, bases, rng):
     require_physical(arm)
 
 
-# --- what R may hold ------------------------------------------------------------------------------------
+# --- what R may hold
 
 
 def test_further_unknowns_are_free(bases, rng):
@@ -313,7 +339,9 @@ def test_a_basis_without_drives_leaves_them_alone(bases, rng):
     basis = ParameterBasis.of(robot, drive=False)
     q, v, a = motion(robot, rng)
     tau = robot.inverse_dynamics(q, v, a)
-    rows = RegressionFactor.empty(robot.n, len(basis)).add(basis.reduce(robot.regressor(q, v, a)), tau)
+    rows = RegressionFactor.empty(robot.n, len(basis)).add(
+        basis.reduce(robot.regressor(q, v, a)), tau
+    )
     arm = feasible_parameters(robot, basis, rows.weighted(np.full(robot.n, 1e3)))
     np.testing.assert_array_equal(arm.robot.drive.parameters(), robot.drive.parameters())
     np.testing.assert_allclose(arm.base, basis.K @ robot.parameters, atol=1e-6)
@@ -338,7 +366,9 @@ def test_refusals(bases, rng):
         feasible_parameters(robot, basis, R[:-1, :-1])
     with pytest.raises(InvalidRobot, match="R must be finite; a noise of zero"):
         feasible_parameters(robot, basis, np.full_like(R, np.inf))
-    with pytest.raises(InvalidRobot, match="the basis belongs to an arm of other parameters than planar2r"):
+    with pytest.raises(
+        InvalidRobot, match="the basis belongs to an arm of other parameters than planar2r"
+    ):
         feasible_parameters(robot, bases["panda"][1], R)
     arm, its = bases["lwr4"]
     with pytest.raises(InvalidRobot, match="nominal arm panda has other link frames than lwr4"):
@@ -349,7 +379,9 @@ def test_without_clarabel(bases, rng, monkeypatch):
     robot, basis = bases["planar2r"]
     R, _ = factor(robot, basis, rng)
     monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(MissingExtra, match=r"needs clarabel: pip install 'steelyard\[identification\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"needs clarabel: pip install 'steelyard\[identification\]'"
+    ):
         feasible_parameters(robot, basis, R)
 
 
@@ -366,14 +398,18 @@ def test_a_solver_that_fails_is_told(bases, rng, monkeypatch):
         return SimpleNamespace(status=getattr(clarabel.SolverStatus, status), x=x)
 
     monkeypatch.setattr(feasible, "_shortest", answer)
-    with pytest.raises(SolverFailed, match="found no feasible parameters, its status is NumericalError"):
+    with pytest.raises(
+        SolverFailed, match="found no feasible parameters, its status is NumericalError"
+    ):
         feasible_parameters(robot, basis, R)
     monkeypatch.setattr(feasible._Fit, "fitted", lambda self, x: x)
-    with pytest.raises(SolverFailed, match="answer breaks its constraints, its status is AlmostSolved"):
+    with pytest.raises(
+        SolverFailed, match="answer breaks its constraints, its status is AlmostSolved"
+    ):
         feasible_parameters(robot, basis, R)
 
 
-# --- a real arm -----------------------------------------------------------------------------------------
+# --- a real arm
 
 
 def test_the_real_panda_costs_little(shared_data):

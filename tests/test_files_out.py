@@ -82,10 +82,14 @@ def test_folders_devices_and_names_that_cannot_be(folder, verb):
 
 
 def test_a_command_that_fails_later_has_written_nothing(folder, monkeypatch):
-    assert "ends in .png" in refused(folder, "identify planar2r empty.npz -o x.json --picture p.txt")
+    assert "ends in .png" in refused(
+        folder, "identify planar2r empty.npz -o x.json --picture p.txt"
+    )
     monkeypatch.setattr("steelyard.report.page._library", lambda: 1 / 0)
     before = sorted(folder.iterdir())
-    done = steelyard(*["weigh", "model.json", "loaded.npz", "-o", "x.json", "--report", "x.html"], cwd=folder)
+    done = steelyard(
+        *["weigh", "model.json", "loaded.npz", "-o", "x.json", "--report", "x.html"], cwd=folder
+    )
     assert done.returncode == 70
     assert sorted(folder.iterdir()) == before
 

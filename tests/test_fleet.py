@@ -88,7 +88,8 @@ def test_any_tree_of_merges_equals_one_pass(random, count):
     p = 7
     mixing = rng.normal(size=(p, p)) * 10.0 ** rng.uniform(-3, 3, size=p)
     parts = [
-        (rng.normal(size=(rng.integers(3, 30), 2, p)) @ mixing, rng.normal(size=p)) for _ in range(count)
+        (rng.normal(size=(rng.integers(3, 30), 2, p)) @ mixing, rng.normal(size=p))
+        for _ in range(count)
     ]
     whole, factors = RegressionFactor.empty(2, p), []
     for Y, theta in parts:
@@ -171,7 +172,9 @@ def test_logs_of_another_arm_are_left_out_and_named(tmp_path):
 
 
 def test_two_arms_that_share_a_name_contradict_each_other(tmp_path):
-    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=8, arm0=lambda k: {"links": OTHER if k % 4 > 1 else 1.0})
+    catalogue, _ = tiny_fleet(
+        tmp_path, arms=1, logs=8, arm0=lambda k: {"links": OTHER if k % 4 > 1 else 1.0}
+    )
     model = sy.Fleet.build(catalogue, tmp_path / "store", workers=1).identify()["arm0"]
     assert not model.verdict.ok
     assert "several arms under this name" in model.verdict.sentence
@@ -181,7 +184,14 @@ def test_work_cycles_of_one_file_are_rows_of_their_own(tmp_path):
     robot = tiny_arm(tmp_path)
     write_recording(log(robot, 1, duration_s=30.0), tmp_path / "long.npz")
     rows = [
-        {"robot": "a", "model": "tiny.urdf", "file": "long.npz", "load": 0, "start_s": k, "end_s": k + 10}
+        {
+            "robot": "a",
+            "model": "tiny.urdf",
+            "file": "long.npz",
+            "load": 0,
+            "start_s": k,
+            "end_s": k + 10,
+        }
         for k in (0, 10, 20)
     ]
     fleet = sy.Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
@@ -217,7 +227,9 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
     fleet = sy.Fleet.build(tmp_path / "logs", tmp_path / "store", model=urdf, workers=1)
     assert fleet.robots == ["left", "right"]
     pattern = f"{tmp_path}/logs/*/*.npz"
-    assert sy.Fleet.build(pattern, tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 2
+    assert (
+        sy.Fleet.build(pattern, tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 2
+    )
     again = sy.Fleet.build(pattern, tmp_path / "store", model=sy.load_robot(urdf), workers=1)
     assert again.built["unchanged"] == 2
     with pytest.raises(UnreadableFile, match="does not say what arms they are of; give --model"):
@@ -238,17 +250,25 @@ def test_logs_at_an_address(tmp_path):
     urdf = str(tmp_path / "tiny.urdf")
     fleet = sy.Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1)
     assert fleet.logs["ok"].to_pylist() == [True]
-    assert sy.Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 1
+    assert (
+        sy.Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1).built[
+            "unchanged"
+        ]
+        == 1
+    )
 
 
 REFUSED = {
     "robot,model,file\na,tiny.urdf,x.npz\na,ur10,y.npz\n": "'a' has two models",
-    "robot,model,file\na,tiny.urdf,x.npz\nb,tiny.urdf,x.npz\n": "x.npz stands under two arms, 'a' and 'b'",
+    "robot,model,file\na,tiny.urdf,x.npz\nb,tiny.urdf,x.npz\n": "x.npz stands under two arms, 'a'"
+    " and 'b'",
     "robot,model,file\n": "there are no logs in this catalogue",
     "robot,file\na,x.npz\n": "row 1: 'model' is missing",
     "robot,model,file,colour\na,ur10,x.npz,red\n": "a catalogue has no column 'colour'",
-    "robot,model,file,time\na,ur10,x.npz,yesterday\n": "row 1: Invalid isoformat string: 'yesterday'",
-    "robot,model,file,load\na,ur10,x.npz,heavy\n": "row 1: could not convert string to float: 'heavy'",
+    "robot,model,file,time\na,ur10,x.npz,yesterday\n": "row 1: Invalid isoformat string:"
+    " 'yesterday'",
+    "robot,model,file,load\na,ur10,x.npz,heavy\n": "row 1: could not convert string to float:"
+    " 'heavy'",
 }
 
 
@@ -313,7 +333,9 @@ def test_clocks_that_overlap_and_contents_twice_are_named(tmp_path):
     done = steelyard("fleet", "build", catalogue, "-o", "store", "--workers", "1", cwd=tmp_path)
     assert done.returncode == 0
     first, second = done.stdout.splitlines()[1:3]
-    assert re.fullmatch(r"Note: arm0: arm0-01.npz begins \d s before arm0-00.npz ends: is a clock .*", first)
+    assert re.fullmatch(
+        r"Note: arm0: arm0-01.npz begins \d s before arm0-00.npz ends: is a clock .*", first
+    )
     assert second == "Note: arm0: arm0-03.npz and copy.npz have the same content."
     assert len(sy.Fleet(tmp_path / "store", workers=1).identify()["arm0"].made_from) == 1
 
@@ -324,7 +346,8 @@ def test_currents_need_gains(tmp_path):
     write_recording(replace(one, tau=None, current=one.tau), tmp_path / "arm0-00.npz")
     fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert (
-        "no gains: give a model that steelyard identify made of currents" in fleet.logs["reason"][0].as_py()
+        "no gains: give a model that steelyard identify made of currents"
+        in fleet.logs["reason"][0].as_py()
     )
 
 

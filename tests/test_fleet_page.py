@@ -31,7 +31,9 @@ def made_up(arms, logs, joints=6, changed=()):
         files = [f"{i}.parquet" for i in range(logs)]
         level = Change(0, False, 0.7, 0.02, 1e-30) if k == 1 else None
         odd = {"9.parquet": 7.0} if k == 2 else {}
-        found.append(ArmTrend(name, time, files, JOINTS[:joints], names, value, std, changes, level, odd))
+        found.append(
+            ArmTrend(name, time, files, JOINTS[:joints], names, value, std, changes, level, odd)
+        )
     return Trends(found, 0.05)
 
 

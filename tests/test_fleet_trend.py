@@ -97,7 +97,9 @@ def test_a_fleet_says_what_has_changed(changed):
     assert f"{tool['since']:%Y-%m-%d}" == "2026-03-10"
     assert "was the tool changed?" in tool["words"]
     series = trends.series
-    assert series.num_rows == 3 * 16 * (3 * 5 + 1)  # Fc, Fv, B, gain, residual of three joints; payload
+    assert series.num_rows == 3 * 16 * (
+        3 * 5 + 1
+    )  # Fc, Fv, B, gain, residual of three joints; payload
     assert set(series["kind"].to_pylist()) == {"Fc", "Fv", "B", "gain", "residual", "payload"}
 
 
@@ -110,7 +112,9 @@ def test_rates_and_stores_that_are_refused(changed, tmp_path):
         for row in csv.DictReader((folder / "catalogue.csv").read_text().splitlines())
         if row["robot"] == "arm2"
     ]
-    bare = sy.Fleet.build(write_catalogue(folder, rows[:3], "few.csv"), tmp_path / "store", workers=1)
+    bare = sy.Fleet.build(
+        write_catalogue(folder, rows[:3], "few.csv"), tmp_path / "store", workers=1
+    )
     with pytest.raises(InvalidSamples, match="has a model yet: steelyard fleet identify"):
         bare.trend()
     with pytest.raises(InvalidSamples, match="has no empty logs here"):
@@ -122,10 +126,14 @@ def test_the_command_line_says_it_too(changed):
     done = steelyard("fleet", "trend", "store", "--workers", "1", "-o", "changes.csv", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert "arm1: payload steps by +0." in done.stdout
-    assert (folder / "changes.csv").read_text().count("\n") == 3 * 16 + 2 + 1  # and the level of two
+    assert (folder / "changes.csv").read_text().count(
+        "\n"
+    ) == 3 * 16 + 2 + 1  # and the level of two
     done = steelyard("fleet", "weigh", "store", "--workers", "1", cwd=folder)
     assert "unlike their load, or in doubt" in done.stdout
-    done = steelyard("fleet", "identify", "store", "--workers", "1", "--until", "2026-03-20", cwd=folder)
+    done = steelyard(
+        "fleet", "identify", "store", "--workers", "1", "--until", "2026-03-20", cwd=folder
+    )
     assert done.returncode == 0
     assert "3 of 3 arms have a model" in done.stdout
     done = steelyard("fleet", "identify", "store", "--since", "soon", cwd=folder)

@@ -18,9 +18,20 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("planar2r")
-COEFFICIENTS = {"Fc": [4.0, 2.5], "Fv": [3.0, 1.5], "B": [0.3, -0.2], "Fs": [1.5, 0.8], "Fl": [0.08, 0.12]}
+COEFFICIENTS = {
+    "Fc": [4.0, 2.5],
+    "Fv": [3.0, 1.5],
+    "B": [0.3, -0.2],
+    "Fs": [1.5, 0.8],
+    "Fl": [0.08, 0.12],
+}
 SHAPES = {"exponent": [0.6, 0.8], "stribeck_speed": [0.15, 0.25]}
-WIDTHS = {"smooth": [0.05, 0.03], "presliding": [4e-3, 2e-3], "exact": [1.0, 1.0], "band": [0.02, 0.02]}
+WIDTHS = {
+    "smooth": [0.05, 0.03],
+    "presliding": [4e-3, 2e-3],
+    "exact": [1.0, 1.0],
+    "band": [0.02, 0.02],
+}
 
 
 def motion(seed, seconds=20.0, rate_hz=100.0):
@@ -48,7 +59,11 @@ def made(name, seed, noise=0.05):
         theta[kinds(names) == kind] = values[: (kinds(names) == kind).sum()]
     tau = maker.rows(samples, law, theta).Y @ theta
     tau = tau + noise * np.random.default_rng(seed).normal(size=tau.shape)
-    return Samples(samples.q, samples.v, samples.a, tau, 100.0, ROBOT.joint_names, "measured"), law, theta
+    return (
+        Samples(samples.q, samples.v, samples.a, tau, 100.0, ROBOT.joint_names, "measured"),
+        law,
+        theta,
+    )
 
 
 @pytest.mark.parametrize("name", sorted(FRICTION_MODELS))
@@ -64,7 +79,9 @@ def test_every_law_is_recovered_from_its_own_torques(name):
 
 def test_the_direction_of_presliding_is_a_memory_of_the_way_travelled():
     law = FrictionLaw.named("presliding", 1, width=np.array([0.01]))
-    u = np.concatenate([np.linspace(0, 0.1, 50), np.full(30, 0.1), np.linspace(0.1, 0.05, 50)])[:, None]
+    u = np.concatenate([np.linspace(0, 0.1, 50), np.full(30, 0.1), np.linspace(0.1, 0.05, 50)])[
+        :, None
+    ]
     s = law.columns(u, np.zeros_like(u))[0]
     assert s[49, 0] == pytest.approx(1, abs=1e-4)
     np.testing.assert_array_equal(s[50:80, 0], np.full(30, s[49, 0]))  # at rest nothing changes
@@ -142,7 +159,9 @@ def test_huber_is_not_moved_by_outliers_and_ordinary_is_not_weighted():
     tau[::37] += 30.0
     dirty = Samples(part.q, part.v, part.a, tau, 100.0, ROBOT.joint_names, "measured")
     error = {
-        name: np.abs(identify(ROBOT, dirty, friction="linear", estimator=name).estimate.value - theta).max()
+        name: np.abs(
+            identify(ROBOT, dirty, friction="linear", estimator=name).estimate.value - theta
+        ).max()
         for name in ("weighted", "huber", "ordinary")
     }
     assert error["huber"] < 0.15 * error["weighted"]
@@ -188,9 +207,13 @@ def test_validation_knows_rms_relative_residual_and_correlation():
     predicted = measured + 0.1 * rng.normal(size=(500, 2))
     found = validation_of(measured, predicted)
     np.testing.assert_allclose(found.rms, 0.1, rtol=0.1)
-    np.testing.assert_allclose(found.relative, 0.1 / np.sqrt(np.mean(measured**2, axis=0)), rtol=0.1)
+    np.testing.assert_allclose(
+        found.relative, 0.1 / np.sqrt(np.mean(measured**2, axis=0)), rtol=0.1
+    )
     for j in range(2):
-        assert found.correlation[j] == pytest.approx(np.corrcoef(measured[:, j], predicted[:, j])[0, 1])
+        assert found.correlation[j] == pytest.approx(
+            np.corrcoef(measured[:, j], predicted[:, j])[0, 1]
+        )
 
 
 def test_too_slow_sampling_is_refused():
@@ -239,7 +262,9 @@ def test_stopping_the_comparison_of_laws_answers_with_the_best_so_far():
 def test_progress_says_which_law_is_tried_and_goes_up():
     seen = []
     part = made("smooth", 4)[0]
-    identify(ROBOT, part, friction="auto", progress=lambda share, words: seen.append((share, words)))
+    identify(
+        ROBOT, part, friction="auto", progress=lambda share, words: seen.append((share, words))
+    )
     shares = [share for share, _ in seen]
     assert shares == sorted(shares)
     assert seen[0] == (0.0, "law 1 of 9: band")

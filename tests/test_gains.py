@@ -10,7 +10,12 @@ import steelyard as sy
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
 from steelyard.identification import identify
 from steelyard.identification.covariance import widening
-from steelyard.identification.gains import DriveGains, gains_from_known_mass, gains_from_targets, known_mass
+from steelyard.identification.gains import (
+    DriveGains,
+    gains_from_known_mass,
+    gains_from_targets,
+    known_mass,
+)
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, load_robot
@@ -51,7 +56,9 @@ def compensation(v):
     )
 
 
-def targets(robot, seed=0, *, still=(), lag_s=0.0, gain=GAIN, noise=0.0, commanded=False, friction=1.0):
+def targets(
+    robot, seed=0, *, still=(), lag_s=0.0, gain=GAIN, noise=0.0, commanded=False, friction=1.0
+):
     """A log of 20 s as a controller writes it: 4 decimals, a rest before and after the motion."""
     motion = FourierTrajectory.random(
         np.array([0.2, -1.3, 0.9, -1.1, 0.4, 0.3]),
@@ -85,7 +92,7 @@ def targets(robot, seed=0, *, still=(), lag_s=0.0, gain=GAIN, noise=0.0, command
     )
 
 
-# --- the value ----------------------------------------------------------------------------------------------
+# --- the value
 
 
 def test_given_gains_say_so():
@@ -105,7 +112,9 @@ def test_given_gains_say_so():
 
 @pytest.mark.parametrize("values", [[1.0, np.nan], [1.0, 0.0], [[1.0]], [], 3.0])
 def test_given_gains_that_are_none_are_refused(values):
-    with pytest.raises(InvalidRobot, match="gains must be one finite number other than 0 for each joint"):
+    with pytest.raises(
+        InvalidRobot, match="gains must be one finite number other than 0 for each joint"
+    ):
         DriveGains.given(values)
 
 
@@ -128,7 +137,7 @@ def test_correlation_widens_as_theory_says(rng, rho, kappa):
     assert widening([np.zeros(100)]) == 1.0
 
 
-# --- from the controller's targets --------------------------------------------------------------------------
+# --- from the controller's targets
 
 
 @pytest.mark.parametrize("commanded", [True, False])
@@ -204,7 +213,9 @@ def test_friction_may_change_between_recordings_but_gains_may_not(robot):
 
 def test_broken_rows_gaps_and_outliers_do_not_matter(robot, rng):
     recording = targets(robot, 9)
-    current, moment, q = (np.array(x) for x in (recording.current_target, recording.tau_target, recording.q))
+    current, moment, q = (
+        np.array(x) for x in (recording.current_target, recording.tau_target, recording.q)
+    )
     rows = rng.choice(len(q), 40, replace=False)
     current[rows[:20]] += 5.0
     moment[rows[20:30], 2] = np.nan
@@ -221,7 +232,9 @@ def test_broken_rows_gaps_and_outliers_do_not_matter(robot, rng):
 def test_signs_that_disagree_are_told(robot):
     gains = gains_from_targets(targets(robot, 10, gain=-GAIN))
     np.testing.assert_allclose(gains.value, -GAIN, rtol=0.02)
-    assert gains.notes[0].endswith("negative: current and moment are counted in opposite directions")
+    assert gains.notes[0].endswith(
+        "negative: current and moment are counted in opposite directions"
+    )
 
 
 def test_targets_that_are_missing_are_refused(robot):
@@ -232,7 +245,9 @@ def test_targets_that_are_missing_are_refused(robot):
         InvalidRecording, match=r"'log 11' lacks target currents or target moments .*known mass"
     ):
         gains_from_targets(replace(whole, tau_target=None))
-    with pytest.raises(InvalidRecording, match=r"of different joints: joint1, .* and a, b, c, d, e, f"):
+    with pytest.raises(
+        InvalidRecording, match=r"of different joints: joint1, .* and a, b, c, d, e, f"
+    ):
         gains_from_targets([whole, replace(whole, joint_names=tuple("abcdef"))])
     q = np.full(whole.q.shape, np.nan)
     q[3] = 0.0
@@ -240,7 +255,7 @@ def test_targets_that_are_missing_are_refused(robot):
         gains_from_targets(replace(whole, q=q))
 
 
-# --- from a known mass --------------------------------------------------------------------------------------
+# --- from a known mass
 
 
 def currents(robot, payload=None, *, seed=0, noise=NOISE, duration_s=10.0):
@@ -261,7 +276,9 @@ def currents(robot, payload=None, *, seed=0, noise=NOISE, duration_s=10.0):
     )
 
 
-COMMANDED = Preparation(cutoff_hz=None, kinematics="commanded", lag_s=(0.0,) * 6)  # as it was simulated
+COMMANDED = Preparation(
+    cutoff_hz=None, kinematics="commanded", lag_s=(0.0,) * 6
+)  # as it was simulated
 
 
 def by_mass(robot, empty, loaded, mass=LOAD.mass, *, guess, spread=0.2, preparation=None):
@@ -271,7 +288,9 @@ def by_mass(robot, empty, loaded, mass=LOAD.mass, *, guess, spread=0.2, preparat
     parts = [[prepare(run, preparation, drive=drive) for run in runs] for runs in (empty, loaded)]
     model = identify(robot.with_drive(drive), parts[0])
     payload = weigh(model, parts[1])
-    return gains_from_known_mass(model, payload, mass, empty=parts[0], loaded=parts[1], spread=spread)
+    return gains_from_known_mass(
+        model, payload, mass, empty=parts[0], loaded=parts[1], spread=spread
+    )
 
 
 def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
@@ -280,14 +299,18 @@ def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
         simulate(robot, load_trajectory("xu2024"), payload=load, sensors=sensors, seed=k).recording
         for k, load in enumerate((None, LOAD))
     ]
-    gains = by_mass(robot, runs[:1], runs[1:], guess=robot.drive.gain * np.exp(rng.normal(0, 0.2, 6)))
+    gains = by_mass(
+        robot, runs[:1], runs[1:], guess=robot.drive.gain * np.exp(rng.normal(0, 0.2, 6))
+    )
     assert (np.abs(gains.value - robot.drive.gain) < 3 * gains.std).all()
     np.testing.assert_allclose(gains.value[:4], robot.drive.gain[:4], rtol=0.03)
     assert gains.how == "known mass"
     assert gains.verdict.sentence.startswith("gains from a payload of 3.5256 kg, known to 0.2")
     assert gains.notes[1].endswith("Nm/A; 0% of the information is the guess's")
     worth = gains.in_drive(robot.drive)
-    np.testing.assert_allclose(worth.gain_errors @ worth.gain_errors.T, gains.common @ gains.common.T)
+    np.testing.assert_allclose(
+        worth.gain_errors @ worth.gain_errors.T, gains.common @ gains.common.T
+    )
 
 
 def test_intervals_of_a_known_mass_hold(robot, rng):
@@ -336,7 +359,10 @@ def test_a_feather_leaves_the_scale_to_the_guess_and_says_so(robot):
 
 
 def test_a_wrong_mass_scales_every_gain(robot):
-    runs = [currents(robot, noise=0.05 * NOISE)], [currents(robot, LOAD, seed=1, noise=0.05 * NOISE)]
+    runs = (
+        [currents(robot, noise=0.05 * NOISE)],
+        [currents(robot, LOAD, seed=1, noise=0.05 * NOISE)],
+    )
     found = [
         by_mass(robot, *runs, mass, guess=robot.drive.gain, spread=2.0, preparation=COMMANDED)
         for mass in (LOAD.mass, 1.2 * LOAD.mass)
@@ -361,18 +387,30 @@ def test_what_a_known_mass_needs(robot):
         drive = replace(robot.drive, gain=gain, gain_std=0.2 * gain)
         part = prepare(run, COMMANDED, drive=drive)
         model = identify(robot.with_drive(drive), part)
-        with pytest.raises(InvalidSamples, match=r"(a known mass \[kg\]|spread) must be positive, got"):
-            gains_from_known_mass(model, weigh(model, part), mass, empty=[part], loaded=[part], spread=spread)
+        with pytest.raises(
+            InvalidSamples, match=r"(a known mass \[kg\]|spread) must be positive, got"
+        ):
+            gains_from_known_mass(
+                model, weigh(model, part), mass, empty=[part], loaded=[part], spread=spread
+            )
     with pytest.raises(InvalidSamples, match="at least one recording without it and one with it"):
         gains_from_known_mass(model, weigh(model, part), 1.0, empty=[], loaded=[part])
-    with pytest.raises(InvalidRobot, match="a known mass corrects drive gains: the model must be of motor"):
+    with pytest.raises(
+        InvalidRobot, match="a known mass corrects drive gains: the model must be of motor"
+    ):
         gains_from_known_mass(
-            replace(model, from_currents=False), weigh(model, part), 1.0, empty=[part], loaded=[part]
+            replace(model, from_currents=False),
+            weigh(model, part),
+            1.0,
+            empty=[part],
+            loaded=[part],
         )
     coupled = robot.with_drive(replace(drive, coupling=np.eye(6) + 0.1 * np.eye(6, k=-1)))
     part = prepare(run, COMMANDED, drive=coupled.drive)
     model = identify(coupled, part)
-    with pytest.raises(InvalidRobot, match="ur10 has coupled drives; gains from a known mass need one motor"):
+    with pytest.raises(
+        InvalidRobot, match="ur10 has coupled drives; gains from a known mass need one motor"
+    ):
         gains_from_known_mass(model, weigh(model, part), 1.0, empty=[part], loaded=[part])
 
 
@@ -402,7 +440,9 @@ def test_a_known_mass_corrects_the_scale_of_gains_that_are_nearly_right(robot, r
         found = [sy.weigh(model, other) for model in models]
         errors.append([payload.unconstrained.mass / OTHER.mass - 1 for payload in found])
         z.append((found[1].unconstrained.mass - OTHER.mass) / found[1].std[0])
-        assert found[1].std[0] / found[1].mass < found[0].std[0] / found[0].mass  # more is known: never wider
+        assert (
+            found[1].std[0] / found[1].mass < found[0].std[0] / found[0].mass
+        )  # more is known: never wider
         assert found[1].shares["gains"] < found[0].shares["gains"]
         before, after = (model.robot.drive.gain_errors for model in models)
         assert np.linalg.eigvalsh(before @ before.T - after @ after.T).min() > -1e-12
@@ -416,7 +456,10 @@ def test_gains_that_contradict_a_known_mass_are_found_anew_and_doubted(robot):
     words = [doubt.words for doubt in models[1].verdict.blocking]
     assert len(words) == 1
     assert words[0].startswith("the gains so far make 4.2")
-    assert "check the mass and its run; where gains are guesses, state a gain_std above 5% in" in words[0]
+    assert (
+        "check the mass and its run; where gains are guesses, state a gain_std above 5% in"
+        in words[0]
+    )
     payload = sy.weigh(models[1], other)
     assert abs(payload.mass / OTHER.mass - 1) < 0.03
     assert payload.verdict.has(DoubtKind.MODEL_DOUBTED)
@@ -431,7 +474,9 @@ def test_a_known_mass_is_weighed_as_the_model_weighs(robot):
     )
     how = Preparation(cutoff_hz=7.0)
     options = {"friction": "power", "preparation": how}
-    before, after = (sy.identify(arm, currents(arm), gains=gains, **options) for gains in ("robot", load))
+    before, after = (
+        sy.identify(arm, currents(arm), gains=gains, **options) for gains in ("robot", load)
+    )
     payload = sy.weigh(before, load.data)
     expected = gains_from_known_mass(before, payload, LOAD.mass, empty=[], loaded=[])
     np.testing.assert_allclose(after.robot.drive.gain, expected.value, rtol=1e-12)
@@ -447,13 +492,15 @@ def test_a_known_mass_says_nothing_of_gains_that_are_exact_or_absent(robot):
     np.testing.assert_array_equal(found.model.robot.drive.gain, robot.drive.gain)
     assert "gains are stated to be exact, so it corrects none" in found.gains_from
     measured = replace(currents(robot), current=None, tau=currents(robot).current)
-    with pytest.raises(InvalidSamples, match="a known mass corrects drive gains: the recordings need motor"):
+    with pytest.raises(
+        InvalidSamples, match="a known mass corrects drive gains: the recordings need motor"
+    ):
         sy.identify(robot, measured, gains=load, **options)
     with pytest.raises(InvalidSamples, match="a known mass needs at least one recording with it"):
         sy.identify(robot, currents(robot), gains=sy.KnownMass(1.0, ()), **options)
 
 
-# --- what gains are worth -----------------------------------------------------------------------------------
+# --- what gains are worth
 
 
 def test_a_gain_at_work_is_worth_less_than_its_fit():
@@ -464,7 +511,9 @@ def test_a_gain_at_work_is_worth_less_than_its_fit():
     np.testing.assert_allclose(maker.gain_errors, [[0.01, 0, 0.02], [0, 0.01, 0.02]])
     np.testing.assert_allclose(stated.gain_std, 0.3)
     np.testing.assert_allclose(stated.gain_errors, np.diag([0.03, 0.025]))
-    found = DriveGains([10.0, 12.0], [0.05, 0.13], "targets", Verdict(), ("", ""), 0.005 * np.ones((2, 1)))
+    found = DriveGains(
+        [10.0, 12.0], [0.05, 0.13], "targets", Verdict(), ("", ""), 0.005 * np.ones((2, 1))
+    )
     known = found.in_drive(drive)
     np.testing.assert_allclose(known.gain_std, [0.1, np.sqrt(0.13**2 - 0.06**2 + 0.12**2)])
     np.testing.assert_allclose(known.gain_common, 0.005)
@@ -479,8 +528,12 @@ def test_drives_know_what_makers_numbers_are_worth_unless_they_say():
     exact = replace(drive, gain_std=0.0).with_tolerances()
     assert not exact.gain_errors.any()
     assert exact.gain_drift == 0.0
-    said = replace(drive, gain_std=0.1, gain_common=[[0.01, 0.0]] * 3, gain_drift=0.01).with_tolerances()
-    np.testing.assert_allclose(said.gain_errors, np.hstack([np.diag([0.01, 0.02, 0.0125]), said.gain_common]))
+    said = replace(
+        drive, gain_std=0.1, gain_common=[[0.01, 0.0]] * 3, gain_drift=0.01
+    ).with_tolerances()
+    np.testing.assert_allclose(
+        said.gain_errors, np.hstack([np.diag([0.01, 0.02, 0.0125]), said.gain_common])
+    )
     assert said.gain_drift == 0.01
     some = said.of_joints(np.array([True, False, True]))
     np.testing.assert_allclose(some.gain_common, [[0.01, 0.0]] * 2)
@@ -526,7 +579,9 @@ def test_temperatures_say_how_far_gains_may_have_drifted(robot, tmp_path):
         )
         np.testing.assert_allclose(same.covariance, unknown.covariance)
         ratio = (
-            other.shares["drift"] * other.covariance[0, 0] / (same.shares["drift"] * same.covariance[0, 0])
+            other.shares["drift"]
+            * other.covariance[0, 0]
+            / (same.shares["drift"] * same.covariance[0, 0])
         )
         np.testing.assert_allclose(ratio, (drift**2 + 0.008**2) / drift**2)
         words = [doubt.words for doubt in other.verdict.doubts if doubt.kind is DoubtKind.GAINS]
@@ -545,12 +600,18 @@ def test_temperatures_say_how_far_gains_may_have_drifted(robot, tmp_path):
 
 def test_temperatures_of_a_controller_are_read(tmp_path):
     columns = [
-        f"{word}_{j}" for word in ("actual_q", "actual_current", "joint_temperatures") for j in range(6)
+        f"{word}_{j}"
+        for word in ("actual_q", "actual_current", "joint_temperatures")
+        for j in range(6)
     ]
     values = np.arange(10)[:, None] + np.arange(18)
     table = np.column_stack([0.01 * np.arange(10), values])
     np.savetxt(
-        tmp_path / "log.csv", table, delimiter=",", header=",".join(["timestamp", *columns]), comments=""
+        tmp_path / "log.csv",
+        table,
+        delimiter=",",
+        header=",".join(["timestamp", *columns]),
+        comments="",
     )
     recording = sy.read_recording(tmp_path / "log.csv")
     np.testing.assert_allclose(recording.temperature, values[:, 12:])

@@ -60,7 +60,9 @@ def log(robot, k, seed, *, still=(), noise=1.0, lag_s=0.0, duration_s=20.0):
         np.round(q, 4),
         robot.joint_names,
         current=tau / (robot.drive.gain * np.exp(k)),
-        current_target=np.round((moment + robot.drive.rotor_inertia * a + friction) / robot.drive.gain, 4),
+        current_target=np.round(
+            (moment + robot.drive.rotor_inertia * a + friction) / robot.drive.gain, 4
+        ),
         tau_target=np.round(moment, 4),
         source=f"log {seed}",
     )
@@ -69,7 +71,9 @@ def log(robot, k, seed, *, still=(), noise=1.0, lag_s=0.0, duration_s=20.0):
 def scaled(robot, recordings, how=HOW):
     gains = DriveGains(robot.drive.gain, 1e-4 * robot.drive.gain, "targets", VERDICT, ("",) * 6)
     measured = [prepare(part, how, drive=robot.drive) for part in recordings]
-    targets = [prepare(replace(part, tau=part.tau_target, current=None), how) for part in recordings]
+    targets = [
+        prepare(replace(part, tau=part.tau_target, current=None), how) for part in recordings
+    ]
     return scaled_by_targets(gains, robot, measured, targets)
 
 
@@ -84,7 +88,9 @@ def found(gains, robot):
 def test_a_known_scale_is_found_within_its_interval(robot, k):
     errors, stds = [], []
     for seed in range(8):
-        gains = scaled(robot, [log(robot, k, 10 * seed + run, noise=0.5, lag_s=0.008) for run in range(2)])
+        gains = scaled(
+            robot, [log(robot, k, 10 * seed + run, noise=0.5, lag_s=0.008) for run in range(2)]
+        )
         np.testing.assert_allclose(np.log(gains.value / robot.drive.gain), found(gains, robot))
         assert gains.verdict.ok
         assert not gains.verdict.doubts
@@ -99,7 +105,8 @@ def test_a_known_scale_is_found_within_its_interval(robot, k):
 
 def test_differentiated_rounding_does_not_bias_the_scale(robot):
     errors = [
-        found(scaled(robot, [log(robot, 0.01, 30 + seed, noise=0.1)]), robot) - 0.01 for seed in range(8)
+        found(scaled(robot, [log(robot, 0.01, 30 + seed, noise=0.1)]), robot) - 0.01
+        for seed in range(8)
     ]
     assert abs(np.mean(errors)) < 0.004
 
@@ -107,7 +114,9 @@ def test_differentiated_rounding_does_not_bias_the_scale(robot):
 def test_mujoco_with_a_body_that_the_controller_does_not_know(robot):
     true = robot.with_drive(replace(robot.drive, gain=np.exp(0.015) * robot.drive.gain))
     sensors = SensorModel(torque_std=0.5 * NOISE)
-    run = simulate(true, load_trajectory("xu2024"), payload=ADAPTER, sensors=sensors, seed=3).recording
+    run = simulate(
+        true, load_trajectory("xu2024"), payload=ADAPTER, sensors=sensors, seed=3
+    ).recording
     moment = robot.inverse_dynamics(run.q_commanded, run.v_commanded, run.a_commanded)
     gains = scaled(robot, [replace(run, tau=None, tau_target=moment)])
     assert abs(found(gains, robot) - 0.015) < 1.96 * gains.common[0, 0]

@@ -15,7 +15,13 @@ from steelyard.control.guiding import (
     _simulable_arm,
     compare_guiding,
 )
-from steelyard.errors import InfeasibleDesign, InvalidRobot, InvalidTrajectory, SimulationFailed, UnknownName
+from steelyard.errors import (
+    InfeasibleDesign,
+    InvalidRobot,
+    InvalidTrajectory,
+    SimulationFailed,
+    UnknownName,
+)
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
@@ -46,7 +52,9 @@ def comparison(ur10):
 
 
 def test_the_hand_bears_the_weight_that_nobody_else_does(comparison):
-    upwards = comparison.without.force_world.mean(axis=0) - comparison.compensated.force_world.mean(axis=0)
+    upwards = comparison.without.force_world.mean(axis=0) - comparison.compensated.force_world.mean(
+        axis=0
+    )
     np.testing.assert_allclose(upwards, [0.0, 0.0, 3.0 * 9.81], atol=0.8)
     assert comparison.mean_reduction[2] > 0.9
 
@@ -56,7 +64,13 @@ def test_hand_and_drives_together_make_the_motion(smooth):
     path = RectanglePath(sides=[0.1, 0.1], speed=0.4)
     options = GuidedOptions(rows_every=1, taking_hold_s=0.2)
     run = TeachMode().guide(
-        smooth, smooth, payload_true=LOAD, payload_known=LOAD, path=path, hand=Hand(), options=options
+        smooth,
+        smooth,
+        payload_true=LOAD,
+        payload_known=LOAD,
+        path=path,
+        hand=Hand(),
+        options=options,
     )
     rows = slice(0, 500, 25)
     q, tau = run.q[rows], run.tau[rows]
@@ -70,7 +84,9 @@ def _joint_torque(robot, q, wrench):
     """J' wrench at the default grip, for a force and a torque in the base frame."""
     out = []
     for posture, (*force, tx, ty, tz) in zip(q, wrench, strict=True):
-        motion = robot.frame_motion(np.tile(posture, (robot.n, 1)), np.eye(robot.n), np.zeros((robot.n,) * 2))
+        motion = robot.frame_motion(
+            np.tile(posture, (robot.n, 1)), np.eye(robot.n), np.zeros((robot.n,) * 2)
+        )
         R = robot.forward_kinematics(posture)[:3, :3]
         spin = motion.angular_velocity @ R.T
         speed = motion.linear_velocity @ R.T + np.cross(spin, R @ Hand().grip)
@@ -92,7 +108,9 @@ def test_friction_that_is_not_taken_off_is_felt(ur10, comparison):
     rough = TeachMode(friction_share=0.5).guide(
         ur10, ur10, payload_true=LOAD, payload_known=LOAD, path=SHORT, hand=STEADY, options=QUICK
     )
-    sizes = [np.linalg.norm(run.force_world, axis=1).mean() for run in (rough, comparison.compensated)]
+    sizes = [
+        np.linalg.norm(run.force_world, axis=1).mean() for run in (rough, comparison.compensated)
+    ]
     assert sizes[0] > 1.5 * sizes[1]
 
 
@@ -100,7 +118,9 @@ def test_an_unsteady_hand_varies_with_what_it_bears(ur10):
     """Noise in proportion to the force: a weight shakes all axes, also those that it does not act on."""
     path, options = RectanglePath(sides=[0.01, 0.01], speed=0.03), GuidedOptions(taking_hold_s=0.5)
     found = compare_guiding(ur10, LOAD, payload_true=LOAD, path=path, options=options)
-    noise = [np.diff(run.force_world, axis=0).std(axis=0) for run in (found.without, found.compensated)]
+    noise = [
+        np.diff(run.force_world, axis=0).std(axis=0) for run in (found.without, found.compensated)
+    ]
     assert (noise[0] > 2 * noise[1]).all()
 
 
@@ -129,7 +149,9 @@ def test_the_table_is_that_of_the_forces(comparison):
         first, second = found.forces
         for i, (axis, m0, m1, dm, v0, v1, dv) in enumerate(found.rows):
             assert axis == "xyz"[i]
-            assert (m0, m1) == pytest.approx((np.abs(first[:, i]).mean(), np.abs(second[:, i]).mean()))
+            assert (m0, m1) == pytest.approx(
+                (np.abs(first[:, i]).mean(), np.abs(second[:, i]).mean())
+            )
             assert (v0, v1) == pytest.approx((first[:, i].var(), second[:, i].var()))
             assert (dm, dv) == pytest.approx((1 - m1 / m0, 1 - v1 / v0))
     assert "the hand pulls with" in comparison.verdict.sentence
@@ -164,19 +186,23 @@ def test_teach_mode_eases_drives_not_joints():
     U = C / np.diag(C)[:, None]
     drive = DriveModel(np.full(6, 0.3), np.array([9.0, 8, 7, 3, 4, 2]), np.full(6, 5.0), coupling=C)
     robot = robot.with_drive(drive)
-    torque = TeachMode(friction_share=0.8).controller(Compensator(robot, LOAD.renamed(robot.flange)))
+    torque = TeachMode(friction_share=0.8).controller(
+        Compensator(robot, LOAD.renamed(robot.flange))
+    )
     q = np.array([0.3, -0.5, 0.8, 0.2, -0.6, 0.4])
     held = robot.with_payload(LOAD.renamed(robot.flange)).gravity_torque(q)
     v = np.array([0.2, -0.1, 0.3, -0.2, 0.25, 0.0])  # the last joint rests, its drive does not
     assert abs(U[5] @ v) > 0.1
     work = v @ (torque(0.013, q, v) - held)
     assert work == pytest.approx(0.8 * (U @ v) @ drive.friction(U @ v))
-    np.testing.assert_allclose(torque(0.013, q, v) - held, 0.8 * drive.friction(U @ v) @ U, rtol=1e-9)
+    np.testing.assert_allclose(
+        torque(0.013, q, v) - held, 0.8 * drive.friction(U @ v) @ U, rtol=1e-9
+    )
     shaken = 0.8 * np.sin(2 * np.pi * 10 * 0.013) * drive.friction(np.full(6, 0.01))
     np.testing.assert_allclose(torque(0.013, q, 0 * v) - held, shaken @ U, rtol=1e-9)
 
 
-# --- the path ---------------------------------------------------------------------------------------------
+# --- the path
 
 
 def test_the_path_is_a_closed_rectangle_at_rest_in_its_corners():
@@ -207,7 +233,7 @@ def test_a_path_that_is_none_is_refused(change, words):
         RectanglePath(**change)
 
 
-# --- refusals ---------------------------------------------------------------------------------------------
+# --- refusals
 
 
 @pytest.mark.parametrize(
@@ -247,6 +273,13 @@ def test_an_arm_that_runs_away_is_told(ur10):
     """A controller that feeds velocity back with the wrong sign."""
     postures = np.tile([-0.758, -1.869, 2.264, -1.966, -1.571, 0.813], (2, 1))
     with pytest.raises(SimulationFailed, match="slips out of the hand"):
-        drag(ur10, postures, SHORT, lambda t, q, v: 200.0 * np.sign(v) + 500.0 * v, payload=LOAD, hand=STEADY)
+        drag(
+            ur10,
+            postures,
+            SHORT,
+            lambda t, q, v: 200.0 * np.sign(v) + 500.0 * v,
+            payload=LOAD,
+            hand=STEADY,
+        )
     with pytest.raises(InvalidRobot, match=r"postures must be \(G, 6\) finite numbers"):
         drag(ur10, postures[0], SHORT, lambda t, q, v: v)

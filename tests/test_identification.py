@@ -105,7 +105,9 @@ def covariances(rho, repetitions):
 def test_covariance_of_correlated_noise_is_the_scatter_over_many_repetitions():
     values, said, naive, inflation = covariances(0.9, 80)
     np.testing.assert_allclose(said.mean(axis=0), values.std(axis=0), rtol=0.2)
-    assert naive[0, 2] < 0.4 * said[:, 2].mean()  # a slow column: the naive deviation is far too small
+    assert (
+        naive[0, 2] < 0.4 * said[:, 2].mean()
+    )  # a slow column: the naive deviation is far too small
     assert naive[0, 3] > 1.5 * said[:, 3].mean()  # a fast column, where this noise has little power
     assert inflation.mean() == pytest.approx(19, rel=0.15)
 
@@ -207,7 +209,8 @@ def test_negative_coulomb_friction_is_said_with_its_interval(robot):
     assert estimate.value[i] < -0.2 * robot.drive.coulomb[4]
     words = f"Fc5 of wrist_2_joint ({estimate.value[i]:.3g} +- {1.96 * estimate.std[i]:.2g} Nm)"
     assert (
-        f"Coulomb friction came out negative, which no drive has: {words}; its law holds" in estimate.status
+        f"Coulomb friction came out negative, which no drive has: {words}; its law holds"
+        in estimate.status
     )
     assert "Coulomb" not in identify(robot, samples).estimate.status
 

@@ -20,24 +20,57 @@ SPHERE = InertialParameters.from_com(2.0, [0.1, 0.2, 0.3], 0.01 * np.eye(3), "to
             lambda: InertialParameters(1, [1, 2], np.eye(3)),
             r"first_moment must have shape \(3,\), got \(2,\)",
         ),
-        (lambda: InertialParameters(1, [1, 2, np.inf], np.eye(3)), r"first_moment must be finite, got .*inf"),
+        (
+            lambda: InertialParameters(1, [1, 2, np.inf], np.eye(3)),
+            r"first_moment must be finite, got .*inf",
+        ),
         (lambda: InertialParameters(1, [1, 2, 3], np.eye(4)), r"inertia must have shape \(3, 3\)"),
-        (lambda: InertialParameters(1, [1, 2, 3], np.eye(3) + np.eye(3, k=1)), r"inertia must be symmetric"),
-        (lambda: InertialParameters.from_vector(np.ones(9)), r"vector must have shape \(10,\), got \(9,\)"),
+        (
+            lambda: InertialParameters(1, [1, 2, 3], np.eye(3) + np.eye(3, k=1)),
+            r"inertia must be symmetric",
+        ),
+        (
+            lambda: InertialParameters.from_vector(np.ones(9)),
+            r"vector must have shape \(10,\), got \(9,\)",
+        ),
         (lambda: InertialParameters.from_com(1, [1, 2], np.eye(3)), r"com must have shape"),
-        (lambda: InertialParameters.from_com(1, [1, 2, 3], np.ones(3)), r"inertia_com must have shape"),
+        (
+            lambda: InertialParameters.from_com(1, [1, 2, 3], np.ones(3)),
+            r"inertia_com must have shape",
+        ),
         (
             lambda: InertialParameters.from_pseudo_inertia(np.eye(3)),
             r"pseudo_inertia must have shape \(4, 4\)",
         ),
-        (lambda: InertialParameters.from_pseudo_inertia(SHEAR), r"pseudo_inertia must be symmetric"),
-        (lambda: InertialParameters.from_pseudo_inertia(PROJECTIVE), r"pseudo_inertia must be symmetric"),
-        (lambda: InertialParameters.from_log_cholesky(np.ones(11)), r"log_cholesky must have shape"),
-        (lambda: InertialParameters.from_points([1, 2], np.ones((3, 3))), r"points must have shape \(2, 3\)"),
-        (lambda: InertialParameters.from_points([1, 2], np.ones((2, 2))), r"points must have shape \(2, 3\)"),
-        (lambda: InertialParameters.from_points(np.ones((2, 1)), np.ones((2, 3))), r"masses must have shape"),
+        (
+            lambda: InertialParameters.from_pseudo_inertia(SHEAR),
+            r"pseudo_inertia must be symmetric",
+        ),
+        (
+            lambda: InertialParameters.from_pseudo_inertia(PROJECTIVE),
+            r"pseudo_inertia must be symmetric",
+        ),
+        (
+            lambda: InertialParameters.from_log_cholesky(np.ones(11)),
+            r"log_cholesky must have shape",
+        ),
+        (
+            lambda: InertialParameters.from_points([1, 2], np.ones((3, 3))),
+            r"points must have shape \(2, 3\)",
+        ),
+        (
+            lambda: InertialParameters.from_points([1, 2], np.ones((2, 2))),
+            r"points must have shape \(2, 3\)",
+        ),
+        (
+            lambda: InertialParameters.from_points(np.ones((2, 1)), np.ones((2, 3))),
+            r"masses must have shape",
+        ),
         (lambda: InertialParameters.nothing().com, r"a body of zero mass has no centre of mass"),
-        (lambda: InertialParameters.nothing().log_cholesky, r"log-Cholesky parameters: the mass is 0 kg"),
+        (
+            lambda: InertialParameters.nothing().log_cholesky,
+            r"log-Cholesky parameters: the mass is 0 kg",
+        ),
     ],
 )
 def test_refusals(make, message):
@@ -56,7 +89,9 @@ def test_only_rotations_and_translations_change_frames(use, T):
 
 @pytest.mark.parametrize("combine", [lambda a, b: a + b, lambda a, b: a - b])
 def test_bodies_in_two_frames_do_not_add(combine):
-    with pytest.raises(InvalidInertia, match=r"'tool' and 'flange' cannot be added .* in_frame\(\)"):
+    with pytest.raises(
+        InvalidInertia, match=r"'tool' and 'flange' cannot be added .* in_frame\(\)"
+    ):
         combine(SPHERE, SPHERE.renamed("flange"))
 
 

@@ -70,7 +70,9 @@ def test_mujoco_finds_the_torque_of_the_identified_arm(model, arm, rng):
     exact = arm.robot.torque(q, v, a)
     np.testing.assert_allclose(tau + offsets, exact, rtol=0, atol=1e-9 * np.abs(exact).max())
     identified = model.torque(q, v, a)
-    np.testing.assert_allclose(tau + offsets, identified, rtol=0, atol=2e-3 * np.abs(identified).max())
+    np.testing.assert_allclose(
+        tau + offsets, identified, rtol=0, atol=2e-3 * np.abs(identified).max()
+    )
 
 
 def test_the_urdf_of_the_arm_and_what_stands_beside_it(model, arm, rng, tmp_path):
@@ -81,7 +83,9 @@ def test_the_urdf_of_the_arm_and_what_stands_beside_it(model, arm, rng, tmp_path
     np.testing.assert_allclose(
         again.inverse_dynamics(q, v, a), rigid, rtol=0, atol=1e-9 * np.abs(rigid).max()
     )
-    dynamics = [joint.find("dynamics") for joint in ET.fromstring(text).findall("joint[@type='revolute']")]
+    dynamics = [
+        joint.find("dynamics") for joint in ET.fromstring(text).findall("joint[@type='revolute']")
+    ]
     truth = model.robot.drive
     assert [float(d.get("damping")) for d in dynamics] == pytest.approx(truth.viscous, abs=0.01)
     assert [float(d.get("friction")) for d in dynamics] == pytest.approx(truth.coulomb, abs=0.01)
@@ -91,7 +95,9 @@ def test_the_urdf_of_the_arm_and_what_stands_beside_it(model, arm, rng, tmp_path
     moved = again.inverse_dynamics(q, v, a) + rotors * a
     friction = truth.coulomb * np.sign(v) + truth.viscous * v + truth.offset
     identified = model.torque(q, v, a)
-    np.testing.assert_allclose(moved + friction, identified, rtol=0, atol=2e-3 * np.abs(identified).max())
+    np.testing.assert_allclose(
+        moved + friction, identified, rtol=0, atol=2e-3 * np.abs(identified).max()
+    )
     beside = arm.write(tmp_path / "arm.urdf", "urdf")
     assert (tmp_path / "arm.urdf").read_text() == text
     assert load(beside, "drives") == arm.drives
@@ -138,16 +144,22 @@ def test_the_arm_may_carry_a_payload(model, arm, rng):
 
 
 def test_arms_go_to_two_places_and_doubts_are_told(model, arm):
-    with pytest.raises(UnknownName, match="a model of an arm is exported to urdf or mjcf, not to 'ur'"):
+    with pytest.raises(
+        UnknownName, match="a model of an arm is exported to urdf or mjcf, not to 'ur'"
+    ):
         arm.text("ur")
     q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.02))
     q, v, a = (np.where(np.arange(6) == 5, 0.0, signal) for signal in (q, v, a))
     still = Samples(q, v, a, model.robot.torque(q, v, a), 50.0, model.robot.joint_names, "measured")
     doubtful = arm_for_export(identify(model.robot, still, friction="linear"))
     assert "the motion says nothing about" in doubtful.verdict.blocking[0].words
-    with pytest.raises(InvalidRobot, match=r"not exported: the motion says nothing about .*, or use force"):
+    with pytest.raises(
+        InvalidRobot, match=r"not exported: the motion says nothing about .*, or use force"
+    ):
         doubtful.text("urdf")
-    assert "FORCED in spite of a doubt: the motion says nothing" in doubtful.text("urdf", force=True)
+    assert "FORCED in spite of a doubt: the motion says nothing" in doubtful.text(
+        "urdf", force=True
+    )
 
 
 def test_coupled_drives_become_tendons(rng):
@@ -159,7 +171,9 @@ def test_coupled_drives_become_tendons(rng):
     q, v, a = q[slides], v[slides], a[slides]
     assert len(q) > 9
     tau = robot.torque(q, v, a)
-    np.testing.assert_allclose(inverse(mjcf_text(robot), q, v, a), tau, rtol=0, atol=1e-9 * np.abs(tau).max())
+    np.testing.assert_allclose(
+        inverse(mjcf_text(robot), q, v, a), tau, rtol=0, atol=1e-9 * np.abs(tau).max()
+    )
 
 
 def test_sliding_joints_and_limits_in_mjcf(tiny, rng):
@@ -178,7 +192,10 @@ def test_sliding_joints_and_limits_in_mjcf(tiny, rng):
 
 def test_what_mjcf_cannot_hold_stands_in_comments():
     drive = replace(
-        load_robot("ur10").drive, load_coulomb=np.full(6, 0.03), stribeck=np.full(6, 1.5), sign_width=0.01
+        load_robot("ur10").drive,
+        load_coulomb=np.full(6, 0.03),
+        stribeck=np.full(6, 1.5),
+        sign_width=0.01,
     )
     text = mjcf_text(load_robot("ur10").with_drive(drive))
     for words in (
@@ -196,7 +213,11 @@ def test_what_mjcf_cannot_hold_stands_in_comments():
 
 def test_mjcf_refuses_what_mujoco_cannot_move():
     robot = load_robot("ur10e")
-    with pytest.raises(InvalidRobot, match="is no real body, and MuJoCo moves no other: the mass is 0 kg"):
+    with pytest.raises(
+        InvalidRobot, match="is no real body, and MuJoCo moves no other: the mass is 0 kg"
+    ):
         mjcf_text(robot.with_links([InertialParameters.nothing(name) for name in robot.link_names]))
-    with pytest.raises(InvalidRobot, match="ur10e has negative rotor inertia, which MuJoCo refuses"):
+    with pytest.raises(
+        InvalidRobot, match="ur10e has negative rotor inertia, which MuJoCo refuses"
+    ):
         mjcf_text(robot.with_drive(replace(robot.drive, rotor_inertia=-np.ones(6))))

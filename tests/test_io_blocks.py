@@ -19,7 +19,11 @@ def recording(rng):
     t = np.cumsum(rng.choice([0.0, 0.01, 0.012], 2000))
     t[900:] += 6.0
     return Recording(
-        t=t, q=rng.standard_normal((2000, 2)), tau=rng.standard_normal((2000, 2)), epoch_s=EPOCH, notes=("a",)
+        t=t,
+        q=rng.standard_normal((2000, 2)),
+        tau=rng.standard_normal((2000, 2)),
+        epoch_s=EPOCH,
+        notes=("a",),
     )
 
 
@@ -32,7 +36,9 @@ def _small_groups(monkeypatch):
 @pytest.mark.parametrize(
     ("block_s", "overlap_s"), [(1.0, 0.25), (0.7, 0.0), (2.5, 4.0), (0.02, 0.03), (1e3, 1.0)]
 )
-def test_the_cores_are_the_whole_and_the_overlaps_are_there(tmp_path, recording, suffix, block_s, overlap_s):
+def test_the_cores_are_the_whole_and_the_overlaps_are_there(
+    tmp_path, recording, suffix, block_s, overlap_s
+):
     path = tmp_path / f"a{suffix}"
     write_recording(recording, path)
     numbers = np.flatnonzero(
@@ -60,7 +66,9 @@ def test_a_foreign_file_in_blocks(tmp_path):
     t = 50.0 + np.arange(1000) / 100
     pq.write_table(pa.table({"time": t, "angle_0": 90 * t}), tmp_path / "a.parquet")
     said = Requested({"q": "angle_"}, joint_names=("hip",), degrees=True)
-    blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=4.0, overlap_s=0.5, requested=said))
+    blocks = list(
+        recording_blocks(tmp_path / "a.parquet", block_s=4.0, overlap_s=0.5, requested=said)
+    )
     assert [(round(b.epoch_s, 6), len(b), b.joint_names) for b in blocks] == [
         (50.0, 451, ("hip",)),
         (53.5, 501, ("hip",)),
@@ -101,14 +109,21 @@ def test_refusals(tmp_path, recording):
 @pytest.mark.parametrize(
     ("t", "message"),
     [
-        (np.r_[np.arange(200), np.arange(50)], r"time goes back or is not a number in row 201: 0\.000000 s"),
-        (np.r_[np.arange(128), np.nan, 130], r"time goes back or is not a number in row 129: nan s; sort"),
+        (
+            np.r_[np.arange(200), np.arange(50)],
+            r"time goes back or is not a number in row 201: 0\.000000 s",
+        ),
+        (
+            np.r_[np.arange(128), np.nan, 130],
+            r"time goes back or is not a number in row 129: nan s; sort",
+        ),
         (np.empty(0), r"a\.parquet: it has columns, but no rows"),
     ],
 )
 def test_bad_clocks_of_foreign_files(tmp_path, t, message):
     pq.write_table(
-        pa.table({"t": pa.array(t, pa.float64()), "q_0": pa.array(np.ones(len(t)))}), tmp_path / "a.parquet"
+        pa.table({"t": pa.array(t, pa.float64()), "q_0": pa.array(np.ones(len(t)))}),
+        tmp_path / "a.parquet",
     )
     with pytest.raises(UnreadableFile, match=message):
         list(recording_blocks(tmp_path / "a.parquet", block_s=10.0, overlap_s=0.0))

@@ -35,14 +35,20 @@ def test_the_names_of_rtde():
         "target_moment": "tau_target",
     }
     names = ["timestamp", *(f"{word}_{k}" for word in words for k in range(6))]
-    names += [f"actual_TCP_force_{k}" for k in range(6)] + [f"actual_current_as_torque_{k}" for k in range(6)]
+    names += [f"actual_TCP_force_{k}" for k in range(6)] + [
+        f"actual_current_as_torque_{k}" for k in range(6)
+    ]
     found = find_layout([*names, "robot_mode"], Requested(), "log.csv")
     for word, channel in words.items():
         assert found.columns[channel] == tuple(f"{word}_{k}" for k in range(6))
     assert set(found.columns) == {"t", *words.values()}
     force, torque, unknown = found.facts["notes"]
-    assert force.startswith("not read: actual_TCP_force, for the controller gives it in the base frame")
-    assert torque.startswith("not read: actual_current_as_torque, for the controller has taken off gravity")
+    assert force.startswith(
+        "not read: actual_TCP_force, for the controller gives it in the base frame"
+    )
+    assert torque.startswith(
+        "not read: actual_current_as_torque, for the controller has taken off gravity"
+    )
     assert unknown == "not read, the name means nothing here: robot_mode"
 
 
@@ -53,20 +59,33 @@ def test_the_names_of_ros_and_what_effort_is_must_be_said():
         "not read: effort is a torque on some arms, a motor current on a UR: say which,"
         " --column tau=effort or current=effort",
     )
-    assert layout("stamp position_0 effort_0", columns={"tau": "effort"}).columns["tau"] == ("effort_0",)
+    assert layout("stamp position_0 effort_0", columns={"tau": "effort"}).columns["tau"] == (
+        "effort_0",
+    )
 
 
 def test_some_columns_of_an_array():
     names = " ".join(["t", *(f"pose[{k}]" for k in range(7))])
     assert layout(names, columns={"q": "pose[3:5]"}).columns["q"] == ("pose[3]", "pose[4]")
-    with pytest.raises(UnknownName, match=r"there is no column 'pose\[7\]' for q; there are t, pose"):
+    with pytest.raises(
+        UnknownName, match=r"there is no column 'pose\[7\]' for q; there are t, pose"
+    ):
         layout(names, columns={"q": "pose[5:9]"})
 
 
 def test_names_of_a_table_without_them():
-    assert expanded_names("t, q*2,current*2 ,x") == ("t", "q_0", "q_1", "current_0", "current_1", "x")
+    assert expanded_names("t, q*2,current*2 ,x") == (
+        "t",
+        "q_0",
+        "q_1",
+        "current_0",
+        "current_1",
+        "x",
+    )
     for text in ("t,,q", "q*", "q*x", "q*0", "*3", "q*99999999"):
-        with pytest.raises(UnknownName, match=r"names of columns are as t,q\*6,current\*6; '.*' is none"):
+        with pytest.raises(
+            UnknownName, match=r"names of columns are as t,q\*6,current\*6; '.*' is none"
+        ):
             expanded_names(text)
 
 
@@ -84,7 +103,8 @@ def test_case_matters():
 
 def test_columns_named_one_by_one_and_by_their_beginning():
     found = layout(
-        "stamp pos_a pos_b eff_b eff_a", columns={"t": "stamp", "q": "pos_", "tau": ["eff_a", "eff_b"]}
+        "stamp pos_a pos_b eff_b eff_a",
+        columns={"t": "stamp", "q": "pos_", "tau": ["eff_a", "eff_b"]},
     )
     assert found.columns == {"t": ("stamp",), "q": ("pos_a", "pos_b"), "tau": ("eff_a", "eff_b")}
     assert found.facts["joint_names"] == ("a", "b")
@@ -145,7 +165,8 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
         (
             "q_0 x",
             {},
-            r"folder/log\.csv: no time column \(t, time, .*there are: q, x\. Name yours with columns",
+            r"folder/log\.csv: no time column \(t, time, .*there are: q, x\. Name yours with"
+            r" columns",
         ),
         ("t x_0 x_1", {}, r"no position column \(q, actual_q, position\); there are: t, x\."),
         (
@@ -169,7 +190,8 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
         (
             f"t q {AXES}",
             {},
-            r"has a wrench \(wrench\.Tx, \.\.\.\), but not its frame and convention; give wrench_frame",
+            r"has a wrench \(wrench\.Tx, \.\.\.\), but not its frame and convention; give"
+            r" wrench_frame",
         ),
         (
             f"t q {AXES}",

@@ -36,7 +36,9 @@ def log_to_csv(path, motion, rng, *, separator=", "):
     for word, count in COMMAND.items():
         header += names(f"cmd.{word}", count)
         columns += list(rng.standard_normal((count, len(ms))))
-    lines = [separator.join(header)] + [",".join(f"{x:.9g}" for x in row) for row in np.array(columns).T]
+    lines = [separator.join(header)] + [
+        ",".join(f"{x:.9g}" for x in row) for row in np.array(columns).T
+    ]
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -47,7 +49,9 @@ def test_the_table_of_log_to_csv(tmp_path, motion, rng, separator):
     ms, state = motion
     assert set(recording.channels) == set(CHANNELS.values())
     for word, channel in CHANNELS.items():
-        np.testing.assert_allclose(getattr(recording, channel), state[word], rtol=1e-8, err_msg=channel)
+        np.testing.assert_allclose(
+            getattr(recording, channel), state[word], rtol=1e-8, err_msg=channel
+        )
     np.testing.assert_allclose(recording.t, (ms - ms[0]) / 1000, atol=1e-12)
     assert recording.epoch_s == pytest.approx(0.731)
     assert recording.rate_hz == pytest.approx(1000)

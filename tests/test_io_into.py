@@ -24,7 +24,9 @@ NEEDLE = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], np.diag([0.02, 0.
 
 INERTIA = '<inertia ixx="0.06" ixy="0.004" ixz="-0.003" iyy="0.05" iyz="0.002" izz="0.04"/>'
 FINGER = (
-    '<inertial><origin xyz="0 0 0.03"/><mass value="0.2"/>' + INERTIA.replace("0.0", "0.000") + "</inertial>"
+    '<inertial><origin xyz="0 0 0.03"/><mass value="0.2"/>'
+    + INERTIA.replace("0.0", "0.000")
+    + "</inertial>"
 )
 URDF = f"""<?xml version='1.0' encoding="utf-8"?>
 <!-- an arm of mine: 5 > 3 -->
@@ -108,11 +110,15 @@ def model():
         InertialParameters.from_com(m, rng.uniform(-0.1, 0.1, 3), np.diag([0.05, 0.06, 0.07]), name)
         for m, name in zip(masses, robot.link_names, strict=True)
     ]
-    drive = DriveModel(np.array([0.5, 0.4, 0.1]), np.array([3.0, 2.0, 1.0]), np.array([4.0, 3.0, 0.5]))
+    drive = DriveModel(
+        np.array([0.5, 0.4, 0.1]), np.array([3.0, 2.0, 1.0]), np.array([4.0, 3.0, 0.5])
+    )
     real = robot.with_links(links).with_drive(drive)
     q, v, a = lively_motion(robot, 5)
     tau = real.torque(q, v, a) + 1e-3 * rng.normal(size=q.shape)
-    return identify(robot, Samples(q, v, a, tau, 100.0, robot.joint_names, "measured"), friction="linear")
+    return identify(
+        robot, Samples(q, v, a, tau, 100.0, robot.joint_names, "measured"), friction="linear"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +155,9 @@ def inverse(path, q, v, a):
 
 def torque_with_payload(model, q, v, a):
     robot, loaded = model.robot, model.robot.with_payload(BODY)
-    return model.torque(q, v, a) + loaded.inverse_dynamics(q, v, a) - robot.inverse_dynamics(q, v, a)
+    return (
+        model.torque(q, v, a) + loaded.inverse_dynamics(q, v, a) - robot.inverse_dynamics(q, v, a)
+    )
 
 
 ARM = ("model.json", "--payload", "payload.json", "--to")
@@ -179,7 +187,9 @@ def test_a_patched_mjcf_is_the_identified_arm_with_its_payload(folder, model, rn
 
 
 @pytest.mark.parametrize(("target", "name"), [("urdf", "mine.urdf"), ("mjcf", "mine.xml")])
-def test_own_and_kept_bodies_together_are_the_arm_to_the_last_digit(folder, model, rng, target, name):
+def test_own_and_kept_bodies_together_are_the_arm_to_the_last_digit(
+    folder, model, rng, target, name
+):
     arm = arm_into(model, folder / name, target)
     (folder / f"sum-{name}").write_text(arm.text(target))
     q, v, a = motion(rng, 10)
@@ -194,7 +204,11 @@ def test_own_and_kept_bodies_together_are_the_arm_to_the_last_digit(folder, mode
 
 def changed(before, after):
     """Lines of a text that another one does not have any more."""
-    return [line[2:] for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] == "-"]
+    return [
+        line[2:]
+        for line in difflib.ndiff(before.splitlines(), after.splitlines())
+        if line[0] == "-"
+    ]
 
 
 def test_everything_else_in_a_urdf_is_left_as_it_is(folder):
@@ -234,7 +248,9 @@ def test_everything_else_in_an_mjcf_is_left_as_it_is(folder):
         'diaginertia="',
         'name="wrist"',
     )
-    assert changed(MJCF, text) == [line for line in MJCF.splitlines() if any(mark in line for mark in marks)]
+    assert changed(MJCF, text) == [
+        line for line in MJCF.splitlines() if any(mark in line for mark in marks)
+    ]
     assert '<body name="upper" pos="0.05 0 0.3">\n        <inertial' in text
     assert "body 'payload', in the body 'hand'" in text
 
@@ -252,7 +268,9 @@ def test_a_file_is_patched_again_and_in_place_where_it_is_named(folder):
 
 @pytest.mark.parametrize(("target", "name"), [("urdf", "mine.urdf"), ("mjcf", "mine.xml")])
 def test_a_payload_alone_goes_to_the_flange(folder, rng, target, name):
-    export(folder, "payload.json", "--to", target, "--into", name, "--name", "box", "-o", f"box-{name}")
+    export(
+        folder, "payload.json", "--to", target, "--into", name, "--name", "box", "-o", f"box-{name}"
+    )
     before, after = (folder / name).read_text(), (folder / f"box-{name}").read_text()
     assert changed(before, after) == []
     q, v, a = motion(rng, 5)
@@ -282,7 +300,10 @@ def test_an_inertia_that_is_hardly_known_becomes_a_ball(folder):
     np.testing.assert_allclose(ball.inertia_com, 0.4 * 2.5 * radius**2 * np.eye(3), atol=1e-12)
     np.testing.assert_allclose(ball.com, NEEDLE.com, atol=1e-12)
     assert "hardly known" in text
-    assert "Not written; in its place stands the inertia of a homogeneous ball of 2700 kg/m^3, 121 mm" in text
+    assert (
+        "Not written; in its place stands the inertia of a homogeneous ball of 2700 kg/m^3, 121 mm"
+        in text
+    )
     assert moments("--inertia", "sphere")[0] == text
     text, needle = moments("--inertia", "estimated")
     np.testing.assert_allclose(needle.inertia_com, NEEDLE.inertia_com, atol=1e-12)
@@ -297,32 +318,47 @@ LONGER = URDF.replace('xyz="0.3 0 0.1"', 'xyz="0.32 0 0.1"')
 ON_RAIL = MJCF.replace(
     'euler="0 0 180">', 'euler="0 0 180"><joint name="rail" type="slide"/><geom size="1"/>'
 )
-SWAPPED = MJCF.replace("'shoulder'", "'knee'").replace('"elbow"', '"shoulder"').replace("'knee'", "'elbow'")
+SWAPPED = (
+    MJCF.replace("'shoulder'", "'knee'")
+    .replace('"elbow"', '"shoulder"')
+    .replace("'knee'", "'elbow'")
+)
 XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a"/></robot>'
 
 
 @pytest.mark.parametrize(
     ("target", "text", "message"),
     [
-        ("urdf", OTHER, "is of another arm: its joints are hip, elbow, wrist, those of the model shoulder"),
+        ("urdf", OTHER, "is of another arm: its joints are hip, elbow, wrist, those of the model"
+                        " shoulder"),
         ("urdf", LONGER, "the axis of joint wrist is"),
         ("urdf", MJCF, "bad.xml has the root <mujoco>, not <robot>"),
         ("urdf", "no XML", "bad.xml does not parse as XML"),
         ("urdf", XACRO, "bad.xml is a xacro: make a URDF of it first"),
-        ("urdf", URDF.replace('"base"', '"payload"'), "has a link 'payload' of its own: give the payload"),
-        ("urdf", URDF.replace('<link name="lower"/>', ""), "names the link 'lower', which is missing"),
+        ("urdf", URDF.replace('"base"', '"payload"'), "has a link 'payload' of its own: give the"
+                                                      " payload"),
+        ("urdf", URDF.replace('<link name="lower"/>', ""), "names the link 'lower', which is"
+                                                           " missing"),
         ("urdf", URDF.replace('"camera"', '"upper"'), "bad.xml has two links called 'upper'"),
         ("mjcf", URDF, "bad.xml has the root <robot>, not <mujoco>"),
-        ("mjcf", MJCF.replace('"elbow"', '"knee"'), "no joint elbow; it has shoulder, knee, wrist, open"),
-        ("mjcf", MJCF.replace('pos="0.3 0 0.1"', 'pos="0.4 0 0.1"'), "is of another arm: the axis of joint"),
+        ("mjcf", MJCF.replace('"elbow"', '"knee"'), "no joint elbow; it has shoulder, knee, wrist,"
+                                                    " open"),
+        ("mjcf", MJCF.replace('pos="0.3 0 0.1"', 'pos="0.4 0 0.1"'), "is of another arm: the axis"
+                                                                     " of joint"),
         ("mjcf", MJCF.replace("<light", "<lamp"), "MuJoCo cannot read bad.xml"),
-        ("mjcf", MJCF.replace("eulerseq", 'inertiafromgeom="true" eulerseq'), "no <inertial> counts there"),
-        ("mjcf", MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'), "which would scale what is written"),
+        ("mjcf", MJCF.replace("eulerseq", 'inertiafromgeom="true" eulerseq'), "no <inertial>"
+                                                                              " counts there"),
+        ("mjcf", MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'), "which would scale what is"
+                                                                        " written"),
         ("mjcf", MJCF.replace('"camera"', '"payload"'), "has a body 'payload' of its own"),
-        ("mjcf", MJCF.replace('"elbow"', '"elbow" type="slide"'), "elbow slides in one and turns in"),
-        ("urdf", URDF.replace('xyz="0 0 0.1"', 'xyz="0 0.1 0.1"'), "the flange 'tool0' sits elsewhere"),
-        ("mjcf", MJCF.replace("<frame pos", '<joint name="twist"/><frame pos'), "'elbow' has other joints"),
-        ("mjcf", SWAPPED, "is of another arm: 'shoulder' does not follow the model's joint before it"),
+        ("mjcf", MJCF.replace('"elbow"', '"elbow" type="slide"'), "elbow slides in one and turns"
+                                                                  " in"),
+        ("urdf", URDF.replace('xyz="0 0 0.1"', 'xyz="0 0.1 0.1"'), "the flange 'tool0' sits"
+                                                                   " elsewhere"),
+        ("mjcf", MJCF.replace("<frame pos", '<joint name="twist"/><frame pos'), "'elbow' has other"
+                                                                                " joints"),
+        ("mjcf", SWAPPED, "is of another arm: 'shoulder' does not follow the model's joint before"
+                          " it"),
         ("mjcf", ON_RAIL, "does not know it; hold it still with --lock rail=0"),
         ("ur", URDF, "exported to urdf or mjcf, not to 'ur'"),
     ],
@@ -344,7 +380,10 @@ def test_other_files_are_refused_in_one_line(folder, target, text, message):
             "--into patches files for urdf and mjcf, not",
         ),
         ((*ARM, "urdf", "--lock", "open=0"), "--lock is for the joints of the file of --into"),
-        (("payload.json", "--to", "urdf", "--inertia", "rod"), "one of estimated, sphere, none, not 'rod'"),
+        (
+            ("payload.json", "--to", "urdf", "--inertia", "rod"),
+            "one of estimated, sphere, none, not 'rod'",
+        ),
     ],
 )
 def test_other_words_are_refused_in_one_line(folder, words, message):
@@ -364,17 +403,24 @@ def test_a_joint_below_the_arm_is_held_still_where_it_is_locked(folder, model):
 
 
 def test_text_that_is_no_text_and_joints_that_are_included(folder):
-    (folder / "latin.urdf").write_bytes(URDF.replace("arm of mine", "Gelenk f\xfcr").encode("latin-1"))
+    (folder / "latin.urdf").write_bytes(
+        URDF.replace("arm of mine", "Gelenk f\xfcr").encode("latin-1")
+    )
     done = steelyard("export", *ARM, "urdf", "--into", "latin.urdf", cwd=folder)
     assert "latin.urdf is not XML in UTF-8" in done.stderr
     (folder / "outer.xml").write_text('<mujoco><include file="mine.xml"/></mujoco>')
     done = steelyard("export", *ARM, "mjcf", "--into", "outer.xml", cwd=folder)
     assert (
-        "outer.xml has no joint 'shoulder' in its <worldbody>; files that it includes are not" in done.stderr
+        "outer.xml has no joint 'shoulder' in its <worldbody>; files that it includes are not"
+        in done.stderr
     )
-    (folder / "bare.xml").write_text(MJCF.replace("tool0", "tip").replace('0.5" euler="0 0 180"', '0"'))
+    (folder / "bare.xml").write_text(
+        MJCF.replace("tool0", "tip").replace('0.5" euler="0 0 180"', '0"')
+    )
     done = steelyard("export", "payload.json", "--to", "mjcf", "--into", "bare.xml", cwd=folder)
     assert "bare.xml has no body or site 'tool0' for the payload" in done.stderr
-    text = export(folder, *ARM, "mjcf", "--into", "bare.xml")  # on the last body, where the model's flange is
+    text = export(
+        folder, *ARM, "mjcf", "--into", "bare.xml"
+    )  # on the last body, where the model's flange is
     place = re.search(r'<body name="payload" pos="(.*?)"', text)[1]
     assert [float(x) for x in place.split()] == pytest.approx([0, 0, 0.1], abs=1e-12)

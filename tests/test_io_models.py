@@ -32,7 +32,9 @@ def model():
 def same_robot(first, second):
     q, v, a = np.random.default_rng(0).normal(size=(3, 5, first.n))
     np.testing.assert_allclose(second.torque(q, v, a), first.torque(q, v, a), rtol=1e-10)
-    np.testing.assert_allclose(second.forward_kinematics(q), first.forward_kinematics(q), atol=1e-12)
+    np.testing.assert_allclose(
+        second.forward_kinematics(q), first.forward_kinematics(q), atol=1e-12
+    )
     np.testing.assert_allclose(second.regressor(q, v, a), first.regressor(q, v, a), atol=1e-10)
     for name, value in first.to_dict().items():
         again = second.to_dict()[name]
@@ -74,12 +76,21 @@ def test_models_survive_a_round_trip(model, tmp_path):
     )
     np.testing.assert_array_equal(again.estimate.covariance, model.estimate.covariance)
     np.testing.assert_array_equal(again.factor.R, model.factor.R)
-    assert (again.estimate.names, again.estimate.status) == (model.estimate.names, model.estimate.status)
-    assert (again.kinematics, again.made_from, again.choice) == (model.kinematics, model.made_from, None)
+    assert (again.estimate.names, again.estimate.status) == (
+        model.estimate.names,
+        model.estimate.status,
+    )
+    assert (again.kinematics, again.made_from, again.choice) == (
+        model.kinematics,
+        model.made_from,
+        None,
+    )
     assert again.law.free_shapes == model.law.free_shapes
     loaded = samples(model.robot.with_payload(LOAD), 5)
     np.testing.assert_allclose(
-        weigh(again, loaded).unconstrained.vector, weigh(model, loaded).unconstrained.vector, rtol=1e-6
+        weigh(again, loaded).unconstrained.vector,
+        weigh(model, loaded).unconstrained.vector,
+        rtol=1e-6,
     )
 
 

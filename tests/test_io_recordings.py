@@ -69,7 +69,9 @@ def test_what_is_absent_stays_absent(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     q=arrays(float, st.tuples(st.integers(1, 5), st.integers(1, 3)), elements=st.floats(width=64)),
     epoch=st.floats(-1e12, 1e12),
@@ -146,15 +148,21 @@ def test_other_names_for_the_joints_of_our_own_file(tmp_path, rng):
         path = tmp_path / f"a{suffix}"
         write_recording(full(rng), path)
         assert read_recording(path, joint_names=("a", "b", "c")).joint_names == ("a", "b", "c")
-        with pytest.raises(UnreadableFile, match=r"own in another order.*the file has shoulder, elbow.1"):
+        with pytest.raises(
+            UnreadableFile, match=r"own in another order.*the file has shoulder, elbow.1"
+        ):
             read_recording(path, joint_names=("elbow.1", "shoulder", "wrist/3 µ"))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("asked", [{"degrees": True}, {"columns": {"q": "v"}}, {"wrench_frame": "base"}])
+@pytest.mark.parametrize(
+    "asked", [{"degrees": True}, {"columns": {"q": "v"}}, {"wrench_frame": "base"}]
+)
 def test_our_own_file_takes_no_other_requests(tmp_path, rng, suffix, asked):
     write_recording(full(rng), tmp_path / f"a{suffix}")
-    with pytest.raises(UnreadableFile, match=r"says itself what it holds, in radians; leave out columns"):
+    with pytest.raises(
+        UnreadableFile, match=r"says itself what it holds, in radians; leave out columns"
+    ):
         read_recording(tmp_path / f"a{suffix}", **asked)
 
 
@@ -170,18 +178,28 @@ def test_refusals_of_damaged_own_files(tmp_path, rng):
     path = tmp_path / "a.parquet"
     write_recording(full(rng), path)
     newer = altered(path, lambda text: json.dumps(json.loads(text) | {"format": 2}))
-    with pytest.raises(UnreadableFile, match=r"a\.parquet: it has format 2, this steelyard reads format 1"):
+    with pytest.raises(
+        UnreadableFile, match=r"a\.parquet: it has format 2, this steelyard reads format 1"
+    ):
         read_recording(newer)
-    with pytest.raises(UnreadableFile, match=r"wrote beside the numbers is damaged; write it again"):
+    with pytest.raises(
+        UnreadableFile, match=r"wrote beside the numbers is damaged; write it again"
+    ):
         read_recording(altered(path, lambda text: text[:20]))
     write_recording(full(rng), path)
     pq.write_table(pq.read_table(path).drop_columns(["v.shoulder"]), path)
-    with pytest.raises(UnreadableFile, match=r"steelyard wrote 'v.shoulder' into it, but it is gone"):
+    with pytest.raises(
+        UnreadableFile, match=r"steelyard wrote 'v.shoulder' into it, but it is gone"
+    ):
         read_recording(path)
     write_recording(full(rng), tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as archive:
-        np.savez(tmp_path / "b.npz", **{name: archive[name] for name in archive.files if name != "tau"})
-    with pytest.raises(UnreadableFile, match=r"b\.npz: steelyard wrote 'tau\[0\]' into it, but it is gone"):
+        np.savez(
+            tmp_path / "b.npz", **{name: archive[name] for name in archive.files if name != "tau"}
+        )
+    with pytest.raises(
+        UnreadableFile, match=r"b\.npz: steelyard wrote 'tau\[0\]' into it, but it is gone"
+    ):
         read_recording(tmp_path / "b.npz")
 
 
@@ -194,13 +212,16 @@ def test_refusals_at_the_door(tmp_path):
     with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
         saved.read(tmp_path / "pipe.csv")
     (tmp_path / "empty.npz").touch()
-    with pytest.raises(UnreadableFile, match=r"empty\.npz: the file is empty; nothing was recorded"):
+    with pytest.raises(
+        UnreadableFile, match=r"empty\.npz: the file is empty; nothing was recorded"
+    ):
         read_recording(tmp_path / "empty.npz")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(UnreadableFile, match=r"folder\.csv: it cannot be opened: Is a directory"):
         read_recording(tmp_path / "folder.csv")
     with pytest.raises(
-        UnreadableFile, match=r"not read from '\.xlsx' files; known are \.parquet, \.arrows, \.npz, \.csv"
+        UnreadableFile,
+        match=r"not read from '\.xlsx' files; known are \.parquet, \.arrows, \.npz, \.csv",
     ):
         read_recording(tmp_path / "log.xlsx")
     one = Recording(t=[0.0], q=[[0.0]])
@@ -236,7 +257,9 @@ def test_unfinished_and_damaged_files(tmp_path, rng):
     write_recording(full(rng), tmp_path / "a.npz")
     parquet, npz = (tmp_path / "a.parquet").read_bytes(), (tmp_path / "a.npz").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(parquet[: len(parquet) // 2])
-    with pytest.raises(UnreadableFile, match=r"cut\.parquet: it was not finished by its writer .* footer"):
+    with pytest.raises(
+        UnreadableFile, match=r"cut\.parquet: it was not finished by its writer .* footer"
+    ):
         read_recording(tmp_path / "cut.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     with pytest.raises(
@@ -244,7 +267,9 @@ def test_unfinished_and_damaged_files(tmp_path, rng):
     ):
         read_recording(tmp_path / "bad.parquet")
     (tmp_path / "cut.npz").write_bytes(npz[: len(npz) // 2])
-    with pytest.raises(UnreadableFile, match=r"cut\.npz: the archive is damaged or was not finished"):
+    with pytest.raises(
+        UnreadableFile, match=r"cut\.npz: the archive is damaged or was not finished"
+    ):
         read_recording(tmp_path / "cut.npz")
     flipped = bytearray(npz)
     flipped[len(npz) // 3] ^= 0xFF
@@ -255,21 +280,26 @@ def test_unfinished_and_damaged_files(tmp_path, rng):
 
 def test_files_without_rows(tmp_path):
     pq.write_table(
-        pa.table({"t": pa.array([], pa.float64()), "q_0": pa.array([], pa.float64())}), tmp_path / "a.parquet"
+        pa.table({"t": pa.array([], pa.float64()), "q_0": pa.array([], pa.float64())}),
+        tmp_path / "a.parquet",
     )
     with pytest.raises(
         UnreadableFile, match=r"a\.parquet: it has columns, but no rows; nothing was recorded"
     ):
         read_recording(tmp_path / "a.parquet")
     np.savez(tmp_path / "a.npz", t=np.empty(0), q=np.empty((0, 2)))
-    with pytest.raises(UnreadableFile, match=r"a\.npz: the arrays have no rows; nothing was recorded"):
+    with pytest.raises(
+        UnreadableFile, match=r"a\.npz: the arrays have no rows; nothing was recorded"
+    ):
         read_recording(tmp_path / "a.npz")
 
 
 def test_parquet_columns_that_are_not_numbers(tmp_path):
     times = pa.array([0, 1], pa.timestamp("ns"))
     pq.write_table(pa.table({"t": times, "q_0": [0.5, 1.5]}), tmp_path / "a.parquet")
-    with pytest.raises(UnreadableFile, match=r"column 't' holds timestamp\[ns\], not numbers; convert it"):
+    with pytest.raises(
+        UnreadableFile, match=r"column 't' holds timestamp\[ns\], not numbers; convert it"
+    ):
         read_recording(tmp_path / "a.parquet")
 
 
@@ -283,7 +313,13 @@ def test_empty_cells_and_whole_numbers_of_a_foreign_parquet_file(tmp_path):
 
 
 def test_foreign_npz_keys(tmp_path, rng):
-    keys = {"qd": "v", "tau": "tau", "i": "current", "i_des": "current_target", "tau_des": "tau_target"}
+    keys = {
+        "qd": "v",
+        "tau": "tau",
+        "i": "current",
+        "i_des": "current_target",
+        "tau_des": "tau_target",
+    }
     keys |= {"q_des": "q_commanded", "qd_des": "v_commanded", "qdd_des": "a_commanded"}
     signals = {key: rng.standard_normal((9, 2)) for key in ("q", *keys)}
     other = {"src_row": np.arange(9), "who": np.array("me"), "what": np.array([{}], dtype=object)}
@@ -302,7 +338,8 @@ def test_foreign_npz_keys(tmp_path, rng):
 def test_npz_arrays_of_other_lengths(tmp_path):
     np.savez(tmp_path / "a.npz", t=np.arange(9.0), q=np.ones((2, 9)))
     with pytest.raises(
-        UnreadableFile, match=r"t has 9 rows, but q\[0\] has 2; .* \(transpose it if rows are joints"
+        UnreadableFile,
+        match=r"t has 9 rows, but q\[0\] has 2; .* \(transpose it if rows are joints",
     ):
         read_recording(tmp_path / "a.npz")
 
@@ -310,7 +347,9 @@ def test_npz_arrays_of_other_lengths(tmp_path):
 def test_an_npz_array_named_by_the_caller(tmp_path, rng):
     q = rng.standard_normal((5, 3))
     np.savez(tmp_path / "a.npz", t=np.arange(5.0), motor_pos_rad=q)
-    np.testing.assert_array_equal(read_recording(tmp_path / "a.npz", columns={"q": "motor_pos_rad"}).q, q)
+    np.testing.assert_array_equal(
+        read_recording(tmp_path / "a.npz", columns={"q": "motor_pos_rad"}).q, q
+    )
 
 
 def test_what_a_recording_refuses_is_told_with_the_file(tmp_path):
@@ -332,7 +371,9 @@ def test_degrees_become_radians_in_every_angle_and_only_there(tmp_path, rng):
     for channel, name in zip(
         ("q", "v", "q_commanded", "v_commanded", "a_commanded"), np.delete(names, 2), strict=True
     ):
-        np.testing.assert_allclose(getattr(recording, channel), signals[str(name)] * np.pi / 180, rtol=1e-15)
+        np.testing.assert_allclose(
+            getattr(recording, channel), signals[str(name)] * np.pi / 180, rtol=1e-15
+        )
     np.testing.assert_array_equal(recording.tau, signals["tau"])
     assert recording.notes == ("angles were converted from degrees",)
 
@@ -343,7 +384,9 @@ def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch,
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
     for name in ("a.parquet", "a.csv"):
-        with pytest.raises(MissingExtra, match=r"this needs pyarrow: pip install 'steelyard\[io\]'"):
+        with pytest.raises(
+            MissingExtra, match=r"this needs pyarrow: pip install 'steelyard\[io\]'"
+        ):
             read_recording(tmp_path / name)
     with pytest.raises(MissingExtra, match="pyarrow"):
         write_recording(full(rng), tmp_path / "b.parquet")

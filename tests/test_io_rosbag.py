@@ -84,7 +84,9 @@ class Motion:
         for k, ns in enumerate(self.ns):
             p = order[k]
             names = [self.names[i] for i in p]
-            state = joint_state(ns if stamped else 0, names, self.q[k, p], self.v[k, p], self.effort[k, p])
+            state = joint_state(
+                ns if stamped else 0, names, self.q[k, p], self.v[k, p], self.effort[k, p]
+            )
             yield topic, ns + self.delay[k], state
 
     def require_same(self, recording, channel="tau"):
@@ -156,7 +158,9 @@ def test_some_of_the_joints(tmp_path, motion):
 
 
 def test_a_gripper_on_the_same_topic_is_left_out_and_counted(tmp_path, motion):
-    gripper = [("/joint_states", ns, joint_state(ns, ["finger"], [0.04])) for ns in motion.ns[::3] + 1000]
+    gripper = [
+        ("/joint_states", ns, joint_state(ns, ["finger"], [0.04])) for ns in motion.ns[::3] + 1000
+    ]
     both = sorted([*motion.states(), *gripper], key=lambda item: item[1])
     path = write_bag(tmp_path / "bag", both)
     with pytest.raises(
@@ -190,7 +194,9 @@ def test_the_topic_is_named_where_there_are_several(tmp_path, motion, rng):
 
 def test_what_effort_is_must_be_said(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states())
-    with pytest.raises(UnreadableFile, match=r"a torque or with a current; say columns=\{'tau': 'effort'\}"):
+    with pytest.raises(
+        UnreadableFile, match=r"a torque or with a current; say columns=\{'tau': 'effort'\}"
+    ):
         read_recording(path)
     recording = read_recording(path, columns={"tau": []})
     assert recording.channels == ("q", "v")
@@ -199,7 +205,9 @@ def test_what_effort_is_must_be_said(tmp_path, motion):
 
 
 def test_positions_alone(tmp_path, motion):
-    states = [("/js", ns, joint_state(ns, ARM, q)) for ns, q in zip(motion.ns, motion.q, strict=True)]
+    states = [
+        ("/js", ns, joint_state(ns, ARM, q)) for ns, q in zip(motion.ns, motion.q, strict=True)
+    ]
     path = write_bag(tmp_path / "bag", states)
     recording = read_recording(path)
     assert recording.channels == ("q",)
@@ -241,7 +249,11 @@ def test_degrees_are_refused(tmp_path, motion):
 def test_broken_messages(tmp_path, motion):
     good = list(motion.states())
     for name, state, text in (
-        ("twice", joint_state(motion.ns[0], ("a", "a", "b"), [1, 2, 3]), "name a joint twice or none"),
+        (
+            "twice",
+            joint_state(motion.ns[0], ("a", "a", "b"), [1, 2, 3]),
+            "name a joint twice or none",
+        ),
         (
             "short",
             joint_state(motion.ns[0], ARM, [1, 2]),
@@ -251,7 +263,9 @@ def test_broken_messages(tmp_path, motion):
         path = write_bag(tmp_path / name, [("/joint_states", START_NS, state), *good])
         with pytest.raises(UnreadableFile, match=text):
             read_recording(path, columns=TORQUE)
-    empty = [("/joint_states", ns, joint_state(ns, ARM, [], [1, 2, 3], [1, 2, 3])) for ns in motion.ns]
+    empty = [
+        ("/joint_states", ns, joint_state(ns, ARM, [], [1, 2, 3], [1, 2, 3])) for ns in motion.ns
+    ]
     with pytest.raises(UnreadableFile, match="/joint_states has no positions"):
         read_recording(write_bag(tmp_path / "empty", empty), columns=TORQUE)
 
@@ -261,7 +275,10 @@ def test_without_stamps_the_receiving_times_count_and_are_told(tmp_path, motion)
     recording = read_recording(path, columns=TORQUE)
     received = motion.ns + motion.delay
     np.testing.assert_array_equal(recording.t, (received - received[0]) / 1e9)
-    assert "stamps are zero: time is when the recorder got the messages, delays included" in recording.notes
+    assert (
+        "stamps are zero: time is when the recorder got the messages, delays included"
+        in recording.notes
+    )
 
 
 def test_some_stamps_of_zero_are_left_out(tmp_path, motion):
@@ -281,14 +298,18 @@ def test_late_messages_are_sorted_and_a_clock_that_was_set_is_refused(tmp_path, 
     states = list(motion.states())
     exchanged = [*states[:10], states[11], states[10], *states[12:]]
     arrivals = sorted(item[1] for item in states)
-    exchanged = [(topic, when, item) for (topic, _, item), when in zip(exchanged, arrivals, strict=True)]
+    exchanged = [
+        (topic, when, item) for (topic, _, item), when in zip(exchanged, arrivals, strict=True)
+    ]
     recording = read_recording(write_bag(tmp_path / "late", exchanged), columns=TORQUE)
     motion.require_same(recording)
     assert any("late, after others; sorted" in note for note in recording.notes)
     motion.ns[30:] -= 10**9
     motion.delay[30:] += 10**9
     path = write_bag(tmp_path / "set", motion.states())
-    with pytest.raises(UnreadableFile, match=r"set: the stamps of /joint_states go back by 0\.9\d+ s"):
+    with pytest.raises(
+        UnreadableFile, match=r"set: the stamps of /joint_states go back by 0\.9\d+ s"
+    ):
         read_recording(path, columns=TORQUE)
 
 
@@ -311,7 +332,8 @@ def test_the_effort_of_a_ur_is_no_torque(tmp_path, rng, prefix):
     ur = Motion(rng, names=tuple(prefix + name for name in UR))
     path = write_bag(tmp_path / "bag", ur.states())
     reason = (
-        "effort is never its torque: it is actual_current_as_torque .*taken off gravity.*'current': 'effort'"
+        "effort is never its torque: it is actual_current_as_torque .*taken off"
+        " gravity.*'current': 'effort'"
     )
     with pytest.raises(UnreadableFile, match=reason):
         read_recording(path, columns=TORQUE)
@@ -319,12 +341,16 @@ def test_the_effort_of_a_ur_is_no_torque(tmp_path, rng, prefix):
         read_recording(path, columns=TORQUE, joint_names=ur.names[1:4])
     recording = read_recording(path, columns={"current": "effort"})
     ur.require_same(recording, "current")
-    assert any("a current only with use_currents_as_efforts:=true" in note for note in recording.notes)
+    assert any(
+        "a current only with use_currents_as_efforts:=true" in note for note in recording.notes
+    )
 
 
 def test_a_ur_that_says_what_its_effort_is(tmp_path, ur):
     path = write_bag(tmp_path / "off", [described("false"), *ur.states()])
-    with pytest.raises(UnreadableFile, match="robot_description says that use_currents_as_efforts is off"):
+    with pytest.raises(
+        UnreadableFile, match="robot_description says that use_currents_as_efforts is off"
+    ):
         read_recording(path, columns={"current": "effort"})
     assert read_recording(path, columns={"current": []}).channels == ("q", "v")
     path = write_bag(tmp_path / "on", [described("true"), *ur.states()])
@@ -352,7 +378,9 @@ def test_the_gravity_compensated_torque_by_its_name(tmp_path, motion, channel):
 def with_wrench(motion, rng, *, step_ns=1_000_000, frame="tool0", topic="/ft"):
     ns = np.arange(motion.ns[0] - 5 * step_ns, motion.ns[-1] + 5 * step_ns, step_ns)
     values = rng.standard_normal((len(ns), 6))
-    readings = [(topic, when, wrench(when, row, frame)) for when, row in zip(ns, values, strict=True)]
+    readings = [
+        (topic, when, wrench(when, row, frame)) for when, row in zip(ns, values, strict=True)
+    ]
     return sorted([*motion.states(), *readings], key=lambda item: item[1]), ns, values
 
 
@@ -371,17 +399,23 @@ def test_each_row_has_the_nearest_wrench(tmp_path, motion, rng):
 def test_the_wrench_needs_its_convention_and_one_frame(tmp_path, motion, rng):
     messages, _, _ = with_wrench(motion, rng)
     path = write_bag(tmp_path / "bag", messages)
-    with pytest.raises(UnreadableFile, match="does not say who pushes whom; give wrench_convention"):
+    with pytest.raises(
+        UnreadableFile, match="does not say who pushes whom; give wrench_convention"
+    ):
         read_recording(path, columns={"wrench": "/ft", **TORQUE})
     recording = read_recording(path, columns=TORQUE)
     assert recording.wrench is None
     assert "not read: the wrench on /ft" in recording.notes
-    named = read_recording(path, columns=TORQUE, wrench_frame="sensor", wrench_convention="load_on_sensor")
+    named = read_recording(
+        path, columns=TORQUE, wrench_frame="sensor", wrench_convention="load_on_sensor"
+    )
     assert named.wrench_frame == "sensor"
     assert "the wrench's frame is sensor as the caller says; its headers say tool0" in named.notes
     messages, _, _ = with_wrench(motion, rng, frame="")
     path = write_bag(tmp_path / "nameless", messages)
-    with pytest.raises(UnreadableFile, match=r"name 1 frames \(''\) instead of one; give wrench_frame"):
+    with pytest.raises(
+        UnreadableFile, match=r"name 1 frames \(''\) instead of one; give wrench_frame"
+    ):
         read_recording(path, columns=TORQUE, wrench_convention="load_on_sensor")
 
 
@@ -401,13 +435,18 @@ def test_two_wrenches_and_clocks_that_differ(tmp_path, motion, rng):
     messages, _, _ = with_wrench(motion, rng)
     more, _, _ = with_wrench(motion, rng, topic="/base_ft")
     path = write_bag(tmp_path / "two", sorted([*messages, *more[:5]], key=lambda item: item[1]))
-    with pytest.raises(UnreadableFile, match=r"2 topics hold WrenchStamped: /base_ft, /ft; choose with"):
+    with pytest.raises(
+        UnreadableFile, match=r"2 topics hold WrenchStamped: /base_ft, /ft; choose with"
+    ):
         read_recording(path, columns=TORQUE, wrench_convention="load_on_sensor")
     unstamped = [
-        (topic, when, wrench(0, np.arange(6)) if topic == "/ft" else item) for topic, when, item in messages
+        (topic, when, wrench(0, np.arange(6)) if topic == "/ft" else item)
+        for topic, when, item in messages
     ]
     recording = read_recording(
-        write_bag(tmp_path / "unstamped", unstamped), columns=TORQUE, wrench_convention="load_on_sensor"
+        write_bag(tmp_path / "unstamped", unstamped),
+        columns=TORQUE,
+        wrench_convention="load_on_sensor",
     )
     received = motion.ns + motion.delay
     np.testing.assert_array_equal(recording.t, (received - received[0]) / 1e9)
@@ -424,7 +463,9 @@ def test_a_bag_with_joints_becomes_a_wrench_recording(tmp_path, ur, rng):
     made = WrenchRecording.of_joints(recording, robot)
     np.testing.assert_array_equal(made.wrench, -recording.wrench)
     assert any("actual_TCP_force" in note for note in recording.notes)
-    with pytest.raises(UnreadableFile, match="a bag's wrench has no orientation of its own; give a robot"):
+    with pytest.raises(
+        UnreadableFile, match="a bag's wrench has no orientation of its own; give a robot"
+    ):
         SensorDescription(columns={"wrench": ["/ft"]}).recording(path)
 
 
@@ -465,7 +506,9 @@ def test_messages_that_are_missing_are_told(tmp_path, motion):
 def test_folders_and_names(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states())
     (path / "metadata.yaml").rename(tmp_path / "metadata.txt")
-    with pytest.raises(UnreadableFile, match=r"metadata.yaml is missing.*give the file itself \(bag\.db3\)"):
+    with pytest.raises(
+        UnreadableFile, match=r"metadata.yaml is missing.*give the file itself \(bag\.db3\)"
+    ):
         read_recording(path, columns=TORQUE)
     (tmp_path / "nothing").mkdir()
     with pytest.raises(UnreadableFile, match="it is a folder, but no ROS 2 bag"):
@@ -483,7 +526,9 @@ def test_folders_and_names(tmp_path, motion):
 def test_a_bag_without_joints_or_without_messages(tmp_path, motion, rng):
     only = [("/ft", ns, wrench(ns, np.arange(6))) for ns in motion.ns]
     path = write_bag(tmp_path / "ft", only)
-    with pytest.raises(UnreadableFile, match=r"no topic holds sensor_msgs/msg/JointState; the bag holds /ft"):
+    with pytest.raises(
+        UnreadableFile, match=r"no topic holds sensor_msgs/msg/JointState; the bag holds /ft"
+    ):
         read_recording(path)
     with Writer(tmp_path / "none", version=9) as writer:
         writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=STORE)
@@ -514,12 +559,15 @@ def test_the_command_line_reads_a_bag_in_the_order_of_the_arm(tmp_path, rng):
     result = json.loads(done.stdout)
     assert "current is the effort of /joint_states as the caller says" in result["notes"]
     assert not any("order of the messages" in note for note in result["notes"])
-    done = steelyard("check", path, "--column", "current=effort", "--joints", "elbow_joint,wrist_1_joint")
+    done = steelyard(
+        "check", path, "--column", "current=effort", "--joints", "elbow_joint,wrist_1_joint"
+    )
     assert "30 rows, 2 joints" in done.stdout
     assert "note  current is the effort of /joint_states" in done.stdout
     table = tmp_path / "a.csv"
     table.write_text(
-        "t,pos_a,ft_0,ft_1,ft_2,ft_3,ft_4,ft_5\n" + "".join(f"{k},0.{k},1,2,3,4,5,{k}\n" for k in range(9))
+        "t,pos_a,ft_0,ft_1,ft_2,ft_3,ft_4,ft_5\n"
+        + "".join(f"{k},0.{k},1,2,3,4,5,{k}\n" for k in range(9))
     )
     requests = ("--column", "q=pos_a", "--column", "wrench=ft_0,ft_1,ft_2,ft_3,ft_4,ft_5")
     done = steelyard(

@@ -52,7 +52,8 @@ def test_delimiters_and_line_ends(read, delimiter, newline):
         GOOD.rstrip("\n"),
         GOOD.replace(",", ";").replace(".", ","),
         "t,q_0,name,tau_0\n0.00,1.25,a b,-0.500\n0.01,1.50,,-0.750\n0.02,1.75,c,0.001\n",
-        "  t  q_0  tau_0  \n  0.00   1.25  -0.500 \n  0.01   1.50  -0.750\n 0.02   1.75   0.001  \n",
+        "  t  q_0  tau_0  \n  0.00   1.25  -0.500 \n  0.01   1.50  -0.750\n 0.02   1.75   0.001 "
+        " \n",
     ],
     ids=lambda text: repr(text[:24]),
 )
@@ -94,7 +95,9 @@ def test_a_damaged_end_is_left_out_and_noted(read, tail, size, lines):
     recording = read(GOOD + tail)
     holds(recording)
     words = f"{lines} broken line{'' if lines == 1 else 's'}"
-    assert recording.notes == (f"damaged end: the last {size} bytes ({words}, from line 5) are left out",)
+    assert recording.notes == (
+        f"damaged end: the last {size} bytes ({words}, from line 5) are left out",
+    )
     finding = next(f for f in check_quality(recording).findings if f.kind == "damaged_end")
     assert (finding.severity, finding.place.row) == ("warning", 3)
 
@@ -156,7 +159,12 @@ def test_a_log_of_rtde_with_its_spaces(read, rng):
     words = ("actual_q", "actual_qd", "actual_current", "target_moment", "actual_TCP_force")
     names = ["timestamp", *(f"{word}_{k}" for word in words for k in range(6))]
     rows = np.column_stack([1200 + np.arange(20) / 500, rng.standard_normal((20, 30))])
-    text = " ".join(names) + "\n" + "\n".join(" ".join(repr(float(x)) for x in row) for row in rows) + "\n"
+    text = (
+        " ".join(names)
+        + "\n"
+        + "\n".join(" ".join(repr(float(x)) for x in row) for row in rows)
+        + "\n"
+    )
     recording = read(text, joint_names=tuple("abcdef"))
     np.testing.assert_array_equal(recording.q, rows[:, 1:7])
     np.testing.assert_array_equal(recording.current, rows[:, 13:19])
@@ -168,14 +176,17 @@ def test_a_log_of_rtde_with_its_spaces(read, rng):
 
 def test_a_wrench_needs_its_frame_and_convention(read):
     text = "t,q_0," + ",".join(f"wrench_{k}" for k in range(6)) + "\n0,1,1,2,3,4,5,6\n"
-    with pytest.raises(UnreadableFile, match=r"log\.csv: it has a wrench .*but not its frame and convention"):
+    with pytest.raises(
+        UnreadableFile, match=r"log\.csv: it has a wrench .*but not its frame and convention"
+    ):
         read(text)
     recording = read(text, wrench_frame="tool0", wrench_convention="load_on_sensor")
     np.testing.assert_array_equal(recording.wrench, [[1, 2, 3, 4, 5, 6]])
 
 
 @pytest.mark.parametrize(
-    "text", ["0,1.5,2\n0.1,1.25,3\n", "0;1,5;2\n0,1;1,25;3\n", "# made by hand\n0 1.5 2\n0.1 1.25 3\n"]
+    "text",
+    ["0,1.5,2\n0.1,1.25,3\n", "0;1,5;2\n0,1;1,25;3\n", "# made by hand\n0 1.5 2\n0.1 1.25 3\n"],
 )
 def test_a_table_without_names(tmp_path, text):
     path = tmp_path / "a.csv"

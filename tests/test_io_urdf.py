@@ -21,7 +21,9 @@ def written(robot, tmp_path, **options):
 
 
 def read_again(robot, tmp_path, **options):
-    return RobotModel.from_urdf(written(robot, tmp_path, **options), gravity_base=robot.gravity_base)
+    return RobotModel.from_urdf(
+        written(robot, tmp_path, **options), gravity_base=robot.gravity_base
+    )
 
 
 def comments(path):
@@ -33,7 +35,9 @@ def require_same(robot, other, rng, tolerance=1e-9):
     torque = robot.torque(q, v, a)
     again = other.with_drive(robot.drive).torque(q, v, a)
     np.testing.assert_allclose(again, torque, rtol=0, atol=tolerance * np.abs(torque).max())
-    np.testing.assert_allclose(other.forward_kinematics(q), robot.forward_kinematics(q), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        other.forward_kinematics(q), robot.forward_kinematics(q), rtol=0, atol=1e-12
+    )
     assert (other.flange, other.joint_names, other.link_names) == (
         robot.flange,
         robot.joint_names,
@@ -44,7 +48,9 @@ def require_same(robot, other, rng, tolerance=1e-9):
     np.testing.assert_array_equal(other.limits.q_max, robot.limits.q_max)
     for name in ("v_max", "tau_max"):
         limit = getattr(robot.limits, name)
-        np.testing.assert_array_equal(getattr(other.limits, name), np.where(np.isinf(limit), 1e9, limit))
+        np.testing.assert_array_equal(
+            getattr(other.limits, name), np.where(np.isinf(limit), 1e9, limit)
+        )
 
 
 @pytest.mark.parametrize("name", robot_names())
@@ -64,7 +70,9 @@ def test_every_kind_of_joint_comes_back(kind, tiny, tmp_path, rng):
 
 def test_a_flange_of_any_name_and_a_link_called_base_link(tiny, tmp_path, rng):
     text = tiny["gripper"].replace('"tool0"', '"tcp"').replace('"arm"', '"base_link"')
-    robot = RobotModel.from_urdf_text(text, locked={"finger_left": 0.1, "finger_right": 0.2}, flange="tcp")
+    robot = RobotModel.from_urdf_text(
+        text, locked={"finger_left": 0.1, "finger_right": 0.2}, flange="tcp"
+    )
     assert robot.flange not in robot.link_names
     require_same(robot, read_again(robot, tmp_path), rng)
 
@@ -115,7 +123,9 @@ def test_what_a_urdf_cannot_hold_is_told(tmp_path):
         coupling=np.eye(6) + 0.5 * np.eye(6, k=-1),
     )
     robot = load_robot("ur10").with_drive(drive).with_gravity([0.0, 3.0, -9.3])
-    robot = replace(robot, source="a log -- of --- ours", limits=replace(robot.limits, a_max=np.full(6, 7.5)))
+    robot = replace(
+        robot, source="a log -- of --- ours", limits=replace(robot.limits, a_max=np.full(6, 7.5))
+    )
     path = written(robot, tmp_path)
     written_down = "\n".join(comments(path))
     for words in (
@@ -123,7 +133,8 @@ def test_what_a_urdf_cannot_hold_is_told(tmp_path):
         "Units: m, rad, kg",
         "gravity is (0.0 3.0 -9.3) m/s^2 in the base frame; give it again",
         "gains of the drives (14.73 14.33 11.55 11.25 11.5 11.5) Nm/A",
-        "coupled drives, motor positions = C joint positions with C = [1.0 0.0 0.0 0.0 0.0 0.0; 0.5 1.0",
+        "coupled drives, motor positions = C joint positions with C = [1.0 0.0 0.0 0.0 0.0 0.0;"
+        " 0.5 1.0",
         "Coulomb friction is Fc tanh(v / 0.013 rad/s)",
         "acceleration up to 7.5",
         "rotor inertia Ia [kg m^2] 1.2, offset B [Nm] -0.3426",

@@ -26,7 +26,12 @@ TRIMMED = Preparation(trim_s=0.5)
 def recording(seed, lags=0.0, robot=ROBOT, seconds=20.0, rate_hz=125.0):
     """A run whose torques are those of `lags` ago."""
     series = FourierTrajectory.random(
-        [0, -1.2, 1.0, 0, 0, 0], reach=[1.5] * 6, speed=[1.5] * 6, period_s=seconds, harmonics=10, seed=seed
+        [0, -1.2, 1.0, 0, 0, 0],
+        reach=[1.5] * 6,
+        speed=[1.5] * 6,
+        period_s=seconds,
+        harmonics=10,
+        seed=seed,
     )
     t = np.arange(0, seconds, 1 / rate_hz)
     tau = np.empty((len(t), 6))
@@ -125,12 +130,22 @@ def test_a_lag_is_kept_and_shown(tmp_path):
         header = ",".join(["t", *names])
         np.savetxt(tmp_path / f"run{k}.csv", table, delimiter=",", header=header, comments="")
     done = steelyard(
-        "identify", "ur10", "run1.csv", "run2.csv", "-o", "model.json", "--friction", "linear", cwd=tmp_path
+        "identify",
+        "ur10",
+        "run1.csv",
+        "run2.csv",
+        "-o",
+        "model.json",
+        "--friction",
+        "linear",
+        cwd=tmp_path,
     )
     model = sy.DynamicModel.load(tmp_path / "model.json")
     assert model.lag_words in done.stdout
     assert model.lag_words.startswith("Torques come ")
-    again = sy.DynamicModel.from_dict(json.loads(json.dumps(model.to_dict(), default=lambda x: x.tolist())))
+    again = sy.DynamicModel.from_dict(
+        json.loads(json.dumps(model.to_dict(), default=lambda x: x.tolist()))
+    )
     np.testing.assert_array_equal(again.lag, model.lag)
     np.testing.assert_array_equal(again.lag_std, model.lag_std)
     assert again.preparation == model.preparation

@@ -42,7 +42,7 @@ def controller(**more):
         yield found, UrSource(found.host, found.port)
 
 
-# --- payloads -----------------------------------------------------------------------------------------------
+# --- payloads
 
 
 def test_a_payload_is_set_echoed_and_put_back(tmp_path):
@@ -61,7 +61,9 @@ def test_a_payload_is_set_echoed_and_put_back(tmp_path):
         assert (back.old.mass, back.new) == (2.5, Believed(1.0))
         back.send(transition_s=0.1)
         assert found.controller.believed == Believed(1.0)
-        with pytest.raises(SourceFailed, match=r"believes in 1 kg now, not in the 2\.5 kg that were set"):
+        with pytest.raises(
+            SourceFailed, match=r"believes in 1 kg now, not in the 2\.5 kg that were set"
+        ):
             Proposal.undo(source, tmp_path / "undo.json")
         with pytest.raises(
             SourceFailed, match=r"undo\.json is of ur://127\.0\.0\.1:\d+, not of ur://elsewhere"
@@ -72,7 +74,9 @@ def test_a_payload_is_set_echoed_and_put_back(tmp_path):
 def test_payloads_that_no_export_writes_are_refused():
     doubted = Verdict("", (Doubt(DoubtKind.NOT_PHYSICAL, "no real body is near"),))
     with controller() as (_, source):
-        with pytest.raises(InvalidInertia, match="not exported: the estimate itself says: no real body"):
+        with pytest.raises(
+            InvalidInertia, match="not exported: the estimate itself says: no real body"
+        ):
             Proposal.of(source, weighed(verdict=doubted))
         with pytest.raises(InvalidInertia, match="the mass is known to"):
             Proposal.of(source, weighed(share=0.2))
@@ -82,12 +86,16 @@ def test_payloads_that_no_export_writes_are_refused():
 
 def test_a_mass_above_the_rating_is_refused():
     with controller() as (found, source):
-        with pytest.raises(InvalidInertia, match=r"13 kg is above what this arm may carry, 12\.5 kg"):
+        with pytest.raises(
+            InvalidInertia, match=r"13 kg is above what this arm may carry, 12\.5 kg"
+        ):
             Proposal.of(source, weighed(13.0))
         with pytest.raises(InvalidInertia, match=r"2\.5 kg is above what this arm may carry, 2 kg"):
             Proposal.of(source, weighed(), rating_kg=2.0)
         found.controller.world.robot = None
-        with pytest.raises(InvalidInertia, match="does not say what the arm may carry: give its rating"):
+        with pytest.raises(
+            InvalidInertia, match="does not say what the arm may carry: give its rating"
+        ):
             Proposal.of(source, weighed())
         assert Proposal.of(source, weighed(), rating_kg=5.0).new.mass == 2.5
 
@@ -127,7 +135,9 @@ def test_a_controller_that_does_nothing_is_noticed(monkeypatch):
 
 
 def test_older_controllers_get_mass_and_centre_only(monkeypatch):
-    monkeypatch.setattr("live_helpers.Controller", lambda world: Controller(world, version=(5, 9, 0, 0)))
+    monkeypatch.setattr(
+        "live_helpers.Controller", lambda world: Controller(world, version=(5, 9, 0, 0))
+    )
     with controller() as (found, source):
         proposal = Proposal.of(source, weighed())
         assert not proposal.with_inertia
@@ -136,7 +146,9 @@ def test_older_controllers_get_mass_and_centre_only(monkeypatch):
 
 
 def test_only_controllers_can_be_commanded():
-    with pytest.raises(SourceFailed, match=r"replay:x\.parquet cannot be commanded: give ur://HOST"):
+    with pytest.raises(
+        SourceFailed, match=r"replay:x\.parquet cannot be commanded: give ur://HOST"
+    ):
         controller_of(ReplaySource("x.parquet"))
 
 
@@ -147,7 +159,9 @@ def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
         assert shown.returncode == 0, shown.stderr
         assert "Nothing was sent; --yes sends it." in shown.stdout
         assert found.controller.believed == Believed()
-        done = steelyard("set-payload", source, "payload.json", "--yes", "--transition", "0", cwd=tmp_path)
+        done = steelyard(
+            "set-payload", source, "payload.json", "--yes", "--transition", "0", cwd=tmp_path
+        )
         assert "the controller says that it believes in 2.500 kg" in done.stdout, done.stderr
         words = ("set-payload", source, "payload.json", "--undo", "--yes", "--json")
         facts = json.loads(steelyard(*words, cwd=tmp_path).stdout)
@@ -156,13 +170,15 @@ def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
         assert found.controller.believed == Believed()
 
 
-# --- motions ------------------------------------------------------------------------------------------------
+# --- motions
 
 
 @pytest.fixture(scope="module")
 def arm():
     robot = load_robot("ur10e")
-    return robot.with_drive(replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6)))
+    return robot.with_drive(
+        replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
+    )
 
 
 def swing(seed=3, period_s=2.5, start=START, speed=1.0):
@@ -189,7 +205,10 @@ def wait_at_rest(source, place=None):
     with Stream(source) as stream:
         while still < 10 and time.monotonic() < end:
             said = dict(zip(stream.columns, stream.row().values, strict=True))
-            q, v = (np.array([said[f"{name}_{k}"] for k in range(6)]) for name in ("actual_q", "actual_qd"))
+            q, v = (
+                np.array([said[f"{name}_{k}"] for k in range(6)])
+                for name in ("actual_q", "actual_qd")
+            )
             away = 0.0 if place is None else np.abs(q - place).max()
             still = still + 1 if np.abs(v).max() < 5e-3 and away < 2e-3 else 0
             time.sleep(0.02)
@@ -213,7 +232,9 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
     found, source = carrying
     with Stream(source) as stream:
         far = swing(start=START + np.array([0, 1.0, 0, 0, 0, 0]))
-        with pytest.raises(InvalidTrajectory, match=r"shoulder_lift_joint stands 1\.00 rad from where"):
+        with pytest.raises(
+            InvalidTrajectory, match=r"shoulder_lift_joint stands 1\.00 rad from where"
+        ):
             Motion.of(stream, arm, far)
         fast = swing(speed=9.0)
         with pytest.raises(InvalidTrajectory, match="the motion breaks a limit of ur10e"):
@@ -222,7 +243,10 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
             Motion.of(stream, load_robot("ur10"), swing())
         with pytest.raises(InvalidTrajectory, match="for planar2r with 2 joints, a UR arm has 6"):
             Motion.of(stream, load_robot("planar2r"), swing())
-        for fault, words in (("protective-stop", "protective stop"), ("local", "not in remote control")):
+        for fault, words in (
+            ("protective-stop", "protective stop"),
+            ("local", "not in remote control"),
+        ):
             found.controller.fault(fault)
             while fault == "protective-stop" and not stream.row().waiting:
                 pass
@@ -236,7 +260,11 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
 def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeypatch):
     found, source = carrying
     with Stream(source) as stream:
-        plan, state, moving = Motion.of(stream, arm, swing()), stream.columns.index("runtime_state"), 0
+        plan, state, moving = (
+            Motion.of(stream, arm, swing()),
+            stream.columns.index("runtime_state"),
+            0,
+        )
 
         def moved():
             nonlocal moving
@@ -268,12 +296,25 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
     found.controller.run(f"def back():\n movej({START.tolist()}, a=2, v=1)\nend\n")
     wait_at_rest(source, START)
     options = SimulationOptions(step_s=0.004)
-    lively = FourierTrajectory.random(arm.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=0)
+    lively = FourierTrajectory.random(
+        arm.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=0
+    )
     empty = simulate(arm, lively, rate_hz=125.0, options=options)
     identify(arm, prepare(empty.recording, drive=arm.drive)).save(tmp_path / "model.json")
     swing().save(tmp_path / "motion.json")
-    words = ("weigh-live", source, "--model", "model.json", "--motion", "motion.json", "--yes", "--set")
-    done = steelyard(*words, "-o", "p.json", "--record", "log.parquet", "--accuracy", "3", cwd=tmp_path)
+    words = (
+        "weigh-live",
+        source,
+        "--model",
+        "model.json",
+        "--motion",
+        "motion.json",
+        "--yes",
+        "--set",
+    )
+    done = steelyard(
+        *words, "-o", "p.json", "--record", "log.parquet", "--accuracy", "3", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     payload = sy.Payload.load(tmp_path / "p.json")
     assert abs(payload.mass - 2.5) < 3 * 1.96 * payload.std[0]

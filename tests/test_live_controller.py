@@ -53,7 +53,7 @@ def logged(found, words, within_s=2.0):
     return False
 
 
-# --- scripts ------------------------------------------------------------------------------------------------
+# --- scripts
 
 
 def test_a_payload_comes_back_from_its_own_script():
@@ -68,7 +68,8 @@ def test_a_payload_comes_back_from_its_own_script():
 def test_a_script_is_written_as_controllers_want_it():
     assert WEIGHED.script(transition_s=0.5) == (
         "sec steelyard_payload():\n"
-        " set_target_payload(2.498, [0.001, -0.002, 0.05], [0.01, 0.011, 0.005, 0, -0.001, 0], 0.5)\n"
+        " set_target_payload(2.498, [0.001, -0.002, 0.05], [0.01, 0.011, 0.005, 0, -0.001, 0],"
+        " 0.5)\n"
         "end\n"
     )
 
@@ -89,7 +90,10 @@ def test_a_script_is_written_as_controllers_want_it():
         ("def f():\n sleep(1)\nend\ng()\n", "line 4: something follows the program"),
         ("sec f():\n set_payload(1)\nend\n", "it takes a mass, a centre of gravity of three"),
         ("sec f():\n set_target_payload(-1, [0,0,0])\nend\n", "no mass and no moment is negative"),
-        ("sec f():\n set_target_payload(1, [0,0,0], [134,0,0,0,0,0])\nend\n", "no inertia above 133"),
+        (
+            "sec f():\n set_target_payload(1, [0,0,0], [134,0,0,0,0,0])\nend\n",
+            "no inertia above 133",
+        ),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_line(text, words):
@@ -108,7 +112,7 @@ def test_a_program_moves_to_a_posture_and_follows_servo_steps():
     np.testing.assert_allclose(q[-52:], [goal] * 52)
 
 
-# --- ports --------------------------------------------------------------------------------------------------
+# --- ports
 
 
 def test_a_payload_is_taken_beside_the_running_program_and_echoed():
@@ -120,13 +124,19 @@ def test_a_payload_is_taken_beside_the_running_program_and_echoed():
         found.send(2)
         row = rows_of(taken(stream, rows=2))[-1]
         said = dict(zip(stream.columns, row.values, strict=True))
-        assert (said["payload"], said["payload_cog_2"], said["payload_inertia_1"]) == (2.498, 0.05, 0.011)
+        assert (said["payload"], said["payload_cog_2"], said["payload_inertia_1"]) == (
+            2.498,
+            0.05,
+            0.011,
+        )
         assert said["runtime_state"] == 2
 
 
 def test_a_script_without_reading_79_bytes_is_thrown_away():
     with served() as found:
-        with socket.create_connection((found.host, port_of(found, SCRIPTS)), timeout=2) as connection:
+        with socket.create_connection(
+            (found.host, port_of(found, SCRIPTS)), timeout=2
+        ) as connection:
             connection.sendall(WEIGHED.script(transition_s=0.5).encode())
         assert logged(found, "thrown away")
         assert found.controller.believed == Believed()
@@ -167,7 +177,7 @@ def test_a_port_that_is_taken():
         Served(Controller(Rows()), port=found.port)
 
 
-# --- the arm behind it --------------------------------------------------------------------------------------
+# --- the arm behind it
 
 
 def played(world, text, seconds):
@@ -195,7 +205,9 @@ def test_the_arm_in_mujoco_follows_and_its_payload_shows_in_the_currents():
     for run in (empty, loaded):
         assert np.abs(run["actual_q"] - run["target_q"]).max() < 0.02
         slope = np.diff(run["target_q"], axis=0) * 500
-        np.testing.assert_allclose(slope, (run["target_qd"][1:] + run["target_qd"][:-1]) / 2, atol=1e-3)
+        np.testing.assert_allclose(
+            slope, (run["target_qd"][1:] + run["target_qd"][:-1]) / 2, atol=1e-3
+        )
     np.testing.assert_allclose(empty["actual_q"][-1], goal, atol=2e-3)
     moving = slice(250, 600)
     q, v, a = (loaded[f"target_{x}"][moving] for x in ("q", "qd", "qdd"))
@@ -240,7 +252,7 @@ def test_arms_and_recordings_that_no_ur_controller_has_are_refused():
         PlayedRecording(Recording([0, 1], np.zeros((2, 2)), tau=np.zeros((2, 2))))
 
 
-# --- real clients -------------------------------------------------------------------------------------------
+# --- real clients
 
 JUDGE = """
 import sys, rtde_receive
@@ -272,9 +284,17 @@ def test_ur_rtde_reads_the_numbers_that_our_client_reads():
         judge = subprocess.run(words, capture_output=True, text=True, timeout=20)
         assert judge.returncode == 0, judge.stderr
         ours = {row.t: row.values for row in rows_of(stream.take())}
-    at = [stream.columns.index(f"{name}_{k}") for name in ("actual_q", "actual_current") for k in range(6)]
+    at = [
+        stream.columns.index(f"{name}_{k}")
+        for name in ("actual_q", "actual_current")
+        for k in range(6)
+    ]
     at += [stream.columns.index(name) for name in ("payload", "robot_mode")]
-    lines = [tuple(map(float, line.split())) for line in judge.stdout.splitlines() if line[:1].isdecimal()]
+    lines = [
+        tuple(map(float, line.split()))
+        for line in judge.stdout.splitlines()
+        if line[:1].isdecimal()
+    ]
     assert len(lines) == 100
     same = [ours[t] for t, *_ in lines if t in ours]
     assert len(same) >= 95  # the first ones may have come before us

@@ -58,7 +58,9 @@ def test_modes_in_which_nothing_can_be_weighed_are_said(fake):
     source, came = counted(fake)
     with Stream(source) as stream:
         sent(fake, came, 2)
-        for k, (mode, words) in enumerate([(3, "a hand guides the arm"), (4, "reflex"), (5, "user stop")]):
+        for k, (mode, words) in enumerate(
+            [(3, "a hand guides the arm"), (4, "reflex"), (5, "user stop")]
+        ):
             fake.say(f"mode {mode}")
             sent(fake, came, 1, start=3 + k)
             seen = taken(stream, rows=1 if k else 3)
@@ -83,15 +85,23 @@ def test_the_load_that_the_controller_believes_in_is_an_event(fake):
 def test_places_without_an_arm_are_one_clear_line():
     with pytest.raises(SourceFailed, match=r"there is no host 'no\.such\.host\.invalid'"):
         Stream(FrankaSource("no.such.host.invalid"))
-    with pytest.raises(SourceFailed, match=r"franka://127\.0\.0\.9: libfranka: Connection to FCI refused"):
+    with pytest.raises(
+        SourceFailed, match=r"franka://127\.0\.0\.9: libfranka: Connection to FCI refused"
+    ):
         Stream(FrankaSource("127.0.0.9"))
-    with Fake("old") as old, pytest.raises(SourceFailed, match=r"franka://.*[Ii]ncompatible.*version"):
+    with (
+        Fake("old") as old,
+        pytest.raises(SourceFailed, match=r"franka://.*[Ii]ncompatible.*version"),
+    ):
         Stream(FrankaSource(old.host))
 
 
 def test_a_controller_that_never_answers_does_not_hold_us_up(monkeypatch):
     monkeypatch.setattr("steelyard.live.franka._STARTING_S", 1.0)
-    with Fake("mute") as mute, pytest.raises(SourceFailed, match="no state came for 1 s: is it a Franka arm"):
+    with (
+        Fake("mute") as mute,
+        pytest.raises(SourceFailed, match="no state came for 1 s: is it a Franka arm"),
+    ):
         Stream(FrankaSource(mute.host))
 
 
@@ -119,7 +129,9 @@ def test_an_arm_of_another_kind_is_seen_by_its_flange():
     T, tip = panda.forward_kinematics(q), np.eye(4)
     tip[:3, 3] = [0, 0.01, 0.1034]
     names = {"O_T_EE": (T @ tip).T.ravel(), "F_T_EE": tip.T.ravel(), "q": q}
-    values = {f"{word}_{k}": np.array([x]) for word, row in names.items() for k, x in enumerate(row)}
+    values = {
+        f"{word}_{k}": np.array([x]) for word, row in names.items() for k, x in enumerate(row)
+    }
     require_same_arm(panda, values, "franka://arm")
     with pytest.raises(InvalidRobot, match="franka://arm is another arm than the model's"):
         require_same_arm(panda, values | {"O_T_EE_14": values["O_T_EE_14"] + 0.1}, "franka://arm")
@@ -152,7 +164,9 @@ def test_a_row_without_numbers_is_no_push(monkeypatch):
     weigher, pushes = LiveWeigher(model, COLUMNS), []
     monkeypatch.setattr(weigher, "_note_touch", lambda sample, t: pushes.append(sample))
     for k in range(120):
-        values = np.r_[loaded.t[k], loaded.q[k], loaded.v[k], loaded.tau[k], np.zeros(len(COLUMNS) - 22)]
+        values = np.r_[
+            loaded.t[k], loaded.q[k], loaded.v[k], loaded.tau[k], np.zeros(len(COLUMNS) - 22)
+        ]
         values[15:22] = np.nan if k == 100 else values[15:22]
         weigher.take(Row(loaded.t[k], tuple(values)))
     assert weigher.state.counts.corrupt == 1

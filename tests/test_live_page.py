@@ -43,21 +43,29 @@ COLUMNS = ("timestamp", *Q, *CURRENT, "payload", *(f"payload_cog_{k}" for k in r
 @pytest.fixture(scope="module")
 def arm():
     robot = load_robot("ur10e")
-    drive = replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6), gain_common=0.0)
+    drive = replace(
+        robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6), gain_common=0.0
+    )
     return robot.with_drive(drive)
 
 
 def run_of(robot, seed, load=None):
-    motion = FourierTrajectory.random(robot.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=seed)
+    motion = FourierTrajectory.random(
+        robot.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=seed
+    )
     options = SimulationOptions(step_s=0.004)
-    return simulate(robot, motion, payload=load, seed=seed, rate_hz=125.0, options=options).recording
+    return simulate(
+        robot, motion, payload=load, seed=seed, rate_hz=125.0, options=options
+    ).recording
 
 
 @pytest.fixture(scope="module")
 def weigher(arm):
     """One that has weighed an arm which moved empty for a period, and then picked up a part."""
     part = InertialParameters.from_com(LOAD_KG, [0.01, 0.02, 0.05], 0.004 * np.eye(3), arm.flange)
-    found = LiveWeigher(identify(arm, prepare(run_of(arm, 0), drive=arm.drive)), COLUMNS, accuracy=0.05)
+    found = LiveWeigher(
+        identify(arm, prepare(run_of(arm, 0), drive=arm.drive)), COLUMNS, accuracy=0.05
+    )
     found.updates = []
     for period, load in enumerate((None, part)):
         recording = run_of(arm, 1, load)
@@ -94,13 +102,15 @@ def click(browser, word):
     browser.ask(f"{buttons}.find(b => b.innerText.trim() == '{word}').click()")
 
 
-# --- updates ------------------------------------------------------------------------------------------------
+# --- updates
 
 
 def test_a_part_that_is_picked_up_is_an_event(weigher):
     events = [event for update in weigher.updates for event in update.events]
     assert [event.kind for event in events] == [EventKind.PICK]
-    kg, half_width = re.fullmatch(r"picked up ([\d.]+) \+- ([\d.]+) kg .* s ago", events[0].words).groups()
+    kg, half_width = re.fullmatch(
+        r"picked up ([\d.]+) \+- ([\d.]+) kg .* s ago", events[0].words
+    ).groups()
     assert float(kg) == pytest.approx(LOAD_KG, abs=float(half_width))
     assert float(half_width) < 0.1 * LOAD_KG
     assert events[0].t > 6.0
@@ -129,7 +139,10 @@ def test_an_update_says_what_to_do_next(weigher):
 def test_the_scene_is_the_arm_and_its_ellipsoids_are_those_of_the_estimate(weigher, arm, rng):
     def transform(handle):
         T = np.eye(4)
-        T[:3, :3], T[:3, 3] = Rotation.from_quat(np.roll(handle.wxyz, -1)).as_matrix(), handle.position
+        T[:3, :3], T[:3, 3] = (
+            Rotation.from_quat(np.roll(handle.wxyz, -1)).as_matrix(),
+            handle.position,
+        )
         return T
 
     with shown(weigher) as page:
@@ -151,7 +164,7 @@ def test_the_scene_is_the_arm_and_its_ellipsoids_are_those_of_the_estimate(weigh
         assert not any(handle.visible for handle in (scene._body, scene._region, scene._centre))
 
 
-# --- in the browser -----------------------------------------------------------------------------------------
+# --- in the browser
 
 
 @in_a_browser
@@ -172,7 +185,9 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
         assert picked.words in browser.ask(text("events"))
         browser.wait("document.querySelectorAll('figure svg path').length > 8")
         assert "Set payload" not in browser.ask("document.body.innerText")  # a recording takes none
-        assert "share" not in browser.ask("document.body.innerText").lower().replace("share [%]", "")
+        assert "share" not in browser.ask("document.body.innerText").lower().replace(
+            "share [%]", ""
+        )
         scheme = "document.documentElement.dataset.mantineColorScheme"
         assert browser.ask(scheme) == "light"
         light = browser.ask("getComputedStyle(document.querySelector('.sy')).color")
@@ -210,7 +225,7 @@ def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
             browser.visit("about:blank")
 
 
-# --- who may look, and who may not --------------------------------------------------------------------------
+# --- who may look, and who may not
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -230,7 +245,11 @@ def test_other_websites_cannot_press_the_button(weigher):
     with shown(weigher) as page:
         place, answers = page.url.removeprefix("http"), []
         for origin in ("http://elsewhere.example", page.url):
-            words = {"origin": origin, "subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
+            words = {
+                "origin": origin,
+                "subprotocols": [f"viser-v{viser.__version__}"],
+                "max_size": None,
+            }
             with connect(f"ws{place}", **words) as client:
                 client.recv(timeout=30)
                 number = max(page._server._websock_server._live_connections)
@@ -277,7 +296,16 @@ def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        words = ("watch", "replay:log.npz", "--model", "model.json", "--page", "--port", port, "--json")
+        words = (
+            "watch",
+            "replay:log.npz",
+            "--model",
+            "model.json",
+            "--page",
+            "--port",
+            port,
+            "--json",
+        )
         done = steelyard(*words, cwd=tmp_path)
     assert done.stdout.startswith("{"), done
     assert json.loads(done.stdout)["rows"] > 150

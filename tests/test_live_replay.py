@@ -25,7 +25,10 @@ def recording(t=None, **more):
 
 def arrays(samples):
     samples = list(samples)
-    return [np.array([getattr(sample, name) for sample in samples]) for name in ("t", "q", "v", "a", "tau")]
+    return [
+        np.array([getattr(sample, name) for sample in samples])
+        for name in ("t", "q", "v", "a", "tau")
+    ]
 
 
 def good(samples):
@@ -37,7 +40,8 @@ def good(samples):
 def test_replay_is_what_prepare_makes(cutoff_hz, torque_cutoff_hz):
     how = Preparation(cutoff_hz=cutoff_hz, torque_cutoff_hz=torque_cutoff_hz)
     noisy = recording(
-        q=signals(np.arange(0, 4, 1 / RATE_HZ))[0] + 1e-4 * np.random.default_rng(0).normal(size=(500, 2))
+        q=signals(np.arange(0, 4, 1 / RATE_HZ))[0]
+        + 1e-4 * np.random.default_rng(0).normal(size=(500, 2))
     )
     t, q, v, a, tau = arrays(replay(noisy, how))
     offline = prepare(noisy, how)
@@ -88,7 +92,9 @@ def test_a_clock_that_jitters_does_not_matter():
     rng = np.random.default_rng(1)
     t = np.arange(0, 4, 1 / RATE_HZ) + rng.uniform(-1, 1, 500) * 0.2 / RATE_HZ
     q, tau = signals(t)
-    at, online_q, v, a, _ = arrays(replay(Recording(t=t, q=q, tau=tau), Preparation(cutoff_hz=10.0)))
+    at, online_q, v, a, _ = arrays(
+        replay(Recording(t=t, q=q, tau=tau), Preparation(cutoff_hz=10.0))
+    )
     truth_q = signals(at + t[0])[0]
     np.testing.assert_allclose(online_q, truth_q, atol=2e-3)
     speed = np.gradient(truth_q, at, axis=0)
@@ -141,9 +147,15 @@ def test_commanded_motion_is_used_as_far_as_it_goes(known):
         )
     )
     channels = {name: x[:, None] for name, x in list(channels.items())[:known]}
-    source = Recording(t=t, q=np.zeros((len(t), 1)) + t[:, None], tau=np.ones((len(t), 1)), **channels)
+    source = Recording(
+        t=t, q=np.zeros((len(t), 1)) + t[:, None], tau=np.ones((len(t), 1)), **channels
+    )
     at, q, v, a, _ = arrays(replay(source, Preparation(cutoff_hz=10.0, kinematics="commanded")))
-    for found, truth in ((q, np.sin(w * at)), (v, w * np.cos(w * at)), (a, -w * w * np.sin(w * at))):
+    for found, truth in (
+        (q, np.sin(w * at)),
+        (v, w * np.cos(w * at)),
+        (a, -w * w * np.sin(w * at)),
+    ):
         np.testing.assert_allclose(found[:, 0], truth, atol=3e-3 * w * w)
 
 
@@ -175,11 +187,15 @@ def test_paced_samples_wait_for_their_time():
 def test_refusals():
     with pytest.raises(InvalidRecording, match="no commanded positions; use kinematics='measured'"):
         replay(recording(), Preparation(kinematics="commanded"))
-    with pytest.raises(InvalidRecording, match="the recording has neither torques nor motor currents"):
+    with pytest.raises(
+        InvalidRecording, match="the recording has neither torques nor motor currents"
+    ):
         replay(recording(tau=None))
     with pytest.raises(InvalidRecording, match="has motor currents only: give drives with gains"):
         replay(recording(tau=None, current=np.ones((500, 2))))
-    with pytest.raises(InvalidRecording, match="drives were given, but the recording has no motor currents"):
+    with pytest.raises(
+        InvalidRecording, match="drives were given, but the recording has no motor currents"
+    ):
         replay(recording(), drive=DriveModel(np.zeros(2), gain=1.0))
     with pytest.raises(InvalidSamples, match="the drives need 2 gains"):
         replay(recording(current=np.ones((500, 2))), drive=DriveModel(np.zeros(3), gain=1.0))

@@ -39,7 +39,7 @@ def sent(arm, rows, start=1):
         arm.publish("/joint_states", arm.row(k, 100 + k / 500))
 
 
-# --- addresses ----------------------------------------------------------------------------------------------
+# --- addresses
 
 
 def test_addresses_say_topics_joints_and_what_the_effort_is():
@@ -54,9 +54,13 @@ def test_addresses_say_topics_joints_and_what_the_effort_is():
 
 
 def test_addresses_that_mean_nothing_are_refused():
-    with pytest.raises(UnknownName, match=r"an address has no 'torque'; known are joints, wrench, names"):
+    with pytest.raises(
+        UnknownName, match=r"an address has no 'torque'; known are joints, wrench, names"
+    ):
         source_of("ros2://arm?torque=effort")
-    with pytest.raises(UnknownName, match=r"tau of a bag is 'effort' of a JointState, got 'torque'"):
+    with pytest.raises(
+        UnknownName, match=r"tau of a bag is 'effort' of a JointState, got 'torque'"
+    ):
         source_of("ros2://arm?tau=torque")
     with pytest.raises(UnreadableFile, match="effort cannot be both tau and current"):
         source_of("ros2://arm?tau=effort&current=effort")
@@ -67,14 +71,17 @@ def test_addresses_that_mean_nothing_are_refused():
             source_of(address)
 
 
-# --- rows ---------------------------------------------------------------------------------------------------
+# --- rows
 
 
 def test_joints_go_by_name_in_the_order_of_the_arm():
     with bridge() as arm, Stream(source(arm)) as stream:
         sent(arm, 5)
         rows = rows_of(taken(stream, rows=5))
-    assert stream.columns == ("t", *(f"{word}.{name}" for word in ("q", "v", "tau") for name in ARM))
+    assert stream.columns == (
+        "t",
+        *(f"{word}.{name}" for word in ("q", "v", "tau") for name in ARM),
+    )
     q = np.array([1.0, 1.1, 1.2])
     np.testing.assert_allclose(rows[0].values, [100.002, *q, *2 * q, *3 * q], atol=1e-9)
     assert rows[0].wrench is None
@@ -84,7 +91,9 @@ def test_joints_of_a_ur_are_in_their_order_where_no_arm_is_known():
     with bridge(names=UR) as arm, Stream(source(arm, effort="current", joint_names=())) as stream:
         assert stream.columns[1:7] == tuple(f"q.{name}" for name in UR_ORDER)
         seen = taken(stream, until=lambda x: x[0] is EventKind.TEXT)
-    assert "the effort of a UR is a current only with use_currents_as_efforts:=true" in seen[-1].words
+    assert (
+        "the effort of a UR is a current only with use_currents_as_efforts:=true" in seen[-1].words
+    )
 
 
 def test_messages_about_other_joints_and_overtaken_ones_are_left_out():
@@ -107,7 +116,9 @@ def test_messages_without_stamps_have_the_time_of_the_bridge():
             seen = taken(stream, rows=1)
     assert rows_of(seen)[0].t > 1e9
     assert stream.columns == ("t", *(f"{word}.{name}" for word in ("q", "tau") for name in ARM))
-    assert any("has no stamps: time is when the bridge sent" in x.words for x in seen if x[0] == "text")
+    assert any(
+        "has no stamps: time is when the bridge sent" in x.words for x in seen if x[0] == "text"
+    )
 
 
 def test_each_row_has_the_wrench_nearest_in_time():
@@ -138,7 +149,9 @@ def test_several_wrenches_are_not_guessed_and_one_can_be_left_out():
         for asked, there in (("/ft2", True), ("", False)):
             with Stream(source(arm, wrench=asked)) as stream:
                 assert ("wrench_stamped.fx" in stream.columns) is there
-        with pytest.raises(SourceFailed, match="there is no WrenchStamped topic '/x'; there are /ft, /ft2"):
+        with pytest.raises(
+            SourceFailed, match="there is no WrenchStamped topic '/x'; there are /ft, /ft2"
+        ):
             Stream(source(arm, wrench="/x"))
 
 
@@ -180,7 +193,9 @@ def test_what_is_recorded_can_be_read(tmp_path):
         Recorder(path, stream.columns) as recorder,
     ):
         early, rows = 0, []
-        while all(row.wrench is None for row in rows):  # topics are subscribed to one after the other
+        while all(
+            row.wrench is None for row in rows
+        ):  # topics are subscribed to one after the other
             early += 1
             arm.publish("/joint_states", arm.row(0, 90 + early / 500))
             arm.publish("/ft", wrench(90 + early / 500, [1, 2, 3, 4, 5, 6]))
@@ -215,7 +230,13 @@ def test_the_verb_records(tmp_path):
         thread.start()
         address = f"ros2://127.0.0.1:{arm.port}"
         done = steelyard(
-            "record", f"{address}?current=effort", "-o", "x.parquet", "--seconds", "0.5", cwd=tmp_path
+            "record",
+            f"{address}?current=effort",
+            "-o",
+            "x.parquet",
+            "--seconds",
+            "0.5",
+            cwd=tmp_path,
         )
         failed = steelyard("record", address, "-o", "y.parquet", cwd=tmp_path)
         over.set()
@@ -239,19 +260,24 @@ def test_watch_weighs_what_the_arm_carries(tmp_path):
     assert found["rows"] > 300
 
 
-# --- what is refused ----------------------------------------------------------------------------------------
+# --- what is refused
 
 
 def test_an_effort_is_never_guessed():
     with bridge() as arm:
-        with pytest.raises(SourceFailed, match=r"a torque or with a current; say so in the address"):
+        with pytest.raises(
+            SourceFailed, match=r"a torque or with a current; say so in the address"
+        ):
             Stream(source(arm, effort=None))
         with Stream(source(arm, effort="")) as stream:
             assert not any("tau" in name or "effort" in name for name in stream.columns)
         arm.latched["/joint_states"] = joint_state(100, ARM, [0, 0, 0])
         with pytest.raises(SourceFailed, match="has no effort; nothing can be read as tau"):
             Stream(source(arm))
-    with bridge(names=UR) as arm, pytest.raises(SourceFailed, match="whose effort is never its torque"):
+    with (
+        bridge(names=UR) as arm,
+        pytest.raises(SourceFailed, match="whose effort is never its torque"),
+    ):
         Stream(source(arm))
     described = text('<param name="use_currents_as_efforts">false</param>')
     topics = STATES | {"/robot_description": "std_msgs/msg/String"}
@@ -264,9 +290,13 @@ def test_an_effort_is_never_guessed():
 
 def test_missing_topics_and_joints_are_named_with_those_that_there_are():
     with bridge({"/a": JOINT_STATE, "/b": JOINT_STATE, "/ft": WRENCH}) as arm:
-        with pytest.raises(SourceFailed, match=r"2 topics hold JointState: /a, /b; choose with \?joints=/a"):
+        with pytest.raises(
+            SourceFailed, match=r"2 topics hold JointState: /a, /b; choose with \?joints=/a"
+        ):
             Stream(source(arm, wrench=""))
-        with pytest.raises(SourceFailed, match=r"no JointState topic '/ft'; the bridge has /a \(sensor_msgs"):
+        with pytest.raises(
+            SourceFailed, match=r"no JointState topic '/ft'; the bridge has /a \(sensor_msgs"
+        ):
             Stream(source(arm, joints="/ft", timeout_s=0.2))
         with pytest.raises(SourceFailed, match=r"nothing came on /a for 0\.2 s"):
             Stream(source(arm, joints="/a", timeout_s=0.2))
@@ -280,7 +310,9 @@ def test_missing_topics_and_joints_are_named_with_those_that_there_are():
         with pytest.raises(SourceFailed, match="/ros1 comes as ros1, not as CDR: is this ROS 1"):
             Stream(source(arm, joints="/ros1"))
         arm.latched["/joint_states"] = b"\0\1\0\0nonsense"
-        with pytest.raises(SourceFailed, match="a message of /joint_states is no sensor_msgs/msg/JointState"):
+        with pytest.raises(
+            SourceFailed, match="a message of /joint_states is no sensor_msgs/msg/JointState"
+        ):
             Stream(source(arm))
 
 
@@ -291,11 +323,14 @@ def test_places_without_a_bridge_are_one_clear_line():
         Stream(Ros2Source("no.such.host.invalid"))
     from live_helpers import served
 
-    with served() as found, pytest.raises(SourceFailed, match="answers, but not as a Foxglove bridge"):
+    with (
+        served() as found,
+        pytest.raises(SourceFailed, match="answers, but not as a Foxglove bridge"),
+    ):
         Stream(Ros2Source(found.host, found.port, timeout_s=0.5))
 
 
-# --- older bridges ------------------------------------------------------------------------------------------
+# --- older bridges
 
 
 @contextmanager
@@ -320,7 +355,13 @@ def older(messages, names=("foxglove.websocket.v1",)):
 
 
 INFO = json.dumps({"op": "serverInfo", "name": "old", "capabilities": []})
-CHANNEL = {"id": 5, "topic": "/joint_states", "encoding": "cdr", "schemaName": JOINT_STATE, "schema": ""}
+CHANNEL = {
+    "id": 5,
+    "topic": "/joint_states",
+    "encoding": "cdr",
+    "schemaName": JOINT_STATE,
+    "schema": "",
+}
 
 
 def test_older_bridges_are_understood():
@@ -330,7 +371,10 @@ def test_older_bridges_are_understood():
 
 
 def test_servers_that_talk_of_something_else_are_refused():
-    with older([]) as found, pytest.raises(SourceFailed, match="does not say that it is a Foxglove bridge"):
+    with (
+        older([]) as found,
+        pytest.raises(SourceFailed, match="does not say that it is a Foxglove bridge"),
+    ):
         Stream(found)
     broken = '{"op": "advertise"}'
     with (
@@ -339,7 +383,10 @@ def test_servers_that_talk_of_something_else_are_refused():
     ):
         Stream(found)
 
-    with older([], names=()) as found, pytest.raises(SourceFailed, match="is a WebSocket of another kind"):
+    with (
+        older([], names=()) as found,
+        pytest.raises(SourceFailed, match="is a WebSocket of another kind"),
+    ):
         Stream(found)
 
 
@@ -352,7 +399,9 @@ def test_a_bridge_that_falls_silent_is_lost():
 @pytest.mark.parametrize("package", ["websockets.sync.client", "rosbags.typesys"])
 def test_without_its_packages_the_extra_is_named(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"this needs {package.split('.')[0]}: .*steelyard\[ros2\]"):
+    with pytest.raises(
+        MissingExtra, match=rf"this needs {package.split('.')[0]}: .*steelyard\[ros2\]"
+    ):
         Stream(Ros2Source("127.0.0.1", 9))
 
 
@@ -363,7 +412,13 @@ def test_a_bridge_is_what_its_messages_show():
     found.receive(json.dumps({"op": "status", "level": 0, "message": "hello"}))
     assert found.texts == ["queue full"]
     schema = "float32 mass # [kg]\n\ngeometry_msgs/Vector3 cog\nint8 A=1\n===\nfloat64 x"
-    service = {"id": 3, "name": "/set", "type": "x/srv/Set", "requestSchema": schema, "responseSchema": ""}
+    service = {
+        "id": 3,
+        "name": "/set",
+        "type": "x/srv/Set",
+        "requestSchema": schema,
+        "responseSchema": "",
+    }
     found.receive(json.dumps({"op": "advertiseServices", "services": [service]}))
     assert found.services["/set"].fields == ("float32 mass", "geometry_msgs/Vector3 cog")
     found.receive(json.dumps({"op": "unadvertise", "channelIds": [5]}))

@@ -62,7 +62,9 @@ def test_a_small_connection_byte_by_byte():
     assert ours.recipe.columns[:2] == ("timestamp", "actual_q_0")
 
 
-@pytest.mark.parametrize("kind", ["BOOL", "UINT8", "UINT32", "INT32", "UINT64", "DOUBLE", "VECTOR3D"])
+@pytest.mark.parametrize(
+    "kind", ["BOOL", "UINT8", "UINT32", "INT32", "UINT64", "DOUBLE", "VECTOR3D"]
+)
 def test_every_type_comes_back(kind):
     recipe = Recipe(("a", "b"), (kind, "VECTOR6INT32"), 7)
     values = (1,) * (3 if kind == "VECTOR3D" else 1) + (-1, 2, -3, 4, -5, 6)
@@ -87,7 +89,9 @@ def test_packages_may_be_cut_at_every_byte_or_come_twenty_at_once():
     np.testing.assert_allclose([row[1] for row in whole], np.arange(1, 21))
 
 
-@pytest.mark.parametrize("data", [b"\0\2V", b"HTTP/1.1 400", b"Connected: Universal Robots", b"\0\4X\0"])
+@pytest.mark.parametrize(
+    "data", [b"\0\2V", b"HTTP/1.1 400", b"Connected: Universal Robots", b"\0\4X\0"]
+)
 def test_what_is_not_rtde_is_refused_with_what_it_said(data):
     with pytest.raises(SourceFailed, match="this is not RTDE: b'"):
         client().receive(data)
@@ -181,7 +185,14 @@ def test_a_second_recipe_replaces_the_first_and_a_start_without_one_is_refused()
 
 @pytest.mark.parametrize(
     ("of_controller", "asked_for", "expected"),
-    [(500, 500, 500), (500, 300, 500), (500, 200, 250), (500, 125, 125), (500, 9999, 500), (125, 500, 125)],
+    [
+        (500, 500, 500),
+        (500, 300, 500),
+        (500, 200, 250),
+        (500, 125, 125),
+        (500, 9999, 500),
+        (125, 500, 125),
+    ],
 )
 def test_the_rate_is_every_so_many_steps(of_controller, asked_for, expected):
     controller, ours, server = connected(rate_hz=asked_for, world=Rows(rate_hz=of_controller))

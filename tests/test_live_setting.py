@@ -16,7 +16,7 @@ from steelyard.live.setting import Proposal
 
 INERTIA = [0.01, 0.011, 0.006, 0, 0, 0]
 
-# --- Franka -------------------------------------------------------------------------------------------------
+# --- Franka
 
 
 @contextmanager
@@ -33,7 +33,9 @@ def test_a_load_is_set_on_a_franka_echoed_and_put_back(tmp_path):
     with franka() as (fake, source):
         proposal = Proposal.of(source, weighed(2.0))
         assert (proposal.old, proposal.new.mass) == (Believed(), 2.0)
-        assert proposal.note == "the end effector of 0.700 kg that the controller knows counts besides"
+        assert (
+            proposal.note == "the end effector of 0.700 kg that the controller knows counts besides"
+        )
         proposal.save(tmp_path / "undo.json")
         assert proposal.send() == "the controller says that it believes in 2.000 kg"
         mass, *com = (float(x) for x in fake.heard("load")[:4])
@@ -47,25 +49,31 @@ def test_a_load_is_set_on_a_franka_echoed_and_put_back(tmp_path):
 
 def test_a_franka_that_is_not_ready_or_would_carry_too_much_is_refused():
     with franka() as (fake, source):
-        with pytest.raises(InvalidInertia, match=r"2\.5 kg is above what this arm may carry, 2\.3 kg"):
+        with pytest.raises(
+            InvalidInertia, match=r"2\.5 kg is above what this arm may carry, 2\.3 kg"
+        ):
             Proposal.of(source, weighed(2.5))
         with pytest.raises(InvalidInertia, match="the mass is known to"):
             Proposal.of(source, weighed(share=0.2))
         fake.say("speed 0.2")
-        with pytest.raises(SourceFailed, match=r"franka://.* moves \(0\.2 rad/s\): stop the arm first"):
+        with pytest.raises(
+            SourceFailed, match=r"franka://.* moves \(0\.2 rad/s\): stop the arm first"
+        ):
             Proposal.of(source, weighed(2.0))
         fake.say("mode 4")
         with pytest.raises(SourceFailed, match="is not ready: reflex"):
             Proposal.of(source, weighed(2.0))
 
 
-@pytest.mark.parametrize(("how", "words"), [("refuses", "refuses the load: "), ("deaf", "nothing happened")])
+@pytest.mark.parametrize(
+    ("how", "words"), [("refuses", "refuses the load: "), ("deaf", "nothing happened")]
+)
 def test_a_franka_that_does_not_take_a_load_is_noticed(how, words):
     with franka(how) as (_, source), pytest.raises(SourceFailed, match=words):
         Proposal.of(source, weighed(2.0)).send()
 
 
-# --- ROS 2 --------------------------------------------------------------------------------------------------
+# --- ROS 2
 
 PLAIN = "float32 mass\ngeometry_msgs/Vector3 center_of_gravity"
 NEWER = "geometry_msgs/Inertia payload\nfloat64 transition_time # [s]"
@@ -78,7 +86,16 @@ def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=T
     from foxglove import Schema
     from foxglove.websocket import MessageSchema, Service, ServiceSchema
 
-    from ros2_bridge import JOINT_STATE, ROBOT_MODE, SAFETY_MODE, UR, bridge, joint_state, mode, source
+    from ros2_bridge import (
+        JOINT_STATE,
+        ROBOT_MODE,
+        SAFETY_MODE,
+        UR,
+        bridge,
+        joint_state,
+        mode,
+        source,
+    )
 
     asked = []
 
@@ -89,10 +106,16 @@ def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=T
         return b"\0\1\0\0" + bytes([bool(done)])
 
     def schema(text):
-        return MessageSchema(encoding="cdr", schema=Schema(name="x", encoding="ros2msg", data=text.encode()))
+        return MessageSchema(
+            encoding="cdr", schema=Schema(name="x", encoding="ros2msg", data=text.encode())
+        )
 
-    kind = ServiceSchema("ur_msgs/srv/SetPayload", request=schema(request), response=schema("bool success"))
-    other = ServiceSchema("std_srvs/srv/Trigger", request=schema(""), response=schema("bool success"))
+    kind = ServiceSchema(
+        "ur_msgs/srv/SetPayload", request=schema(request), response=schema("bool success")
+    )
+    other = ServiceSchema(
+        "std_srvs/srv/Trigger", request=schema(""), response=schema("bool success")
+    )
     services = [Service("/io/zero_ftsensor", schema=other, handler=answer)]
     services += [Service("/io/set_payload", schema=kind, handler=answer)] if service else []
     topics = {"/joint_states": JOINT_STATE}
@@ -105,7 +128,9 @@ def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=T
             k = 0
             while not over.wait(0.01):
                 k += 1
-                arm.publish("/joint_states", joint_state(101 + k / 100, UR, [1] * 6, [speed] * 6, [0] * 6))
+                arm.publish(
+                    "/joint_states", joint_state(101 + k / 100, UR, [1] * 6, [speed] * 6, [0] * 6)
+                )
 
         thread = threading.Thread(target=publish)
         thread.start()
@@ -120,7 +145,10 @@ def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=T
 def test_the_service_of_a_ur_driver_is_asked(request_text, tmp_path):
     from ros2_bridge import STORE
 
-    vector, inertia = STORE.types["geometry_msgs/msg/Vector3"], STORE.types["geometry_msgs/msg/Inertia"]
+    vector, inertia = (
+        STORE.types["geometry_msgs/msg/Vector3"],
+        STORE.types["geometry_msgs/msg/Inertia"],
+    )
     com = vector(0.001, -0.002, 0.05)
     with ros2(request_text) as (source, asked):
         proposal = Proposal.of(source, weighed(2.5), rating_kg=10.0)
@@ -154,7 +182,10 @@ def test_the_service_of_a_ur_driver_is_asked(request_text, tmp_path):
         ({"safety": 2}, "its safety mode is reduced, not normal"),
         ({"speed": 0.2}, r"moves \(0\.2 rad/s\): stop the arm first"),
         ({"modes": False}, "does not say in which mode the arm is: robot_mode and safety_mode"),
-        ({"service": False}, "there is no service of the kind SetPayload; there are: /io/zero_ftsensor"),
+        (
+            {"service": False},
+            "there is no service of the kind SetPayload; there are: /io/zero_ftsensor",
+        ),
         ({"request": "float64 x"}, "/io/set_payload takes float64 x: such a driver is not known"),
     ],
 )
@@ -167,9 +198,13 @@ def test_arms_under_ros_2_that_are_not_ready_are_refused(options, words):
 
 def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_said():
     with ros2(done=False) as (source, asked):
-        with pytest.raises(InvalidInertia, match="does not say what the arm may carry: give its rating"):
+        with pytest.raises(
+            InvalidInertia, match="does not say what the arm may carry: give its rating"
+        ):
             Proposal.of(source, weighed())
-        with pytest.raises(SourceFailed, match=r"nothing happened: /io/set_payload of .* was not set"):
+        with pytest.raises(
+            SourceFailed, match=r"nothing happened: /io/set_payload of .* was not set"
+        ):
             Proposal.of(source, weighed(), rating_kg=10.0).send()
         assert len(asked) == 1
     with (
@@ -182,7 +217,9 @@ def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_sai
 def test_recordings_cannot_be_set():
     assert not Proposal.takes_payloads(ReplaySource("x"))
     assert not Proposal.takes_payloads(FrankaSource("x"))  # while it is read
-    with pytest.raises(SourceFailed, match=r"replay:x cannot be commanded: give ur://HOST, ros2://HOST or"):
+    with pytest.raises(
+        SourceFailed, match=r"replay:x cannot be commanded: give ur://HOST, ros2://HOST or"
+    ):
         Proposal.of(ReplaySource("x"), weighed())
 
 
@@ -198,7 +235,14 @@ def test_the_verb_sets_both_kinds(tmp_path):
         )
         assert json.loads(done.stdout)["new"]["mass"] == 0.0
     with ros2() as (source, asked):
-        words = ("set-payload", f"{source}?current=effort", "payload.json", "--rating", "10", "--yes")
+        words = (
+            "set-payload",
+            f"{source}?current=effort",
+            "payload.json",
+            "--rating",
+            "10",
+            "--yes",
+        )
         done = steelyard(*words, cwd=tmp_path)
         assert "Done: /io/set_payload says that 2.000 kg were set" in done.stdout, done.stderr
         assert len(asked) == 1

@@ -42,7 +42,9 @@ def test_an_address_is_a_source(address, expected):
     assert str(expected) == address
 
 
-@pytest.mark.parametrize("address", ["ur:", "ur://", "http://x", "log.parquet", "ur://host:port", "replay:"])
+@pytest.mark.parametrize(
+    "address", ["ur:", "ur://", "http://x", "log.parquet", "ur://host:port", "replay:"]
+)
 def test_other_addresses_are_refused(address):
     with pytest.raises(UnknownName, match="a source is ur://HOST"):
         source_of(address)
@@ -69,7 +71,9 @@ def test_a_host_that_is_not_in_the_network(monkeypatch):
         Stream(UrSource("10.255.255.1"))
 
 
-@pytest.mark.parametrize("greeting", [b"SSH-2.0-OpenSSH\r\n", b"Connected: Universal Robots\n", bytes(100)])
+@pytest.mark.parametrize(
+    "greeting", [b"SSH-2.0-OpenSSH\r\n", b"Connected: Universal Robots\n", bytes(100)]
+)
 def test_a_port_that_answers_something_else(greeting):
     with (
         answering(lambda connection: connection.sendall(greeting)) as found,
@@ -181,7 +185,9 @@ def test_texts_of_the_controller_are_events():
         server = RtdeServer(Controller(Rows()))
         for _ in range(4):
             connection.sendall(server.receive(connection.recv(1 << 16)))
-        connection.sendall(Package.text("SafetySetup has not been confirmed yet", version=2).encoded())
+        connection.sendall(
+            Package.text("SafetySetup has not been confirmed yet", version=2).encoded()
+        )
 
     with answering(answer) as found, Stream(found) as stream:
         seen = taken(stream, until=lambda x: x[0] is EventKind.TEXT)
@@ -191,7 +197,9 @@ def test_texts_of_the_controller_are_events():
 def test_unknown_faults_are_refused():
     controller = Controller(Rows())
     for request in ("explode", "skip", "skip:many"):
-        with pytest.raises(UnknownName, match=f"there is no fault '{request}'; there are protective-stop"):
+        with pytest.raises(
+            UnknownName, match=f"there is no fault '{request}'; there are protective-stop"
+        ):
             controller.fault(request)
 
 

@@ -18,7 +18,16 @@ from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import read_recording, write_recording
-from steelyard.live import EventKind, LiveWeigher, Recorder, ReplaySource, Row, Stream, source_of, watch
+from steelyard.live import (
+    EventKind,
+    LiveWeigher,
+    Recorder,
+    ReplaySource,
+    Row,
+    Stream,
+    source_of,
+    watch,
+)
 from steelyard.live.controller import Controller
 from steelyard.live.serve import Served
 from steelyard.live.world import NOMINAL_GAINS, PlayedRecording
@@ -34,17 +43,23 @@ LOAD_KG = 2.5
 def arm():
     """A UR10e with exact gains."""
     robot = load_robot("ur10e")
-    drive = replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6), gain_common=0.0)
+    drive = replace(
+        robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6), gain_common=0.0
+    )
     return robot.with_drive(drive)
 
 
 def motion(robot, seed):
-    return FourierTrajectory.random(robot.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=seed)
+    return FourierTrajectory.random(
+        robot.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=seed
+    )
 
 
 def run_of(robot, seed, load=None, rate_hz=125.0):
     options = SimulationOptions(step_s=0.004 if rate_hz == 125 else 0.002)
-    run = simulate(robot, motion(robot, seed), payload=load, seed=seed, rate_hz=rate_hz, options=options)
+    run = simulate(
+        robot, motion(robot, seed), payload=load, seed=seed, rate_hz=rate_hz, options=options
+    )
     return replace(run.recording, tau=None, wrench=None, wrench_frame=None, wrench_convention=None)
 
 
@@ -55,7 +70,9 @@ def model(arm):
 
 @pytest.fixture(scope="module")
 def loaded(arm):
-    return run_of(arm, 1, InertialParameters.from_com(LOAD_KG, [0, 0, 0.05], 0.004 * np.eye(3), arm.flange))
+    return run_of(
+        arm, 1, InertialParameters.from_com(LOAD_KG, [0, 0, 0.05], 0.004 * np.eye(3), arm.flange)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +89,7 @@ def weighed(model, stream, **options):
     return weigher, updates
 
 
-# --- on disk ------------------------------------------------------------------------------------------------
+# --- on disk
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrows"])
@@ -132,13 +149,18 @@ def test_a_stream_that_was_cut_short_is_read_up_to_its_last_whole_batch(tmp_path
         assert 20 < len(back) <= 100
         np.testing.assert_array_equal(back.q[:, 0], np.arange(len(back)))
         assert len(back) == 100 or not back.notes or "damaged end" in back.notes[-1]
-    for broken, words in ((b"nonsense", "no stream of Arrow's batches"), (whole[:300], r"no rows|no stream")):
+    for broken, words in (
+        (b"nonsense", "no stream of Arrow's batches"),
+        (whole[:300], r"no rows|no stream"),
+    ):
         path.write_bytes(broken)
         with pytest.raises(UnreadableFile, match=words):
             read_recording(path)
 
 
-@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), IndexError("No space left")])
+@pytest.mark.parametrize(
+    "fault", [OSError(28, "No space left on device"), IndexError("No space left")]
+)
 def test_a_recorder_that_can_write_no_more_is_said(tmp_path, monkeypatch, fault):
     monkeypatch.setattr("steelyard.live.recorder._BATCH_S", 0.001)
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(fault))
@@ -156,7 +178,9 @@ def test_a_recorder_that_is_killed_has_kept_what_came(tmp_path):
     path, end = tmp_path / "log.arrows", time.monotonic() + 60
     with served(Rows()) as found:
         words = [sys.executable, "-m", "steelyard", "record", f"ur://127.0.0.1:{found.port}"]
-        child = subprocess.Popen([*words, "-o", "log.parquet"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            [*words, "-o", "log.parquet"], cwd=tmp_path, stdout=subprocess.DEVNULL
+        )
         while time.monotonic() < end and not path.exists():
             sent(found, 1)
         sent(found, 500)
@@ -180,7 +204,7 @@ def _last_s(path):
     return found.t[-1] + found.epoch_s
 
 
-# --- weighed ------------------------------------------------------------------------------------------------
+# --- weighed
 
 
 def test_live_numbers_are_those_of_the_recording_weighed_online(model, loaded, folder):
@@ -287,25 +311,39 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
     with (
         Served(Controller(PlayedRecording(loaded, load_robot("ur10"))), speed=4.0) as found,
         opened(found) as stream,
-        pytest.raises(InvalidRobot, match=r"is another arm than the model's: its flange is \d+ mm from"),
+        pytest.raises(
+            InvalidRobot, match=r"is another arm than the model's: its flange is \d+ mm from"
+        ),
     ):
         list(watch(stream.items(5), LiveWeigher(model, stream.columns)))
 
 
-# --- verbs --------------------------------------------------------------------------------------------------
+# --- verbs
 
 
 def test_watch_weighs_and_record_records(folder, loaded):
     write_recording(loaded.between(1.0, 2.0), folder / "short.npz")
-    done = steelyard("watch", "replay:short.npz", "--model", "model.json", "-o", "payload.json", cwd=folder)
+    done = steelyard(
+        "watch", "replay:short.npz", "--model", "model.json", "-o", "payload.json", cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     assert "short.npz is over" in done.stdout
     assert sy.Payload.load(folder / "payload.json").mass == pytest.approx(LOAD_KG, rel=0.2)
-    words = ("watch", "replay:short.npz", "--model", "model.json", "--record", "again.parquet", "--json")
+    words = (
+        "watch",
+        "replay:short.npz",
+        "--model",
+        "model.json",
+        "--record",
+        "again.parquet",
+        "--json",
+    )
     facts = json.loads(steelyard(*words, cwd=folder).stdout)
     assert facts["rows"] == len(read_recording(folder / "again.parquet"))
     assert facts["missing"] == facts["dropped"] == 0
-    done = steelyard("record", "replay:short.npz", "-o", "third.arrows", "--seconds", "0.3", cwd=folder)
+    done = steelyard(
+        "record", "replay:short.npz", "-o", "third.arrows", "--seconds", "0.3", cwd=folder
+    )
     assert "0 missing, 0 dropped here" in done.stdout, done.stderr
     assert 20 < len(read_recording(folder / "third.arrows")) < 125
 
@@ -316,7 +354,10 @@ def test_an_arm_that_is_not_powered_is_one_clear_line(folder):
         address = f"ur://127.0.0.1:{found.port}"
         done = steelyard("watch", address, "--model", "model.json", "--seconds", "0.5", cwd=folder)
     assert done.returncode == 2
-    said = f"error: {address}: nothing could be weighed (the arm is not powered or not released (power off))"
+    said = (
+        f"error: {address}: nothing could be weighed (the arm is not powered or not released"
+        " (power off))"
+    )
     assert done.stderr.strip() == said
 
 
@@ -331,7 +372,10 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
         (("simulate", "ur10e"), "or --serve ROBOT, for a controller"),
         (("simulate", "--serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),
         (("simulate", "--serve", "ur10e", "--payload-at", "2.5kg"), "--payload-at is S=KGkg:X,Y,Z"),
-        (("simulate", "--serve", "ur10e", "--payload-at", "1=heavy"), "--payload-at is S=KGkg:X,Y,Z"),
+        (
+            ("simulate", "--serve", "ur10e", "--payload-at", "1=heavy"),
+            "--payload-at is S=KGkg:X,Y,Z",
+        ),
         (("simulate", "--serve", "ur10e", "--fault", "1=explode"), "there is no fault 'explode'"),
     ):
         done = steelyard(*words, cwd=folder)

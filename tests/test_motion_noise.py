@@ -24,14 +24,21 @@ ROUGH = replace(SMOOTH, cutoff_hz=20.0)
 
 def series(seed):
     return FourierTrajectory.random(
-        [0, -1.2, 1.0, 0, 0, 0], reach=[1.5] * 6, speed=[1.5] * 6, period_s=20.0, harmonics=10, seed=seed
+        [0, -1.2, 1.0, 0, 0, 0],
+        reach=[1.5] * 6,
+        speed=[1.5] * 6,
+        period_s=20.0,
+        harmonics=10,
+        seed=seed,
     )
 
 
 def recording(seed, robot=ROBOT, step=STEP, rotor=0.0):
     t = np.arange(0, 20, 0.008)
     q, v, a = series(seed).at(t)
-    tau = robot.torque(q, v, a) + rotor * a + NOISE * np.random.default_rng(seed).normal(size=q.shape)
+    tau = (
+        robot.torque(q, v, a) + rotor * a + NOISE * np.random.default_rng(seed).normal(size=q.shape)
+    )
     return Recording(t=t, q=np.round(q / step) * step, tau=tau, joint_names=ROBOT.joint_names)
 
 

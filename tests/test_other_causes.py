@@ -19,7 +19,9 @@ from steelyard.torque.online.noise import Spread
 from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("ur10")
-LOAD = InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.02, 0.025, 0.015]), ROBOT.flange)
+LOAD = InertialParameters.from_com(
+    3.0, [0.02, -0.03, 0.09], np.diag([0.02, 0.025, 0.015]), ROBOT.flange
+)
 T = np.arange(0, 16, 0.02)
 NOISE = np.array([2.0, 2.0, 1.0, 0.3, 0.3, 0.3])
 
@@ -104,14 +106,19 @@ def test_runs_of_the_empty_arm_that_contradict_each_other_are_doubted(change):
     tau = 1.1 * second.tau if change == "gains" else second.tau + 0.1 * links
     verdict = identify(ROBOT, [first, replace(second, tau=tau)]).verdict
     assert verdict.has(DoubtKind.TORQUE_SCALE)
-    scale = re.search(r"torques of its links are (\d\.\d+) times as large in run 2 of 2", verdict.sentence)
+    scale = re.search(
+        r"torques of its links are (\d\.\d+) times as large in run 2 of 2", verdict.sentence
+    )
     assert float(scale[1]) == pytest.approx(1.1, abs=0.015)
 
 
 def test_a_steady_force_is_doubted(model, loaded):
     verdict = weigh(model, replace(loaded, tau=loaded.tau + flange_weight(loaded, 12.0))).verdict
     assert verdict.has(DoubtKind.STEADY_FORCE)
-    assert "weight and inertia of the load contradict each other: a steady force of" in verdict.sentence
+    assert (
+        "weight and inertia of the load contradict each other: a steady force of"
+        in verdict.sentence
+    )
 
 
 @pytest.mark.parametrize("span_s", [(8.0, 16.0), (5.0, 10.0)])
@@ -138,7 +145,9 @@ def test_gravity_that_the_arm_does_not_feel_is_doubted():
     assert fast.has(DoubtKind.GRAVITY)
     assert "is the clock of the recording right" in fast.sentence
     lean = 9.81 * np.array([np.sin(0.07), 0.0, -np.cos(0.07)])
-    tilted = identify(ROBOT, [moved(ROBOT.with_gravity(lean), 1), moved(ROBOT.with_gravity(lean), 2)]).verdict
+    tilted = identify(
+        ROBOT, [moved(ROBOT.with_gravity(lean), 1), moved(ROBOT.with_gravity(lean), 2)]
+    ).verdict
     assert tilted.has(DoubtKind.TILTED_BASE)
     assert "the base seems to be tilted by 4.1 degrees" in tilted.sentence
 
@@ -146,7 +155,9 @@ def test_gravity_that_the_arm_does_not_feel_is_doubted():
 def test_a_nominal_gravity_is_in_the_interval_and_one_that_was_given_is_not(model, loaded):
     nominal = weigh(model, loaded)
     there = ROBOT.with_gravity([0.0, 0.0, -9.8])
-    given = weigh(identify(there, [moved(there, 1), moved(there, 2)]), moved(there.with_payload(LOAD), 3))
+    given = weigh(
+        identify(there, [moved(there, 1), moved(there, 2)]), moved(there.with_payload(LOAD), 3)
+    )
     assert "gravity" not in given.shares
     variance = nominal.shares["gravity"] * nominal.covariance[0, 0]
     assert np.sqrt(variance) == pytest.approx(0.0015 * nominal.unconstrained.mass)

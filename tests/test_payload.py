@@ -37,7 +37,9 @@ def test_without_noise_the_payload_is_exact_for_every_arm(name):
 
 def test_intervals_contain_the_truth_and_friction_may_change_with_the_load():
     robot = load_robot("ur10")
-    drier = replace(robot.drive, coulomb=robot.drive.coulomb * 1.15, viscous=robot.drive.viscous * 1.05)
+    drier = replace(
+        robot.drive, coulomb=robot.drive.coulomb * 1.15, viscous=robot.drive.viscous * 1.05
+    )
     loaded = robot.with_payload(LOAD).with_drive(drier)
     inside, errors = [], []
     for seed in range(15):
@@ -51,8 +53,12 @@ def test_intervals_contain_the_truth_and_friction_may_change_with_the_load():
 
 def test_com_std_is_what_the_spread_of_the_numbers_gives():
     robot = load_robot("ur10")
-    found = weigh(identify(robot, samples(robot, 0, 0.5)), samples(robot.with_payload(LOAD), 1, 0.5, 2))
-    draws = np.random.default_rng(0).multivariate_normal(found.unconstrained.vector, found.covariance, 20_000)
+    found = weigh(
+        identify(robot, samples(robot, 0, 0.5)), samples(robot.with_payload(LOAD), 1, 0.5, 2)
+    )
+    draws = np.random.default_rng(0).multivariate_normal(
+        found.unconstrained.vector, found.covariance, 20_000
+    )
     np.testing.assert_allclose((draws[:, 1:4] / draws[:, :1]).std(axis=0), found.com_std, rtol=0.03)
 
 
@@ -62,7 +68,9 @@ def test_too_little_motion_is_said():
     q = np.tile(still.q[0], (len(still), 1))
     q[:, 0] = still.q[:, 0]
     v, a = still.v * (np.arange(6) == 0), still.a * (np.arange(6) == 0)
-    tau = robot.with_payload(LOAD).torque(q, v, a) + 0.01 * np.random.default_rng(2).normal(size=q.shape)
+    tau = robot.with_payload(LOAD).torque(q, v, a) + 0.01 * np.random.default_rng(2).normal(
+        size=q.shape
+    )
     seen = np.tile(np.arange(6) == 0, (len(q), 1))
     loaded = replace(still, q=q, v=v, a=a, tau=tau, usable=seen)
     found = weigh(identify(robot, samples(robot, 0, 0.01)), loaded)
@@ -73,7 +81,10 @@ def test_too_little_motion_is_said():
 
 def test_what_no_motion_of_an_arm_shows_is_not_held_against_the_rest():
     robot = load_robot("planar2r")
-    model, loaded = identify(robot, samples(robot, 0, 0.01)), samples(robot.with_payload(LOAD), 1, 0.01)
+    model, loaded = (
+        identify(robot, samples(robot, 0, 0.01)),
+        samples(robot.with_payload(LOAD), 1, 0.01),
+    )
     estimator = OnlineEstimator(model, "measured")
     state = estimator.init()
     for sample in replay(loaded):
@@ -81,7 +92,9 @@ def test_what_no_motion_of_an_arm_shows_is_not_held_against_the_rest():
     for found in (weigh(model, loaded), estimator.estimate(state)):
         assert found.verdict.ok
         assert found.verdict.has(DoubtKind.NOT_EXCITED)
-        assert "no motion of this arm shows mz, Ixx, Ixy, Iyy, Ixz, Iyz, by its build" in found.status
+        assert (
+            "no motion of this arm shows mz, Ixx, Ixy, Iyy, Ixz, Iyz, by its build" in found.status
+        )
         assert np.isinf(found.std).tolist() == 3 * [False] + 6 * [True] + [False]
         assert found.mass == pytest.approx(LOAD.mass, rel=1e-3)
 
@@ -119,7 +132,9 @@ def test_an_implausible_answer_is_said():
 
 def test_the_nearest_real_body_is_physical_and_better_than_its_neighbours():
     rng = np.random.default_rng(3)
-    plain = InertialParameters.from_vector(LOAD.vector + np.r_[np.zeros(4), [-0.03, 0.01, 0, 0, 0, 0.03]])
+    plain = InertialParameters.from_vector(
+        LOAD.vector + np.r_[np.zeros(4), [-0.03, 0.01, 0, 0, 0, 0.03]]
+    )
     A = rng.normal(size=(10, 10))
     covariance = 1e-4 * (A @ A.T + 10 * np.eye(10))
     body, distance = nearest_physical(plain, covariance)
@@ -132,7 +147,9 @@ def test_the_nearest_real_body_is_physical_and_better_than_its_neighbours():
 
     assert far(body) == pytest.approx(distance, rel=1e-6)
     inner = body.log_cholesky + 0.02 * rng.normal(size=(200, 10))
-    assert min(far(InertialParameters.from_log_cholesky(theta)) for theta in inner) > distance - 1e-6
+    assert (
+        min(far(InertialParameters.from_log_cholesky(theta)) for theta in inner) > distance - 1e-6
+    )
 
 
 def test_a_physical_estimate_is_left_alone():
@@ -167,7 +184,9 @@ def test_known_numbers_stay_and_help_the_others():
 
 
 def test_several_loaded_runs_narrow_the_intervals():
-    robot = load_robot("ur10").with_gravity([0.0, 0.0, -9.8])  # measured: a nominal one stays in the interval
+    robot = load_robot("ur10").with_gravity(
+        [0.0, 0.0, -9.8]
+    )  # measured: a nominal one stays in the interval
     model = identify(robot, [samples(robot, seed, 0.5, seed) for seed in range(4)])
     runs = [samples(robot.with_payload(LOAD), 10 + k, 0.5, 2) for k in range(4)]
     one, four = weigh(model, runs[0]), weigh(model, runs)

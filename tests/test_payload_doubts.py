@@ -19,7 +19,9 @@ from steelyard.torque.methods.static import _posture_rows
 from steelyard.verdict import DoubtKind
 from test_payload_methods import LOAD, held, run
 
-DRIVE = DriveModel(np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02)
+DRIVE = DriveModel(
+    np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,9 @@ def test_friction_at_rest_does_not_depend_on_how_postures_follow_each_other():
 def test_an_arm_that_has_changed_is_noticed(arm, method):
     robot, model = arm
     links = list(robot.links)
-    links[2] = links[2] + InertialParameters.from_com(0.8, [0.3, 0.2, 0.1], 0.01 * np.eye(3), links[2].frame)
+    links[2] = links[2] + InertialParameters.from_com(
+        0.8, [0.3, 0.2, 0.1], 0.01 * np.eye(3), links[2].frame
+    )
     other = robot.with_links(links).with_payload(LOAD)
     found = weigh(model, [run(other, 1, 0.5, 2), held(other, 300, 2, 0.5)], method=method)
     assert "the loaded torques contradict the empty arm" in found.status
@@ -105,7 +109,9 @@ def test_tool_and_part_share_the_error_of_the_gains_also_when_saved(tmp_path):
     gain = np.full(6, 10.0)
     robot = load_robot("ur10").with_drive(replace(DRIVE, gain=gain, gain_std=0.02 * gain))
     tooled = robot.with_payload(LOAD)
-    tool = weigh(identify(robot, [run(robot, 0, 0.01), run(robot, 1, 0.01, 3)]), run(tooled, 2, 0.01, 2))
+    tool = weigh(
+        identify(robot, [run(robot, 0, 0.01), run(robot, 1, 0.01, 3)]), run(tooled, 2, 0.01, 2)
+    )
     model = identify(tooled, [run(tooled, 0, 0.01), run(tooled, 1, 0.01, 3)])
     part = weigh(model, run(tooled.with_payload(LOAD), 2, 0.01, 2))
     tool.save(tmp_path / "tool.json")
@@ -137,7 +143,9 @@ def test_torques_of_currents_and_measured_torques_are_not_mixed(tmp_path):
 
 def test_what_is_not_prepared_is_refused(arm):
     robot, model = arm
-    with pytest.raises(InvalidSamples, match=r"Samples are wanted, got str: prepare\(\) the recording first"):
+    with pytest.raises(
+        InvalidSamples, match=r"Samples are wanted, got str: prepare\(\) the recording first"
+    ):
         weigh(model, "loaded.parquet")
     with pytest.raises(InvalidSamples, match="Samples are wanted, got str"):
         identify(robot, ["empty.parquet"])

@@ -30,7 +30,10 @@ def run(robot, seed, noise, trajectory_seed=1):
 def held(robot, postures, seed, noise, spread=2.0, noise_seed=None):
     """Each posture for 20 rows at rest."""
     rng = np.random.default_rng(seed)
-    low, high = np.clip(robot.limits.q_min, -spread, spread), np.clip(robot.limits.q_max, -spread, spread)
+    low, high = (
+        np.clip(robot.limits.q_min, -spread, spread),
+        np.clip(robot.limits.q_max, -spread, spread),
+    )
     q = np.repeat(rng.uniform(low, high, size=(postures, robot.n)), 20, axis=0)
     rng = rng if noise_seed is None else np.random.default_rng(noise_seed)
     tau = robot.gravity_torque(q) + robot.drive.offset + noise * rng.normal(size=q.shape)
@@ -45,7 +48,9 @@ def arm(name):
 @cache
 def twice_identified(seed):
     """A UR10 from two noisy runs."""
-    return identify(arm("ur10"), [run(arm("ur10"), 100 + seed, 0.5), run(arm("ur10"), 200 + seed, 0.5, 3)])
+    return identify(
+        arm("ur10"), [run(arm("ur10"), 100 + seed, 0.5), run(arm("ur10"), 200 + seed, 0.5, 3)]
+    )
 
 
 @cache
@@ -56,7 +61,10 @@ def case(robot, noise, postures=8):
     loaded = [run(loaded_arm, 1, noise, 2), held(loaded_arm, postures, 2, noise)]
     before = [run(robot, 3, noise, 2), held(robot, postures, 2, noise, noise_seed=4)]
     said = [
-        replace(part, tau=robot.inverse_dynamics(part.q, part.v, part.a) + robot.drive.rotor_inertia * part.a)
+        replace(
+            part,
+            tau=robot.inverse_dynamics(part.q, part.v, part.a) + robot.drive.rotor_inertia * part.a,
+        )
         for part in loaded
     ]
     return model, loaded, {"torque-change": before, "manufacturer": said, "pooled": before[:1]}
@@ -82,16 +90,23 @@ def test_every_method_recovers_what_it_can_tell_on_every_arm(name, method):
     assert found.body.frame == robot.flange
 
 
-@pytest.mark.parametrize("method", ["direct", "weighted-difference", "static", "combined", "pooled"])
+@pytest.mark.parametrize(
+    "method", ["direct", "weighted-difference", "static", "combined", "pooled"]
+)
 def test_intervals_contain_the_truth(method):
     robot = arm("ur10")
     inside = []
     for seed in range(12):
         model = twice_identified(seed)
-        loaded = [run(robot.with_payload(LOAD), seed, 0.5, 2), held(robot.with_payload(LOAD), 20, seed, 0.5)]
+        loaded = [
+            run(robot.with_payload(LOAD), seed, 0.5, 2),
+            held(robot.with_payload(LOAD), 20, seed, 0.5),
+        ]
         found = weigh(model, loaded, method=method, empty=run(robot, 300 + seed, 0.5, 4))
         known = np.isfinite(found.std)
-        inside.append(np.abs(found.unconstrained.vector - LOAD.vector)[known] < 1.96 * found.std[known])
+        inside.append(
+            np.abs(found.unconstrained.vector - LOAD.vector)[known] < 1.96 * found.std[known]
+        )
     assert 0.85 < np.mean(inside) <= 1
 
 
@@ -143,7 +158,9 @@ def test_the_answer_moves_with_a_gain_that_drifts_as_it_says(method):
     def answer(factor):
         gain = np.where(np.arange(6) == j, factor, 1.0)
         parts = [replace(part, tau=part.tau * gain) for part in loaded]
-        return METHODS[method](WeighingProblem(model, parts, np.zeros((0, 11)), empty.get(method, ())))
+        return METHODS[method](
+            WeighingProblem(model, parts, np.zeros((0, 11)), empty.get(method, ()))
+        )
 
     slope = (answer(1 + step).value - answer(1 - step).value) / (2 * step)
     np.testing.assert_allclose(answer(1.0).per_drift[:, j], slope, atol=0.05 * np.abs(slope).max())
@@ -174,14 +191,18 @@ def test_shares_of_the_variance_are_what_each_adds(tmp_path):
     robot = load_robot("ur10")
     model, loaded, _ = case(robot, 0.5)
     gain = np.full(6, 10.0)
-    wrong = replace(robot.drive, gain=gain, gain_std=0.01 * gain, gain_common=0.02, gain_drift=0.003)
+    wrong = replace(
+        robot.drive, gain=gain, gain_std=0.01 * gain, gain_common=0.02, gain_drift=0.003
+    )
     plain = weigh(model, loaded[0])
     found = weigh(replace(model, robot=robot.with_drive(wrong)), loaded[0])
     assert found.gain_error.shape == (10, 7)
     gains, drift = (found.shares[name] * found.covariance[0, 0] for name in ("gains", "drift"))
     assert gains == pytest.approx(found.gain_error[0] @ found.gain_error[0])
     assert plain.covariance[0, 0] + gains + drift == pytest.approx(found.covariance[0, 0])
-    np.testing.assert_allclose(found.gain_error[:, 6] / 0.02, found.gain_error[:, :6].sum(axis=1) / 0.01)
+    np.testing.assert_allclose(
+        found.gain_error[:, 6] / 0.02, found.gain_error[:, :6].sum(axis=1) / 0.01
+    )
     assert 0 < plain.shares["friction"] < 1
     assert "of the variance" not in plain.verdict.summary
     words = "most of the interval of the mass: gains ("
@@ -218,7 +239,9 @@ def test_a_part_in_a_gripper_is_what_was_added_and_both_together_are_their_sum()
     gripper = InertialParameters.from_com(1.1, [0.0, 0.01, 0.05], 2e-3 * np.eye(3))
     bare, with_tool = identify(robot, run(robot, 0, 1e-4)), robot.with_payload(gripper)
     tool = weigh(bare, run(with_tool, 1, 1e-4, 2))
-    part = weigh(identify(with_tool, run(with_tool, 2, 1e-4)), run(with_tool.with_payload(LOAD), 3, 1e-4, 2))
+    part = weigh(
+        identify(with_tool, run(with_tool, 2, 1e-4)), run(with_tool.with_payload(LOAD), 3, 1e-4, 2)
+    )
     np.testing.assert_allclose(part.body.vector, LOAD.vector, atol=1e-3)
     both = part.together_with(tool)
     np.testing.assert_allclose(both.body.vector, LOAD.vector + gripper.vector, atol=1e-3)
@@ -236,7 +259,9 @@ def test_rests_are_found_between_motions_and_averaged():
     q[200:] = 1.0
     v = np.gradient(q, 0.01, axis=0)
     tau = np.where(np.arange(300)[:, None] < 150, 3.0, 5.0) * np.ones((1, 6))
-    found_q, found_tau = postures_at_rest(Samples(q, v, 0 * q, tau, 100.0, robot.joint_names, "measured"))
+    found_q, found_tau = postures_at_rest(
+        Samples(q, v, 0 * q, tau, 100.0, robot.joint_names, "measured")
+    )
     np.testing.assert_allclose(found_q, [[0.0] * 6, [1.0] * 6], atol=1e-12)
     np.testing.assert_allclose(found_tau, [[3.0] * 6, [5.0] * 6])
 
@@ -245,9 +270,14 @@ def test_too_few_postures_say_how_many_more():
     robot = load_robot("ur10")
     model = identify(robot, run(robot, 0, 0.1))
     found = weigh(model, held(robot.with_payload(LOAD), 1, 2, 0.1), method="static")
-    assert "1 posture at rest is too few: at least 1 more with the flange tilted otherwise" in found.status
+    assert (
+        "1 posture at rest is too few: at least 1 more with the flange tilted otherwise"
+        in found.status
+    )
     assert not found.verdict.ok
-    with pytest.raises(InvalidSamples, match="the arm never rests in these runs: hold at least 2 postures"):
+    with pytest.raises(
+        InvalidSamples, match="the arm never rests in these runs: hold at least 2 postures"
+    ):
         weigh(model, run(robot, 1, 0.1), method="static")
     with pytest.raises(InvalidSamples, match="nothing moves in these runs"):
         weigh(model, held(robot, 4, 2, 0.1), method="combined")
@@ -264,7 +294,9 @@ def test_ten_postures_near_a_pick_weigh_well():
     q = np.repeat(pick + np.deg2rad(7) * rng.uniform(-1, 1, size=(10, 7)), 20, axis=0)
     arm = robot.with_payload(InertialParameters.from_com(3.028, [0, 0, 0.119], 5e-3 * np.eye(3)))
     tau = arm.gravity_torque(q) + 0.1 * rng.normal(size=q.shape)
-    found = weigh(model, Samples(q, 0 * q, 0 * q, tau, 100.0, robot.joint_names, "measured"), method="static")
+    found = weigh(
+        model, Samples(q, 0 * q, 0 * q, tau, 100.0, robot.joint_names, "measured"), method="static"
+    )
     assert abs(found.body.mass - 3.028) < 3 * found.std[0]
     assert found.std[0] < 0.05
     assert np.abs(found.body.com - [0, 0, 0.119]).max() < 3 * found.com_std.max() < 0.06
@@ -341,13 +373,19 @@ def test_fixed_numbers_that_no_body_has_are_refused(fixed, words):
 def test_refusals_of_methods():
     robot = load_robot("ur10")
     model, loaded = identify(robot, run(robot, 0, 0.5)), run(robot.with_payload(LOAD), 1, 0.5, 2)
-    with pytest.raises(UnknownName, match="there is no method 'scale'; the methods are direct, difference"):
+    with pytest.raises(
+        UnknownName, match="there is no method 'scale'; the methods are direct, difference"
+    ):
         weigh(model, loaded, method="scale")
-    with pytest.raises(InvalidSamples, match="needs an empty run for each loaded run on the same motion"):
+    with pytest.raises(
+        InvalidSamples, match="needs an empty run for each loaded run on the same motion"
+    ):
         weigh(model, loaded, method="torque-change")
     with pytest.raises(InvalidSamples, match=r"the loaded and the empty motion are .* rad apart"):
         weigh(model, loaded, method="torque-change", empty=run(robot, 2, 0.5, 5))
-    with pytest.raises(InvalidSamples, match="torque of the empty arm for each sample of each loaded run"):
+    with pytest.raises(
+        InvalidSamples, match="torque of the empty arm for each sample of each loaded run"
+    ):
         weigh(model, loaded, method="manufacturer", empty=run(robot, 2, 0.5, 2).rows(slice(0, 500)))
     with pytest.raises(InvalidSamples, match="the pooled method needs the empty runs too"):
         weigh(model, loaded, method="pooled")
@@ -372,7 +410,9 @@ def test_runs_of_one_motion_are_shifted_until_they_lie_on_each_other():
     assert "run 1: 9.7 s in common with the empty run, -0.314 s shifted" in found.status
     assert found.mass == pytest.approx(LOAD.mass, abs=3 * found.std[0])
     assert found.std[0] < 0.02
-    short = weigh(model, loaded, method="torque-change", empty=run(robot, 3, 0.1, 2).rows(slice(100, 600)))
+    short = weigh(
+        model, loaded, method="torque-change", empty=run(robot, 3, 0.1, 2).rows(slice(100, 600))
+    )
     assert "run 1: 5.0 s in common with the empty run, -1.000 s shifted" in short.status
 
 

@@ -42,7 +42,12 @@ RATE_HZ = 100.0
 def motion(seed, name="ur10"):
     robot = load_robot(name)
     series = FourierTrajectory.random(
-        np.zeros(robot.n), reach=[2.0] * robot.n, speed=[1.5] * robot.n, period_s=10.0, harmonics=5, seed=seed
+        np.zeros(robot.n),
+        reach=[2.0] * robot.n,
+        speed=[1.5] * robot.n,
+        period_s=10.0,
+        harmonics=5,
+        seed=seed,
     )
     return series.at(np.arange(0, 10, 1 / RATE_HZ))
 
@@ -104,7 +109,9 @@ def test_it_weighs_and_says_that_it_has_converged(direct):
 def test_intervals_are_those_of_batch(direct):
     part = samples(load_robot("ur10").with_payload(LOAD), 5, 3)
     np.testing.assert_allclose(
-        direct.estimate(fed(direct, stream()), physical=False).std, weigh(model(), part).std, rtol=0.35
+        direct.estimate(fed(direct, stream()), physical=False).std,
+        weigh(model(), part).std,
+        rtol=0.35,
     )
 
 
@@ -142,7 +149,12 @@ def test_save_and_resume_over_every_field(direct):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("pending", [0]), ("prepared", [1]), ("history", [[0.0, 1.0, [0.0] * 9, []]]), ("rest", [[], 1.0])],
+    [
+        ("pending", [0]),
+        ("prepared", [1]),
+        ("history", [[0.0, 1.0, [0.0] * 9, []]]),
+        ("rest", [[], 1.0]),
+    ],
 )
 def test_nonsense_where_a_fresh_state_has_nothing_is_refused(direct, name, value):
     content = fed(direct, stream()[:7]).to_dict()
@@ -164,7 +176,11 @@ def test_bad_samples_are_counted_and_change_nothing(direct):
             dirty += [good[50], good[198]]  # late
         if i == 300:
             t = sample.t + 0.001
-            dirty += [sample._replace(t=t, tau=nan), sample._replace(t=t, q=inf), sample._replace(t=np.nan)]
+            dirty += [
+                sample._replace(t=t, tau=nan),
+                sample._replace(t=t, q=inf),
+                sample._replace(t=np.nan),
+            ]
             dirty += [sample._replace(t=t, a=np.full(6, 1e300))]
         if i == 400:
             dirty.append(sample._replace(t=sample.t + 0.001, tau=np.full(6, 400.0)))
@@ -201,7 +217,9 @@ def test_a_glitch_of_one_sample_is_left_out_and_is_no_change(direct):
 )
 def test_another_shape_is_refused_and_the_stream_goes_on(direct, broken):
     state = fed(direct, stream()[:10])
-    with pytest.raises(InvalidSamples, match="a time and 6 numbers for each of q, v, a and tau, got t"):
+    with pytest.raises(
+        InvalidSamples, match="a time and 6 numbers for each of q, v, a and tau, got t"
+    ):
         direct.step(state, stream()[10]._replace(**broken))
     assert direct.step(state, stream()[10]).counts.used >= state.counts.used
 
@@ -221,8 +239,12 @@ def test_lost_samples_and_pauses_of_minutes(direct):
 def test_rest_says_nothing_and_harms_nothing(direct):
     moving = fed(direct, stream())
     posture = stream()[-1].q
-    tau = load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6)) + 7.0  # stiction
-    still = [OnlineSample(10 + i / RATE_HZ, posture, np.zeros(6), np.zeros(6), tau) for i in range(1000)]
+    tau = (
+        load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6)) + 7.0
+    )  # stiction
+    still = [
+        OnlineSample(10 + i / RATE_HZ, posture, np.zeros(6), np.zeros(6), tau) for i in range(1000)
+    ]
     rested = fed(direct, still, moving)
     np.testing.assert_array_equal(rested.known.R, direct._drained(moving).known.R)
     assert not rested.history
@@ -276,11 +298,14 @@ def test_shares_are_told_without_exponents_and_no_promise_is_worse_than_all(dire
         for i, sample in enumerate(stream(load=load)[:150]):
             state = direct.step(state, sample)
             statuses += [direct.estimate(state, physical=False).status] if i % 5 == 4 else []
-    promises = [float(share) for share in re.findall(r"would help most \(to (\S+) %\)", " ".join(statuses))]
+    promises = [
+        float(share) for share in re.findall(r"would help most \(to (\S+) %\)", " ".join(statuses))
+    ]
     assert promises
     assert max(promises) <= 100
     assert any(
-        "cannot be distinguished from zero" in words and "would help most" in words for words in statuses
+        "cannot be distinguished from zero" in words and "would help most" in words
+        for words in statuses
     )
     assert not re.search(r"e[+-]\d+ %", " ".join(statuses))
 
@@ -319,7 +344,9 @@ def test_a_part_that_is_taken_at_rest_is_seen_when_the_arm_starts_softly(direct,
     q, v, a = soft.at(np.maximum(t - 1.0, 0.0))
     v, a = v * (t > 1.0)[:, None], a * (t > 1.0)[:, None]
     tau = robot.with_payload(BODIES[load]).torque(q, v, a) + 0.5 * rng.normal(size=q.shape)
-    state = fed(direct, (OnlineSample(*row) for row in zip(t + 10.0, q, v, a, tau, strict=True)), state)
+    state = fed(
+        direct, (OnlineSample(*row) for row in zip(t + 10.0, q, v, a, tau, strict=True)), state
+    )
     assert len(state.history) == 1
     assert 10.9 < state.history[0].end_s < 12.0
     found = direct.estimate(state, physical=False)
@@ -349,7 +376,9 @@ def test_an_arm_that_brakes_is_no_change_of_payload(direct):
     still = np.zeros(6)
     for i, sample in enumerate(stream()[705:790]):
         braking = sample._replace(tau=np.asarray(sample.tau) + odd)
-        resting = OnlineSample(sample.t, stream()[715].q, still, still, np.asarray(sample.tau) + odd)
+        resting = OnlineSample(
+            sample.t, stream()[715].q, still, still, np.asarray(sample.tau) + odd
+        )
         state = direct.step(state, braking if i < 10 else resting)
     assert not state.history
     assert len(fed(direct, stream(3, None)[790:], state).history) == 1  # dropped while it stood
@@ -415,7 +444,9 @@ def test_forgetting_follows_a_payload_that_changes_and_keeps_the_arm():
         errors.append(abs(found.unconstrained.mass - 1.0))
     assert errors[1] < 0.5 * errors[0]
     arm = slice(10 + estimator._rows.friction, None)
-    known = [np.linalg.norm(each.inverse[arm, arm], axis=1) for each in (estimator._prior, state.known)]
+    known = [
+        np.linalg.norm(each.inverse[arm, arm], axis=1) for each in (estimator._prior, state.known)
+    ]
     assert (known[1] <= known[0] + 1e-12).all()
 
 
@@ -427,7 +458,8 @@ def test_long_forgetting_without_excitation_stays_finite():
     for i in range(4000):
         t = 10 + i / RATE_HZ
         state = estimator.step(
-            state, OnlineSample(t, posture + w * np.sin(t), w * np.cos(t), -w * np.sin(t), np.ones(6))
+            state,
+            OnlineSample(t, posture + w * np.sin(t), w * np.cos(t), -w * np.sin(t), np.ones(6)),
         )
     assert all(np.isfinite(factor).all() for factor in (state.known.R, state.x))
     assert np.isinf(estimator.estimate(state).std[0])
@@ -512,12 +544,15 @@ def test_slow_noise_is_restored_where_a_short_run_has_swallowed_it():
             x = kept * x + np.sqrt(1 - kept**2) * rng.normal(size=n)
             row[:] = 0.5 * x
         arm = identify(
-            robot, Samples(q, v, a, robot.torque(q, v, a) + noise, RATE_HZ, robot.joint_names, "measured")
+            robot,
+            Samples(q, v, a, robot.torque(q, v, a) + noise, RATE_HZ, robot.joint_names, "measured"),
         )
         plain.append(arm.estimate.noise * np.sqrt(arm.estimate.inflation))
         ours.append(slow_noise(arm))
     assert np.mean(np.square(plain)) < 0.95 * truth**2
-    assert truth**2 < np.mean(np.square(ours)) < 1.7 * truth**2  # and the margin for weights that are guessed
+    assert (
+        truth**2 < np.mean(np.square(ours)) < 1.7 * truth**2
+    )  # and the margin for weights that are guessed
     assert (np.array(ours) > plain).all()
 
 
@@ -578,7 +613,9 @@ def test_uncertain_gains_widen_as_a_simulated_error_of_a_gain_does():
         answer(step, None),
     )
     added = np.sqrt(np.diag(exact.covariance - sure.covariance))[:4]
-    np.testing.assert_allclose(added, 0.01 * np.abs((moved.x - sure.x)[:4]) / step, rtol=0.1, atol=2e-4)
+    np.testing.assert_allclose(
+        added, 0.01 * np.abs((moved.x - sure.x)[:4]) / step, rtol=0.1, atol=2e-4
+    )
 
 
 def test_an_arm_that_contradicts_its_model_is_said_and_widens(direct):
@@ -625,7 +662,9 @@ def test_when_the_mass_is_known_the_least_known_number_gets_the_advice():
 @pytest.mark.parametrize("friction", ["load", "presliding-load"])
 def test_friction_that_grows_with_the_load_is_followed(friction):
     robot = load_robot("ur10")
-    drive = replace(robot.drive, sign_width=0.05, load_coulomb=np.full(6, 0.05), exponent=np.ones(6))
+    drive = replace(
+        robot.drive, sign_width=0.05, load_coulomb=np.full(6, 0.05), exponent=np.ones(6)
+    )
     robot = robot.with_drive(drive)
     law = FrictionLaw.named(friction, 6)
     arm = identify(robot, [samples(robot, seed, seed + 1, 0.2) for seed in (0, 1)], friction=law)
@@ -638,7 +677,9 @@ def test_friction_that_grows_with_the_load_is_followed(friction):
 
 
 def test_refusals():
-    with pytest.raises(InvalidSamples, match="fitted to measured motion, the stream holds commanded"):
+    with pytest.raises(
+        InvalidSamples, match="fitted to measured motion, the stream holds commanded"
+    ):
         OnlineEstimator(model(), "commanded")
     with pytest.raises(InvalidSamples, match="noise must be 6 positive numbers"):
         OnlineEstimator(model(), "measured", np.zeros(6))
@@ -649,7 +690,9 @@ def test_refusals():
 def test_friction_that_no_row_had_shown_is_not_taken_for_noise():
     """A joint that creeps first leaves its law open; what it predicts for speed is then no residual."""
     assets = resources.files("steelyard.cli") / "assets"
-    empty, loaded = (sy.read_recording(str(assets / f"ur10_{case}.npz")) for case in ("empty", "loaded"))
+    empty, loaded = (
+        sy.read_recording(str(assets / f"ur10_{case}.npz")) for case in ("empty", "loaded")
+    )
     arm = sy.identify(sy.load_robot("ur10"), empty, friction="smooth-power")
     found = sy.weigh_online(arm, loaded).payload
     assert found.verdict.ok

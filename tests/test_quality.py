@@ -73,7 +73,9 @@ def test_the_report_goes_through_json(good):
     assert json.loads(json.dumps(content)) == content
     assert content["ok"] is False
     assert content["worst"] == "error"
-    assert content["counts"]["error"] == len([f for f in content["findings"] if f["severity"] == "error"])
+    assert content["counts"]["error"] == len(
+        [f for f in content["findings"] if f["severity"] == "error"]
+    )
     assert content["findings"][0]["place"]["joints"] == ["a", "b", "c"]
     severities = [finding["severity"] for finding in content["findings"]]
     assert severities == sorted(severities, key=["error", "warning", "info"].index)
@@ -82,7 +84,9 @@ def test_the_report_goes_through_json(good):
 def test_another_number_of_joints(good):
     finding = only(check_quality(good, limits=JointLimits.none(6)), "joint_count")
     assert (finding.severity, finding.place.joints) == ("error", NAMES)
-    assert finding.sentence.startswith("the recording has 3 joints, the arm has 6: another arm's log")
+    assert finding.sentence.startswith(
+        "the recording has 3 joints, the arm has 6: another arm's log"
+    )
     assert only(check_quality(good, limits=JointLimits.none(7)), "joint_count").severity == "error"
 
 
@@ -180,14 +184,18 @@ def test_repeated_times(good):
     report = check_quality(replace(good, t=t))
     finding = next(finding for finding in report.findings if finding.kind == "repeated_times")
     assert finding.severity == "warning"
-    assert finding.sentence.startswith("1 row with the time of the row before, first at 0.06 s in row 8")
+    assert finding.sentence.startswith(
+        "1 row with the time of the row before, first at 0.06 s in row 8"
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 5])
 def test_too_few_rows(good, rows):
     short = good.rows(slice(rows))
     finding = next(
-        finding for finding in check_quality(short, limits=LIMITS).findings if finding.kind == "short"
+        finding
+        for finding in check_quality(short, limits=LIMITS).findings
+        if finding.kind == "short"
     )
     assert finding.severity == "error"
     assert finding.sentence.endswith("nothing can be differentiated")
@@ -201,14 +209,19 @@ def test_a_clock_that_stands(good):
 def test_too_short(good):
     finding = only(check_quality(good.rows(slice(0, 150))), "short")
     assert finding.severity == "warning"
-    assert finding.sentence == "150 rows in 1.49 s are too short for a good estimate: record more than 2 s"
+    assert (
+        finding.sentence
+        == "150 rows in 1.49 s are too short for a good estimate: record more than 2 s"
+    )
 
 
 def test_a_clock_in_milliseconds(good):
     report = check_quality(replace(good, t=1e3 * good.t), limits=LIMITS)
     finding = only(report, "clock_unit")
     assert finding.severity == "warning"
-    assert finding.sentence.startswith("the median step is 10 s: single postures, or a clock in milliseconds")
+    assert finding.sentence.startswith(
+        "the median step is 10 s: single postures, or a clock in milliseconds"
+    )
 
 
 @pytest.mark.parametrize("limits", [None, LIMITS])
@@ -228,7 +241,9 @@ def test_small_angles_in_degrees_show_by_their_speed(good):
     assert check_quality(replace(good, **angles)).ok
     slow = JointLimits(np.full(3, -3.0), np.full(3, 3.0), np.full(3, 0.5), INF, INF)
     report = check_quality(replace(good, **angles), limits=slow)
-    assert [finding.kind for finding in report.findings if finding.severity == "error"] == ["degrees"]
+    assert [finding.kind for finding in report.findings if finding.severity == "error"] == [
+        "degrees"
+    ]
 
 
 def test_a_joint_without_stops_is_only_asked_about(good):
@@ -243,7 +258,9 @@ def test_angles_of_many_turns_are_refused_with_advice(good):
     turned = changed(good, "q", lambda q: q + np.array([0, 0, np.radians(2123.0)]))
     finding = only(check_quality(turned), "degrees")
     assert (finding.severity, finding.place.joints) == ("error", ("elbow",))
-    assert finding.sentence.startswith("q reaches 39.15 (elbow): degrees (or motor angles), not joint angles")
+    assert finding.sentence.startswith(
+        "q reaches 39.15 (elbow): degrees (or motor angles), not joint angles"
+    )
     assert finding.sentence.endswith("if the joint counts its turns, take whole turns off")
 
 
@@ -258,7 +275,8 @@ def test_torques_far_beyond_the_limits_are_refused_with_a_question(good):
     report = check_quality(as_current, limits=LIMITS, gain=[1.0, 11.0, 34.0])
     finding = next(finding for finding in report.findings if finding.kind == "torque_limit")
     assert re.match(
-        r"current x gain reaches 2,\d\d\d Nm \(elbow\), the limit is 200: is it a torque in Nm already",
+        r"current x gain reaches 2,\d\d\d Nm \(elbow\), the limit is 200: is it a torque in Nm"
+        r" already",
         finding.sentence,
     )
     assert (finding.place.channel, finding.place.joints) == ("current", ("elbow",))
@@ -324,7 +342,9 @@ def test_postures_far_apart_in_time_do_not_jump():
     rng = np.random.default_rng(4)
     q, v = rng.uniform(-3, 3, (30, 2)), np.zeros((30, 2))
     postures = Recording(t=5.0 * np.arange(30), q=q, v=v, tau=rng.standard_normal((30, 2)))
-    assert check_quality(postures, limits=JointLimits(*(s * np.ones(2) for s in (-4, 4, 1, 1, 50)))).ok
+    assert check_quality(
+        postures, limits=JointLimits(*(s * np.ones(2) for s in (-4, 4, 1, 1, 50)))
+    ).ok
 
 
 def test_outside_the_limits(good):
@@ -338,7 +358,9 @@ def test_outside_the_limits(good):
 
 @pytest.mark.parametrize("limits", [None, LIMITS])
 def test_a_clipped_torque(good, limits):
-    clipped = changed(good, "tau", lambda tau: np.clip(tau, [-np.inf, -np.inf, -20], [np.inf, 55, np.inf]))
+    clipped = changed(
+        good, "tau", lambda tau: np.clip(tau, [-np.inf, -np.inf, -20], [np.inf, 55, np.inf])
+    )
     report = check_quality(clipped, limits=limits)
     found = [finding for finding in report.findings if finding.kind == "saturation"]
     assert {finding.place.joints for finding in found} == {("lift",), ("elbow",)}
@@ -366,7 +388,8 @@ def test_an_arm_that_rests_without_noise_is_not_saturated(good):
 
 def test_the_limit_of_the_drive(good):
     finding = only(
-        check_quality(good, limits=replace(JointLimits.none(3), tau_max=[200, 200, 55])), "saturation"
+        check_quality(good, limits=replace(JointLimits.none(3), tau_max=[200, 200, 55])),
+        "saturation",
     )
     assert finding.place.joints == ("elbow",)
     assert "tau is at or beyond the limit of 55 in" in finding.sentence
@@ -456,10 +479,15 @@ def test_a_few_values_that_no_arm_has_are_left_out_and_counted(rng, channel, val
     signals[channel][[50, 51], 1] = value
     found = check_quality(Recording(t=t, **signals, joint_names=("a", "b")))
     assert found.ok
-    samples = prepare(Recording(t=t, **signals, joint_names=("a", "b")), Preparation(cutoff_hz=None))
+    samples = prepare(
+        Recording(t=t, **signals, joint_names=("a", "b")), Preparation(cutoff_hz=None)
+    )
     assert np.abs(samples.tau).max() < 10
     assert np.abs(samples.a).max() < 10
     if np.isfinite(value):
-        words = f"{channel} reaches {abs(value):.3g}: no arm does; 2 rows left out, first at 0.5 s in row"
+        words = (
+            f"{channel} reaches {abs(value):.3g}: no arm does; 2 rows left out, first at 0.5 s"
+            " in row"
+        )
         assert any(warning.startswith(words) for warning in found.warnings)
         assert samples.warnings == found.warnings

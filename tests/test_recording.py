@@ -27,11 +27,15 @@ def recording(rng, count=20, start=100.0, **changes):
 def samples(rng, count=20, **changes):
     q, v, a, tau = rng.normal(size=(4, count, 2))
     given = {"q": q, "v": v, "a": a, "tau": tau, "rate_hz": 50.0, "joint_names": NAMES}
-    given |= {"kinematics": "commanded", "usable": rng.random((count, 2)) > 0.3, "made_by": ["filtered"]}
+    given |= {
+        "kinematics": "commanded",
+        "usable": rng.random((count, 2)) > 0.3,
+        "made_by": ["filtered"],
+    }
     return Samples(**given | {"start_s": 3.0, "warnings": ["a hole"]} | changes)
 
 
-# --- Recording ------------------------------------------------------------------------------------------
+# --- Recording
 
 
 def dead(shape, column):
@@ -46,8 +50,14 @@ def dead(shape, column):
         ({"t": np.zeros((20, 1))}, r"t must be a column of at least one time, got shape \(20, 1\)"),
         ({"t": []}, r"t must be a column of at least one time"),
         ({"t": [*range(19), np.inf]}, r"time is inf in row 20"),
-        ({"t": [0, 2, 1, *range(3, 20)]}, r"time goes back in row 3: 1\.0+ s after 2\.0+ s \(1 such row\)"),
-        ({"t": [0, 2, 1, 4, 3, *range(5, 20)]}, r"\(2 such rows\); sort the rows or split the recording"),
+        (
+            {"t": [0, 2, 1, *range(3, 20)]},
+            r"time goes back in row 3: 1\.0+ s after 2\.0+ s \(1 such row\)",
+        ),
+        (
+            {"t": [0, 2, 1, 4, 3, *range(5, 20)]},
+            r"\(2 such rows\); sort the rows or split the recording",
+        ),
         ({"q": np.ones(20)}, r"q must be \(N, n\) with N = 20 rows of time, got \(20,\)"),
         ({"q": np.ones((19, 2))}, r"q must be \(N, n\) with N = 20 rows of time, got \(19, 2\)"),
         ({"q": np.ones((20, 0))}, r"q must be \(N, n\)"),
@@ -62,7 +72,10 @@ def dead(shape, column):
             for name in CHANNELS
             if name != "q"
         ),
-        *(({name: dead((20, 2), 1)}, rf"{name}, column 2 of 2: every value is NaN") for name in CHANNELS),
+        *(
+            ({name: dead((20, 2), 1)}, rf"{name}, column 2 of 2: every value is NaN")
+            for name in CHANNELS
+        ),
     ],
 )
 def test_recording_refusals(rng, changes, message):
@@ -140,7 +153,7 @@ def test_nothing_left_is_refused(rng):
         recording(rng).between(5.0, 6.0)
 
 
-# --- Samples --------------------------------------------------------------------------------------------
+# --- Samples
 
 
 @pytest.mark.parametrize(
@@ -154,8 +167,14 @@ def test_nothing_left_is_refused(rng):
         ({"kinematics": "wished"}, r"kinematics must be 'measured' or 'commanded', got 'wished'"),
         ({"usable": np.ones(20, bool)}, r"usable must be \(20, 2\), got \(20,\)"),
         ({"q": np.full((20, 2), np.inf)}, r"q must be \(20, 2\) finite numbers"),
-        *(({k: np.ones((19, 2))}, rf"{k} must be .* got shape \(19, 2\)") for k in ("v", "a", "tau")),
-        *(({k: np.full((20, 2), np.nan)}, rf"{k} must be \(20, 2\) finite") for k in ("v", "a", "tau")),
+        *(
+            ({k: np.ones((19, 2))}, rf"{k} must be .* got shape \(19, 2\)")
+            for k in ("v", "a", "tau")
+        ),
+        *(
+            ({k: np.full((20, 2), np.nan)}, rf"{k} must be \(20, 2\) finite")
+            for k in ("v", "a", "tau")
+        ),
     ],
 )
 def test_samples_refusals(rng, changes, message):
@@ -187,7 +206,9 @@ def test_rows_of_samples_keep_every_field_and_the_clock(rng, which):
     for name in ("q", "v", "a", "tau", "usable"):
         np.testing.assert_array_equal(getattr(cut, name), getattr(made, name)[which])
     np.testing.assert_allclose(cut.t, made.t[which])
-    rest = [f.name for f in fields(made) if f.name not in ("q", "v", "a", "tau", "usable", "start_s")]
+    rest = [
+        f.name for f in fields(made) if f.name not in ("q", "v", "a", "tau", "usable", "start_s")
+    ]
     assert [getattr(cut, name) for name in rest] == [getattr(made, name) for name in rest]
 
 
@@ -228,7 +249,10 @@ def test_data_frames_go_both_ways(rng):
         recording.to_dataframe("polars"),
         polars.DataFrame(recording),
         frame.convert_dtypes(),
-        *(type(name, (Protocol,), {})(table, name) for name in ("__arrow_c_stream__", "__dataframe__")),
+        *(
+            type(name, (Protocol,), {})(table, name)
+            for name in ("__arrow_c_stream__", "__dataframe__")
+        ),
         {name: frame[name] for name in frame},
     )
     for given in (frame, *others):
@@ -248,18 +272,30 @@ def test_a_data_frame_is_read_as_a_file_is(rng):
     assert "phase" in " ".join(recording.notes)
     holes = pandas.array([1.0, None, 3.0, 4.0, 5.0], dtype="Float64")
     frame = pandas.DataFrame({"t": t, "q_0": holes, "state": ["a"] * 5})
-    assert np.isnan(Recording.from_dataframe(frame).q[:, 0]).tolist() == [False, True, False, False, False]
+    assert np.isnan(Recording.from_dataframe(frame).q[:, 0]).tolist() == [
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
     dates = pandas.DataFrame({"q": q[:, 0]}, pandas.to_datetime(1e9 + t, unit="s").rename("stamp"))
     np.testing.assert_allclose(Recording.from_dataframe(dates).t, t, atol=1e-6)
-    assert Recording.from_dataframe(polars.from_pandas(dates.reset_index())).epoch_s == pytest.approx(1e9)
-    with pytest.raises(UnreadableFile, match=r"the data frame: no time column .*columns=\{'t': 'NAME'\}"):
+    assert Recording.from_dataframe(
+        polars.from_pandas(dates.reset_index())
+    ).epoch_s == pytest.approx(1e9)
+    with pytest.raises(
+        UnreadableFile, match=r"the data frame: no time column .*columns=\{'t': 'NAME'\}"
+    ):
         Recording.from_dataframe(frame.drop(columns="t"))
 
 
 def test_what_is_no_data_frame_is_refused(rng, monkeypatch):
     with pytest.raises(InvalidRecording, match="int has none; a file is for read_recording"):
         Recording.from_dataframe(3)
-    with pytest.raises(UnreadableFile, match=r"from a file, not from int; .* Recording\.from_dataframe"):
+    with pytest.raises(
+        UnreadableFile, match=r"from a file, not from int; .* Recording\.from_dataframe"
+    ):
         read_recording(3)
     recording = Recording(np.arange(3), rng.normal(size=(3, 2)))
     with pytest.raises(InvalidRecording, match="pandas, polars, pyarrow, not with 'modin'"):

@@ -12,7 +12,9 @@ from steelyard.report import Page, Section
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 
 PLOTS = "document.querySelectorAll('[data-plot]').length"
-BEYOND = "[...document.querySelectorAll({})].filter(e => e.getBoundingClientRect().right > {}).length"
+BEYOND = (
+    "[...document.querySelectorAll({})].filter(e => e.getBoundingClientRect().right > {}).length"
+)
 DRAWN = "document.querySelectorAll('.plot[data-drawn] .main-svg .xy').length"
 
 
@@ -62,7 +64,9 @@ def test_a_page_opened_on_a_phone_is_one_column(browser, folder):
 def test_curves_have_ink_and_bars_their_words(browser, folder):
     browser.open(folder / "everything.html")
     ink = "p.querySelectorAll('.js-line, .point, .js-fill').length"
-    first, second, third, empty = browser.ask(f"[...document.querySelectorAll('.plot')].map(p => {ink})")
+    first, second, third, empty = browser.ask(
+        f"[...document.querySelectorAll('.plot')].map(p => {ink})"
+    )
     assert first >= 3
     assert second == 5
     assert third > 200
@@ -84,7 +88,10 @@ def test_paper_keeps_plots_and_tables_whole(browser, folder):
     browser.ask("document.body.style.width = '680px'")  # A4 less its margins
     edge = "document.body.getBoundingClientRect().right + 1"
     assert browser.ask(BEYOND.format("'.plot svg, table'", edge)) == 0
-    flat = "[...document.querySelectorAll('.plot')].filter(p => p.getBoundingClientRect().height < 60).length"
+    flat = (
+        "[...document.querySelectorAll('.plot')].filter(p => p.getBoundingClientRect().height <"
+        " 60).length"
+    )
     assert browser.ask(flat) == 0
     browser.call("Emulation.setEmulatedMedia", media="")
 
@@ -127,7 +134,10 @@ def test_a_plot_that_fails_says_so_and_the_others_are_drawn(browser, folder):
     failed = browser.ask("[...document.querySelectorAll('.plot.failed')].map(p => p.textContent)")
     assert len(failed) == 1
     assert "could not be drawn" in failed[0]
-    assert browser.ask("document.querySelectorAll('.plot[data-drawn]').length") == browser.ask(PLOTS) - 1
+    assert (
+        browser.ask("document.querySelectorAll('.plot[data-drawn]').length")
+        == browser.ask(PLOTS) - 1
+    )
 
 
 def test_a_browser_that_cannot_unpack_is_told(browser, folder):
@@ -163,7 +173,9 @@ def test_the_arm_in_3d_turns_and_moves(browser, folder):
     (arm, first), (load, second) = browser.ask(PIXELS)
     assert min(arm, load) > 2000
     browser.ask("document.querySelector('.view').scrollIntoView({block: 'center'})")
-    x, y = browser.ask("(r => [r.x + 99, r.y + 99])(document.querySelector('.view').getBoundingClientRect())")
+    x, y = browser.ask(
+        "(r => [r.x + 99, r.y + 99])(document.querySelector('.view').getBoundingClientRect())"
+    )
     for kind, across in (("mousePressed", 0), ("mouseMoved", 60), ("mouseReleased", 60)):
         place = {"x": x + across, "y": y, "button": "left", "buttons": 1, "clickCount": 1}
         browser.call("Input.dispatchMouseEvent", type=kind, **place)

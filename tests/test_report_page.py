@@ -63,10 +63,14 @@ def test_a_page_is_one_small_file_that_asks_for_nothing(name, tmp_path):
 def test_the_answer_comes_first_and_the_settings_last():
     page = payload()
     words = Elements(page.html()).words
-    assert words.index(page.answer[0]) < min(words.index(section.title) for section in page.sections)
+    assert words.index(page.answer[0]) < min(
+        words.index(section.title) for section in page.sections
+    )
     assert words.index(page.answer[0]) <= 4
     assert words.index("0.0") > max(len(words) - 10, 0)
-    said = re.fullmatch(r"The payload weighs ([\d.]+) ± ([\d.]+) kg \(95 % interval\)\.", page.answer[0])
+    said = re.fullmatch(
+        r"The payload weighs ([\d.]+) ± ([\d.]+) kg \(95 % interval\)\.", page.answer[0]
+    )
     mass, half = said.groups()
     assert float(mass) == pytest.approx(LOAD.mass, abs=2 * float(half))
 
@@ -102,7 +106,11 @@ def test_facts_are_json_and_hold_the_numbers_of_the_page():
 
 def assert_same(fact, part):
     if isinstance(part, Table):
-        assert (fact["table"], fact["head"], fact["note"]) == (part.caption, list(part.head), part.note)
+        assert (fact["table"], fact["head"], fact["note"]) == (
+            part.caption,
+            list(part.head),
+            part.note,
+        )
         for cells, row in zip(fact["rows"], part.rows, strict=True):
             for a, b in zip(cells, row, strict=True):
                 assert a == (str(b) if isinstance(b, float) and not np.isfinite(b) else b)
@@ -128,7 +136,8 @@ def assert_same(fact, part):
 def test_many_curves_share_the_room_of_a_page():
     t = np.linspace(0, 10, 20_000)
     panels = [
-        Panel(str(i), "t", "y", [Curve(str(k), t, np.sin(k * t)) for k in range(20)]) for i in range(20)
+        Panel(str(i), "t", "y", [Curve(str(k), t, np.sin(k * t)) for k in range(20)])
+        for i in range(20)
     ]
     text = Page("many", ["x"], [Section("s", (), [Plot("p", panels)])]).html()
     assert len(text) < 6e6
@@ -182,7 +191,9 @@ def test_digits_go_by_the_interval(value, half, words):
     page = Page("digits", [], [Section("s", (), [table])])
     seen = Elements(page.html()).words
     assert seen[seen.index("first") + 1 :] == words
-    assert page.to_dict()["sections"][0]["parts"][0]["rows"][0][1] == value  # programs get all digits
+    assert (
+        page.to_dict()["sections"][0]["parts"][0]["rows"][0][1] == value
+    )  # programs get all digits
 
 
 @pytest.mark.parametrize(
@@ -212,7 +223,9 @@ def test_autocorrelation_against_its_definition(rng):
     centred = x - x.mean(axis=0)
     for j, name in enumerate("ab"):
         for lag in (0, 1, 7, 40):
-            want = (centred[: len(x) - lag, j] * centred[lag:, j]).sum() / (centred[:, j] ** 2).sum()
+            want = (centred[: len(x) - lag, j] * centred[lag:, j]).sum() / (
+                centred[:, j] ** 2
+            ).sum()
             assert found[name][lag] == pytest.approx(want, abs=1e-12)
 
 
@@ -277,7 +290,9 @@ def test_a_guess_at_the_shape_is_called_one():
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"cannot write .*page\.html: there is no folder .*none"):
+    with pytest.raises(
+        UnreadableFile, match=r"cannot write .*page\.html: there is no folder .*none"
+    ):
         Page("x", [], []).write(tmp_path / "none" / "page.html")
     (tmp_path / "taken").mkdir()
     with pytest.raises(UnreadableFile, match=r"cannot write .*taken: it is a folder"):
@@ -295,7 +310,9 @@ def test_nothing_is_predicted_where_a_joint_stands_still_and_its_sign_is_noise()
     noise = 1e-4 * np.random.default_rng(5).normal(size=still.shape)
     q, a = np.tile(loaded.q[:1], (200, 1)), still
     v = np.where(np.arange(6) == 5, 0.5, noise)
-    at_rest = Samples(q, v, a, model.torque(q, v, a), 100.0, loaded.joint_names, "measured", np.abs(v) > 0.01)
+    at_rest = Samples(
+        q, v, a, model.torque(q, v, a), 100.0, loaded.joint_names, "measured", np.abs(v) > 0.01
+    )
     torque = payload_page(model, found, at_rest).picture[-1]
     assert "at rest its friction is not determined" in torque.caption
     for panel in torque.panels:
@@ -338,7 +355,9 @@ def test_the_feasible_workspace_is_shaded_where_an_axis_may_point(rng):
     bands = [part for part in x.curves if part.name == "feasible"]
     phi = np.round(np.degrees(np.arctan2(axes[:, 1], axes[:, 0]))).astype(int) + 180
     theta = np.degrees(np.arccos(axes[:, 2]))
-    shaded = np.any([(band.low[phi] <= theta) & (theta <= band.high[phi]) for band in bands], axis=0)
+    shaded = np.any(
+        [(band.low[phi] <= theta) & (theta <= band.high[phi]) for band in bands], axis=0
+    )
     sure = np.abs(margin) > np.radians(1.5)
     assert 0.02 < shaded.mean() < 0.5
     np.testing.assert_array_equal(shaded[sure], margin[sure] > 0)

@@ -20,7 +20,10 @@ INF = np.full(2, np.inf)
         ({"gain": [1.0, 2.0]}, r"drive value 'gain' must be three"),
         ({"coupling": np.eye(2)}, r"drive value 'coupling' must be \(3, 3\)"),
         ({"coupling": np.ones((3, 3))}, r"coupling must be invertible with a non-zero diagonal"),
-        ({"coupling": np.eye(3)[[1, 2, 0]]}, r"coupling must be invertible with a non-zero diagonal"),
+        (
+            {"coupling": np.eye(3)[[1, 2, 0]]},
+            r"coupling must be invertible with a non-zero diagonal",
+        ),
         ({"exponent": 0.0}, r"exponent and stribeck_speed must be positive"),
         ({"stribeck_speed": [1.0, -1.0, 1.0]}, r"exponent and stribeck_speed must be positive"),
         ({"sign_width": -0.1}, r"sign_width not negative"),
@@ -102,7 +105,10 @@ def test_drives_without_coupling_pass_motors_through(rng):
     ("changes", "message"),
     [
         ({"q_max": [1.0]}, r"limit 'q_max' must hold 2 numbers"),
-        ({"v_max": [np.nan, 1.0]}, r"limit 'v_max' must hold 2 numbers \(infinite where there is none\)"),
+        (
+            {"v_max": [np.nan, 1.0]},
+            r"limit 'v_max' must hold 2 numbers \(infinite where there is none\)",
+        ),
         ({"q_min": [0.0, 1.0]}, r"joint 2: q_min 1 is not below q_max 1"),
         ({"v_max": [1.0, 0.0]}, r"limit 'v_max' must be positive, got \[1\. 0\.\]"),
         ({"a_max": [-1.0, 1.0]}, r"limit 'a_max' must be positive"),

@@ -41,19 +41,26 @@ def test_bundled_arms_are_whole(name):
 def test_a_robot_file_is_read_in_full(write):
     robot = load_robot(
         write(
-            'title = "Mine"\nsource = "My bench."\nlink_source = "Weighed."\nconvention = "classic"\n'
-            "gravity_base = [0.0, 9.81, 0.0]\nhome = [0.1, 0.2]\nflange_translation = [0.0, 0.0, 0.05]\n"
+            'title = "Mine"\nsource = "My bench."\nlink_source = "Weighed."\nconvention ='
+            ' "classic"\n'
+            "gravity_base = [0.0, 9.81, 0.0]\nhome = [0.1, 0.2]\nflange_translation = [0.0, 0.0,"
+            " 0.05]\n"
             + JOINT
             + LINK
             + "v_max = 1.5\na_max = 2.5\ntau_max = 90.0\n"
             + SECOND
             + "link = { mass = 1.0, com = [0, 0, 0.1],"
             " inertia_com = [[0.02, 0.001, 0], [0.001, 0.02, 0], [0, 0, 0.03]] }\n"
-            "[drive]\nrotor_inertia = [0.1, 0.2]\ncoulomb = 3.0\ngain = [11.0, 12.0]\nsign_width = 0.02\n"
+            "[drive]\nrotor_inertia = [0.1, 0.2]\ncoulomb = 3.0\ngain = [11.0, 12.0]\nsign_width ="
+            " 0.02\n"
             "coupling = [[30.0, 0.0], [5.0, 40.0]]\n"
         )
     )
-    assert (robot.name, robot.source, robot.dh.convention) == ("mine", "Mine. My bench. Weighed.", "classic")
+    assert (robot.name, robot.source, robot.dh.convention) == (
+        "mine",
+        "Mine. My bench. Weighed.",
+        "classic",
+    )
     assert robot.joint_names == ("lift", "joint2")
     assert robot.joint_types == ("prismatic", "continuous")
     np.testing.assert_array_equal(robot.gravity_base, [0, 9.81, 0])
@@ -87,7 +94,11 @@ def test_a_bare_robot_file_is_enough(write):
 def test_a_urdf_file(tmp_path, tiny, suffix):
     path = tmp_path / f"arm{suffix}"
     path.write_text(tiny["revolute"])
-    assert load_robot(path).joint_names == load_robot(str(path)).joint_names == ("shoulder", "elbow", "wrist")
+    assert (
+        load_robot(path).joint_names
+        == load_robot(str(path)).joint_names
+        == ("shoulder", "elbow", "wrist")
+    )
 
 
 def test_a_file_that_is_no_toml_or_nested_without_end(write):
@@ -117,32 +128,59 @@ def test_files_that_cannot_be_read(tmp_path):
     ("text", "message"),
     [
         ("", r": it has no \[\[joint\]\]"),
-        ("payload = 3\n" + JOINT, r": the file has an unknown key 'payload'; known are convention, drive, "),
-        (JOINT + "length = 3\n", r": joint 'lift' has an unknown key 'length'; known are a, a_max, alpha"),
+        (
+            "payload = 3\n" + JOINT,
+            r": the file has an unknown key 'payload'; known are convention, drive, ",
+        ),
+        (
+            JOINT + "length = 3\n",
+            r": joint 'lift' has an unknown key 'length'; known are a, a_max, alpha",
+        ),
         (SECOND + "length = 3\n", r": joint '\?' has an unknown key 'length'"),
         (
             JOINT + "[drive]\nbacklash = 1\n",
             r": \[drive\] has an unknown key 'backlash'; known are coulomb, ",
         ),
         (JOINT + "[drive]\n_mixing = 1\n", r": \[drive\] has an unknown key '_mixing'"),
-        (JOINT + LINK.replace("com =", "centre ="), r": link1 has an unknown key 'centre'; known are com, "),
-        (JOINT + "link = { mass = 1.0, com = [0, 0, 0] }\n", r": link1 needs mass, com, and inertia_com or "),
+        (
+            JOINT + LINK.replace("com =", "centre ="),
+            r": link1 has an unknown key 'centre'; known are com, ",
+        ),
+        (
+            JOINT + "link = { mass = 1.0, com = [0, 0, 0] }\n",
+            r": link1 needs mass, com, and inertia_com or ",
+        ),
         (JOINT + LINK.replace("mass = 2.0, ", ""), r": link1 needs mass, com, and inertia_com or "),
         (JOINT + LINK.replace("0.3]", "]"), r": com must have shape \(3,\), got \(2,\)"),
-        (JOINT.replace("alpha = 0", 'alpha = "pi/2"'), r": could not convert string to float: 'pi/2'"),
+        (
+            JOINT.replace("alpha = 0", 'alpha = "pi/2"'),
+            r": could not convert string to float: 'pi/2'",
+        ),
         (JOINT.replace("alpha = 0", "alpha = [1.0]"), r": float\(\) argument must be"),
         ("joint = 3", r": 'int' object is not iterable"),
         (JOINT.replace("prismatic", "ball"), r": joint_types must name 1 of"),
         (JOINT.replace("q_max = 0.5", "q_max = 0.0"), r": lift: q_min 0 is not below q_max 0"),
-        ('convention = "craig"\n' + JOINT, r": convention must be 'modified' or 'classic', got 'craig'"),
+        (
+            'convention = "craig"\n' + JOINT,
+            r": convention must be 'modified' or 'classic', got 'craig'",
+        ),
         ("home = [0.1, 0.2]\n" + JOINT, r": home must be 1 finite numbers, got \[0\.1 0\.2\]"),
         ("home = [nan]\n" + JOINT, r": home must be 1 finite numbers, got \[nan\]"),
-        ("flange_translation = [0.1]\n" + JOINT, r": flange_translation must be three finite numbers"),
+        (
+            "flange_translation = [0.1]\n" + JOINT,
+            r": flange_translation must be three finite numbers",
+        ),
         ("gravity_base = [0.0, 9.81]\n" + JOINT, r": gravity_base must be three finite numbers"),
-        (JOINT + "[drive]\ncoulomb = [1.0, 2.0]\n", r": drive value 'rotor_inertia' must be 2 finite"),
+        (
+            JOINT + "[drive]\ncoulomb = [1.0, 2.0]\n",
+            r": drive value 'rotor_inertia' must be 2 finite",
+        ),
         (JOINT.replace("\na = 0.0\n", "\n"), r": joint 'lift' has no 'a'; write 0\.0 for zero"),
         (JOINT.replace("a = 0.0", "a = 1" + "0" * 400), r": int too large"),
-        (JOINT.replace("a = 0.0", "a = true"), r": 'joint\[0\].a' must be a finite number, got 'True'"),
+        (
+            JOINT.replace("a = 0.0", "a = true"),
+            r": 'joint\[0\].a' must be a finite number, got 'True'",
+        ),
         (JOINT + JOINT, r": each joint needs its own name, got lift, lift"),
     ],
 )

@@ -25,7 +25,10 @@ def table(**changes):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: table(convention="craig"), r"convention must be 'modified' or 'classic', got 'craig'"),
+        (
+            lambda: table(convention="craig"),
+            r"convention must be 'modified' or 'classic', got 'craig'",
+        ),
         (lambda: table(alpha=[]), r"a DH table needs at least one row"),
         (lambda: table(a=[1.0, 2.0]), r"DH column 'a' must be three finite numbers"),
         (lambda: table(d=[1.0, 2.0, np.nan]), r"DH column 'd' must be three finite numbers"),
@@ -39,13 +42,19 @@ def table(**changes):
             lambda: RobotModel.from_dh(TABLE, joint_names=["a", "b"]),
             r"has 3 rows, but 2 joint_names were given",
         ),
-        (lambda: RobotModel.from_dh(TABLE, joint_names="aba"), r"each joint needs its own name, got a, b, a"),
+        (
+            lambda: RobotModel.from_dh(TABLE, joint_names="aba"),
+            r"each joint needs its own name, got a, b, a",
+        ),
         (lambda: RobotModel.from_dh(TABLE, links=[BODY]), r"has 3 rows, but 1 links were given"),
         (
             lambda: RobotModel.from_dh(TABLE, limits=JointLimits.none(4)),
             r"has 3 rows, but 4 limits were given",
         ),
-        (lambda: RobotModel.from_dh(TABLE, drive=DriveModel.ideal(2)), r"has 3 rows, but 2 drive were given"),
+        (
+            lambda: RobotModel.from_dh(TABLE, drive=DriveModel.ideal(2)),
+            r"has 3 rows, but 2 drive were given",
+        ),
         (lambda: ARM.with_links([BODY] * 2), r"arm has 3 links, got 2"),
         (
             lambda: ARM.with_links([BODY, InertialParameters(0, [0.1, 0, 0], np.eye(3)), BODY]),
@@ -56,14 +65,30 @@ def table(**changes):
         (lambda: ARM.with_gravity([0, 0, np.nan]), r"gravity_base must be three finite numbers"),
         (
             lambda: ARM.with_payload(BODY.renamed("gripper")),
-            r"payload is in frame 'gripper', the flange of arm is 'flange'; bring it there with in_frame\(\)",
+            r"payload is in frame 'gripper', the flange of arm is 'flange'; bring it there with"
+            r" in_frame\(\)",
         ),
         (lambda: ARM.mass_matrix(np.ones((2, 3))), r"one posture at a time, got 2"),
-        (lambda: ARM.coriolis_matrix(np.ones((2, 3)), np.ones((2, 3))), r"one posture at a time, got 2"),
-        (lambda: ParameterBasis.of(ARM, tolerance=0.0), r"tolerance must lie between 0 and 1, got 0\.0"),
-        (lambda: ParameterBasis.of(ARM, tolerance=1.0), r"tolerance must lie between 0 and 1, got 1\.0"),
-        (lambda: ParameterBasis.of_regressor(ARM, np.ones((5, 3, 30))), r"finite with 42 columns, got shape"),
-        (lambda: ParameterBasis.of_regressor(ARM, np.full((5, 3, 42), np.nan)), r"Y must be finite"),
+        (
+            lambda: ARM.coriolis_matrix(np.ones((2, 3)), np.ones((2, 3))),
+            r"one posture at a time, got 2",
+        ),
+        (
+            lambda: ParameterBasis.of(ARM, tolerance=0.0),
+            r"tolerance must lie between 0 and 1, got 0\.0",
+        ),
+        (
+            lambda: ParameterBasis.of(ARM, tolerance=1.0),
+            r"tolerance must lie between 0 and 1, got 1\.0",
+        ),
+        (
+            lambda: ParameterBasis.of_regressor(ARM, np.ones((5, 3, 30))),
+            r"finite with 42 columns, got shape",
+        ),
+        (
+            lambda: ParameterBasis.of_regressor(ARM, np.full((5, 3, 42), np.nan)),
+            r"Y must be finite",
+        ),
     ],
 )
 def test_refusals(make, message):
@@ -76,14 +101,20 @@ def test_the_flange_is_a_rotation_and_a_translation():
         RobotModel.from_dh(TABLE, T_link_flange=2 * np.eye(4))
 
 
-@pytest.mark.parametrize("call", [ARM.inverse_dynamics, ARM.torque, ARM.regressor, ARM.payload_regressor])
+@pytest.mark.parametrize(
+    "call", [ARM.inverse_dynamics, ARM.torque, ARM.regressor, ARM.payload_regressor]
+)
 @pytest.mark.parametrize("shapes", [((4, 2),) * 3, ((4, 3), (5, 3), (4, 3)), ((2, 4, 3),) * 3])
 def test_joint_signals_must_fit_the_arm(call, shapes):
-    with pytest.raises(InvalidRobot, match=r"arm has 3 joints: joint signals are \(N, 3\) and of one length"):
+    with pytest.raises(
+        InvalidRobot, match=r"arm has 3 joints: joint signals are \(N, 3\) and of one length"
+    ):
         call(*(np.ones(shape) for shape in shapes))
 
 
-@pytest.mark.parametrize("call", [ARM.forward_kinematics, lambda q, f: ARM.frame_motion(q, q, q, f)])
+@pytest.mark.parametrize(
+    "call", [ARM.forward_kinematics, lambda q, f: ARM.frame_motion(q, q, q, f)]
+)
 def test_unknown_frames_are_answered_with_the_known_ones(call):
     with pytest.raises(
         UnknownName,
@@ -138,7 +169,9 @@ def test_home_is_zero_moved_into_the_limits():
 @pytest.mark.parametrize("convention", ["modified", "classic"])
 def test_links_read_back_in_their_own_frames(convention):
     arm = RobotModel.from_dh(DHTable.from_rows(ROWS, convention), links=[BODY, BODY + BODY, BODY])
-    for body, expected, name in zip(arm.links, [BODY, BODY + BODY, BODY], arm.link_names, strict=True):
+    for body, expected, name in zip(
+        arm.links, [BODY, BODY + BODY, BODY], arm.link_names, strict=True
+    ):
         np.testing.assert_allclose(body.vector, expected.vector, atol=1e-13)
         assert body.frame == name
 
@@ -225,8 +258,12 @@ def test_locked_joints_stand_still_and_the_others_feel_the_same(name):
     q[:, [1, 3]], v[:, [1, 3]], a[:, [1, 3]] = [0.4, -1.1], 0.0, 0.0
     small = [x[:, free] for x in (q, v, a)]
     np.testing.assert_allclose(part.torque(*small), robot.torque(q, v, a)[:, free], atol=1e-10)
-    np.testing.assert_allclose(part.forward_kinematics(small[0]), robot.forward_kinematics(q), atol=1e-12)
-    np.testing.assert_allclose(part.regressor(*small) @ part.parameters, part.torque(*small), atol=1e-9)
+    np.testing.assert_allclose(
+        part.forward_kinematics(small[0]), robot.forward_kinematics(q), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        part.regressor(*small) @ part.parameters, part.torque(*small), atol=1e-9
+    )
     assert part.joint_names == tuple(np.array(robot.joint_names)[free])
     np.testing.assert_array_equal(part.limits.v_max, robot.limits.v_max[free])
     assert len(ParameterBasis.of(part)) < len(ParameterBasis.of(robot))
@@ -234,7 +271,9 @@ def test_locked_joints_stand_still_and_the_others_feel_the_same(name):
 
 def test_impossible_locks_are_refused():
     robot = load_robot("planar2r")
-    with pytest.raises(UnknownName, match="planar2r has no movable joint 'elbow'; it has joint_1, joint_2"):
+    with pytest.raises(
+        UnknownName, match="planar2r has no movable joint 'elbow'; it has joint_1, joint_2"
+    ):
         robot.with_locked({"elbow": 0.0})
     with pytest.raises(InvalidRobot, match="'joint_1' cannot be locked at nan"):
         robot.with_locked({"joint_1": float("nan")})
@@ -247,7 +286,7 @@ def test_impossible_locks_are_refused():
         load_robot("planar2r", flange="tip")
 
 
-# --- what an arm looks like ---------------------------------------------------------------------------------
+# --- what an arm looks like
 
 SHAPED = """<robot name="shaped">
   <link name="base"><visual><geometry><box size="0.2 0.3 0.4"/></geometry></visual></link>
@@ -287,7 +326,9 @@ def test_an_arm_is_drawn_by_the_shapes_of_its_urdf_and_by_capsules_where_it_has_
     np.testing.assert_allclose(bodies[1].placement[:3, 3], [0, 0, 0.5])
     assert {body.joint for body in Body.to_draw(robot)} == {1, 2}
     (tmp_path / "part.obj").unlink()
-    with pytest.raises(InvalidRobot, match=r"the visual shapes of .*arm\.urdf cannot be read: .*part\.obj"):
+    with pytest.raises(
+        InvalidRobot, match=r"the visual shapes of .*arm\.urdf cannot be read: .*part\.obj"
+    ):
         Body.to_draw(robot, tmp_path / "arm.urdf")
 
 
@@ -306,4 +347,6 @@ def test_joint_frames_lead_to_the_flange(rng):
     q = rng.uniform(-2, 2, robot.n)
     frames = robot.joint_frames(q)
     np.testing.assert_array_equal(frames[0], np.eye(4))
-    np.testing.assert_allclose(frames[-1] @ robot.T_joint_flange, robot.forward_kinematics(q), atol=1e-12)
+    np.testing.assert_allclose(
+        frames[-1] @ robot.T_joint_flange, robot.forward_kinematics(q), atol=1e-12
+    )

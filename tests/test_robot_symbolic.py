@@ -27,7 +27,12 @@ def arm(rows, convention="modified", *, types="", gravity=None, coupling=None, d
 
 SCARA = [[0, 0, 0.4, 0], [0, 0.3, 0, 0], [0, 0.25, 0, 0], [np.pi, 0, -0.1, 0]]
 ELBOW = [[0.2, 0.1, 0.3, 0], [-QUARTER, 0.15, 0, 0.4], [0, 0.6, 0.2, 0], [QUARTER, 0, 0.5, 0]]
-SLIDING = [[0, 0, 0.3, 0], [-QUARTER, 0.4, 0.26, QUARTER], [QUARTER, 0.3, 0.2, 0], [QUARTER, 0, 0.15, 0]]
+SLIDING = [
+    [0, 0, 0.3, 0],
+    [-QUARTER, 0.4, 0.26, QUARTER],
+    [QUARTER, 0.3, 0.2, 0],
+    [QUARTER, 0, 0.15, 0],
+]
 SKEW = [[0.3, 0.1, 0.2, 0.5], [0.7, 0.2, 0.1, 0.4], [-0.9, 0.3, 0.25, 0.1]]
 WRIST = [[0, 0, 0, 0], [-QUARTER, 0.2, 0, 0], [QUARTER, 0, 0.4, 0], [-QUARTER, 0, 0, 0]]
 COUPLED = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 45, 0], [0, 0, 32, 64]]
@@ -39,7 +44,9 @@ MADE_UP = {
     "elbow on a wall": arm(ELBOW, gravity=WALL),
     "elbow, tilted": arm(ELBOW, gravity=TILTED),
     "elbow, classic, without gravity": arm(ELBOW, "classic", gravity=NONE),
-    "gantry": arm([[0, 0, 0, 0], [QUARTER, 0, 0, QUARTER], [QUARTER, 0, 0, 0]], types="PPP", gravity=TILTED),
+    "gantry": arm(
+        [[0, 0, 0, 0], [QUARTER, 0, 0, QUARTER], [QUARTER, 0, 0, 0]], types="PPP", gravity=TILTED
+    ),
     "lift": arm(ELBOW, types="PRRR"),
     "slide within": arm(SLIDING, types="RPRR", gravity=NONE),
     "slide within, classic": arm(SLIDING, "classic", types="RPRR", gravity=TILTED),
@@ -69,7 +76,7 @@ def values(expressions, basis, phi):
     return evaluate(*phi, *basis.geometry.values())
 
 
-# --- laws -----------------------------------------------------------------------------------------------
+# --- laws
 
 
 def test_symbolic_matrix_is_the_numeric_one(both):
@@ -83,7 +90,9 @@ def test_torque_depends_on_the_parameters_only_through_the_expressions(both, rng
     robot, symbolic = both
     Y = robot.regressor(*rng.uniform(-2, 2, (3, 30, robot.n)))
     kept = Y[..., list(symbolic.independent)]
-    np.testing.assert_allclose(kept @ symbolic.numeric_matrix(), Y, rtol=1e-9, atol=1e-11 * np.abs(Y).max())
+    np.testing.assert_allclose(
+        kept @ symbolic.numeric_matrix(), Y, rtol=1e-9, atol=1e-11 * np.abs(Y).max()
+    )
     stacked = kept.reshape(-1, len(symbolic))
     assert np.linalg.matrix_rank(stacked / np.linalg.norm(stacked, axis=0)) == len(symbolic)
 
@@ -102,7 +111,9 @@ def test_matrix_in_symbols_becomes_the_numeric_one():
     assert np.count_nonzero(K) > 1.5 * len(symbolic)
 
 
-@pytest.mark.parametrize("name", ["lwr4", "ur10", "planar2r", "slide within", "skew", "coupled wrist"])
+@pytest.mark.parametrize(
+    "name", ["lwr4", "ur10", "planar2r", "slide within", "skew", "coupled wrist"]
+)
 def test_links_alone_are_the_numeric_ones(name):
     symbolic = SymbolicBasis.of(ARMS[name], drive=False)
     numeric = ParameterBasis.of(ARMS[name], drive=False)
@@ -129,7 +140,9 @@ def test_forms_are_one_for_a_modified_table():
 def test_what_only_shifts_the_joint_position_does_not_show(convention):
     shift = np.array([[0, 0, 0, 0.3], [0, 0, 0.7, 0], [0, 0, 0, -0.2], [0, 0, 0, 1.0]])
     shifted = np.array(SLIDING) + shift
-    plain, moved = (SymbolicBasis.of(arm(rows, convention, types="RPRR")) for rows in (SLIDING, shifted))
+    plain, moved = (
+        SymbolicBasis.of(arm(rows, convention, types="RPRR")) for rows in (SLIDING, shifted)
+    )
     assert moved.names == plain.names
     K = ParameterBasis.of(arm(shifted, convention, types="RPRR")).K
     np.testing.assert_allclose(moved.numeric_matrix(), K, atol=1e-9)
@@ -144,12 +157,14 @@ def test_rounded_quarter_turns_are_exact():
 
 def test_numbers_that_cancel_by_accident_are_seen():
     """Gravity turned by alpha points along the axis: symbols that are not zero, numbers that are."""
-    along, beside = (arm([[0.3, 0, 0, 0]], gravity=(0, sign * np.sin(0.3), -np.cos(0.3))) for sign in (1, -1))
+    along, beside = (
+        arm([[0.3, 0, 0, 0]], gravity=(0, sign * np.sin(0.3), -np.cos(0.3))) for sign in (1, -1)
+    )
     assert SymbolicBasis.of(along).names == ("Ia1 + Izz1", "Fc1", "Fv1", "B1")
     assert SymbolicBasis.of(beside).names == ("Ia1 + Izz1", "mx1", "my1", "Fc1", "Fv1", "B1")
 
 
-# --- what is known of small arms ------------------------------------------------------------------------
+# --- what is known of small arms
 
 
 def test_a_lift_weighs_with_its_rotor_and_its_offset():
@@ -181,13 +196,14 @@ def test_a_rotor_that_two_joints_share_is_told_apart():
     assert "Ia2" not in SymbolicBasis.of(arm(WRIST)).names
 
 
-# --- words and values -----------------------------------------------------------------------------------
+# --- words and values
 
 
 def test_words_group_equal_factors():
     basis = basis_of("ur10")
     assert basis.lines()[0] == (
-        "pi_1 = Ia1 + Izz1 + Iyy2 + Iyy3 + Iyy4 + 2 d4 mz4 + a3^2 m3 + (a3^2 + a4^2 + d4^2)(m4 + m5 + m6)"
+        "pi_1 = Ia1 + Izz1 + Iyy2 + Iyy3 + Iyy4 + 2 d4 mz4 + a3^2 m3 + (a3^2 + a4^2 + d4^2)(m4 +"
+        " m5 + m6)"
     )
     assert basis.lines()[3] == "pi_4 = Ixz2 - a3 (mz3 + mz4) - a3 d4 (m4 + m5 + m6)"
     assert basis.lines()[0] == f"pi_1 = {basis.names[0]}"
@@ -201,7 +217,9 @@ def test_words_of_every_arm_can_be_read_back(both, rng):
     rules = (*sp.parsing.sympy_parser.standard_transformations, *rules)
     known = {x.name: x for x in (*symbolic.symbols, *symbolic.geometry)}
     read = [sp.parse_expr(name, local_dict=known, transformations=rules) for name in symbolic.names]
-    np.testing.assert_allclose(values(read, symbolic, phi), symbolic.numeric_matrix() @ phi, rtol=1e-9)
+    np.testing.assert_allclose(
+        values(read, symbolic, phi), symbolic.numeric_matrix() @ phi, rtol=1e-9
+    )
 
 
 def test_skew_angles_are_written_as_sines_and_cosines():
@@ -226,7 +244,7 @@ def test_symbols_are_the_parameters():
     assert basis.matrix().shape == (len(basis), 98)
 
 
-# --- refusals -------------------------------------------------------------------------------------------
+# --- refusals
 
 
 def test_a_urdf_has_no_symbols(tiny):

@@ -14,7 +14,7 @@ def load():
     return RobotModel.from_urdf_text
 
 
-# --- files ----------------------------------------------------------------------------------------------
+# --- files
 
 
 def test_a_file_reads_like_its_text(tmp_path, tiny, load):
@@ -48,7 +48,7 @@ def test_a_folder_is_no_file(tmp_path):
         RobotModel.from_urdf(tmp_path)
 
 
-# --- what is refused ------------------------------------------------------------------------------------
+# --- what is refused
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,19 @@ def limit(**changes):
 
 
 NO_INERTIA = '<link name="tip"><inertial><mass value="1"/></inertial></link>'
-BAD_MASS = '<link name="tip"><inertial><mass value="heavy"/><inertia ixx="1" ixy="0" ixz="0" iyy="1"'
+BAD_MASS = (
+    '<link name="tip"><inertial><mass value="heavy"/><inertia ixx="1" ixy="0" ixz="0" iyy="1"'
+)
 BAD_MASS += ' iyz="0" izz="1"/></inertial></link>'
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "floating"}, r"joint 'shoulder' is of type 'floating'; known are fixed, revolute, "),
+        (
+            {"kind": "floating"},
+            r"joint 'shoulder' is of type 'floating'; known are fixed, revolute, ",
+        ),
         ({"kind": "planar"}, r"joint 'shoulder' is of type 'planar'"),
         ({"kind": "ball"}, r"joint 'shoulder' is of type 'ball'"),
         ({"axis": "0 0 0"}, r"joint 'shoulder' turns about or slides along no axis: .*0 0 0"),
@@ -88,11 +93,23 @@ BAD_MASS += ' iyz="0" izz="1"/></inertial></link>'
         ({"kind": "prismatic", "inside": ""}, r"joint 'shoulder' has no <limit>"),
         ({"inside": limit(lower="nan")}, r"joint 'shoulder' has lower 'nan'; it must be finite"),
         ({"inside": limit(upper="inf")}, r"joint 'shoulder' has upper 'inf'; it must be finite"),
-        ({"inside": limit(velocity="fast")}, r"joint 'shoulder' has velocity 'fast'; it must be finite"),
-        ({"inside": limit(effort="1e999")}, r"joint 'shoulder' has effort '1e999'; it must be finite"),
+        (
+            {"inside": limit(velocity="fast")},
+            r"joint 'shoulder' has velocity 'fast'; it must be finite",
+        ),
+        (
+            {"inside": limit(effort="1e999")},
+            r"joint 'shoulder' has effort '1e999'; it must be finite",
+        ),
         ({"inside": limit(lower="1")}, r"shoulder: q_min 1 is not below q_max 1"),
-        ({"beside": NO_INERTIA}, r"the <inertial> of link 'tip' needs a finite <mass value> and <inertia>"),
-        ({"beside": BAD_MASS}, r"the <inertial> of link 'tip' needs a finite <mass value> and <inertia>"),
+        (
+            {"beside": NO_INERTIA},
+            r"the <inertial> of link 'tip' needs a finite <mass value> and <inertia>",
+        ),
+        (
+            {"beside": BAD_MASS},
+            r"the <inertial> of link 'tip' needs a finite <mass value> and <inertia>",
+        ),
     ],
 )
 def test_joints_and_links_that_are_refused(two_links, load, changes, message):
@@ -109,11 +126,15 @@ def test_fingers_stand_still_by_themselves_and_it_is_said(tiny, load, kind):
     )
     q, rest = np.array([0.3, -0.7]), np.zeros(2)
     locked = load(tiny[kind], locked={"finger_left": 0.0, "finger_right": 0.0})
-    np.testing.assert_allclose(robot.torque(q, rest, rest), locked.torque(q, rest, rest), rtol=1e-12)
+    np.testing.assert_allclose(
+        robot.torque(q, rest, rest), locked.torque(q, rest, rest), rtol=1e-12
+    )
     open_hand = load(tiny[kind], locked={"finger_left": 0.1})
     assert open_hand.joint_names == robot.joint_names
     moved = np.abs(open_hand.torque(q, rest, rest) - robot.torque(q, rest, rest)).max()
-    assert (moved > 1e-3) == (kind == "gripper")  # equal fingers that open together keep their centre of mass
+    assert (moved > 1e-3) == (
+        kind == "gripper"
+    )  # equal fingers that open together keep their centre of mass
     assert open_hand.held == {"finger_right": 0.1 if kind == "mimic" else 0.0}
 
 
@@ -148,7 +169,9 @@ def test_two_arms_are_refused_until_a_flange_is_named(load):
         for k in range(3)
     ]
     text = robot_text(*links, *arms)
-    with pytest.raises(InvalidRobot, match=r"several arms at 'a_0' and 'b_0'; name the flange of one"):
+    with pytest.raises(
+        InvalidRobot, match=r"several arms at 'a_0' and 'b_0'; name the flange of one"
+    ):
         load(text)
     assert load(text, flange="b2").joint_names == ("b_0", "b_1", "b_2")
 
@@ -157,7 +180,9 @@ def test_friction_of_dynamics_is_read(two_links, load):
     robot = load(two_links(inside=limit() + '<dynamics damping="0.7" friction="1.5"/>'))
     v = np.array([[0.5], [-0.5]])
     np.testing.assert_allclose(robot.drive.friction(v), [[1.85], [-1.85]])
-    with pytest.raises(InvalidRobot, match=r"the <dynamics> of joint 'shoulder' must have a friction"):
+    with pytest.raises(
+        InvalidRobot, match=r"the <dynamics> of joint 'shoulder' must have a friction"
+    ):
         load(two_links(inside=limit() + '<dynamics damping="-1"/>'))
 
 
@@ -171,7 +196,9 @@ def test_locks_must_name_joints_and_places(tiny, load):
 
 
 def test_an_unknown_flange_is_answered_with_those_behind_the_last_joint(tiny, load):
-    with pytest.raises(UnknownName, match="'knee' is no frame behind the last joint; those are wrist, hand"):
+    with pytest.raises(
+        UnknownName, match="'knee' is no frame behind the last joint; those are wrist, hand"
+    ):
         load(tiny["revolute"], flange="knee")
 
 
@@ -180,7 +207,7 @@ def test_gravity_must_be_a_vector(tiny, load):
         load(tiny["revolute"], gravity_base=9.81)
 
 
-# --- what is understood ---------------------------------------------------------------------------------
+# --- what is understood
 
 
 @pytest.mark.parametrize(
@@ -252,18 +279,24 @@ def test_a_link_without_inertial_has_no_mass(two_links, load):
 
 
 def test_joints_inside_other_elements_are_not_joints(two_links, load):
-    beside = '<gazebo><joint name="shoulder" type="revolute"/><joint name="spring" type="revolute"/></gazebo>'
+    beside = (
+        '<gazebo><joint name="shoulder" type="revolute"/><joint name="spring"'
+        ' type="revolute"/></gazebo>'
+    )
     beside += '<transmission name="t"><joint name="shoulder"/></transmission>'
     assert load(two_links(beside=beside)).joint_names == ("shoulder",)
 
 
 @pytest.mark.parametrize(
-    ("names", "flange"), [(("tool0", "flange"), "tool0"), (("flange", "zz"), "flange"), (("zz",), "zz")]
+    ("names", "flange"),
+    [(("tool0", "flange"), "tool0"), (("flange", "zz"), "flange"), (("zz",), "zz")],
 )
 def test_the_flange_is_the_usual_one_or_the_last_link(two_links, load, names, flange):
     beside, parent = "", "arm"
     for name in names:
-        beside += f'<link name="{name}"/><joint name="to_{name}" type="fixed"><parent link="{parent}"/>'
+        beside += (
+            f'<link name="{name}"/><joint name="to_{name}" type="fixed"><parent link="{parent}"/>'
+        )
         beside += f'<child link="{name}"/><origin xyz="0 0 0.1"/></joint>'
         parent = name
     robot = load(two_links(beside=beside))
@@ -272,7 +305,10 @@ def test_the_flange_is_the_usual_one_or_the_last_link(two_links, load, names, fl
 
 
 def test_a_joint_may_have_the_name_of_its_link(two_links, load):
-    beside = '<link name="tool0"/><joint name="tool0" type="fixed"><parent link="arm"/><child link="tool0"/>'
+    beside = (
+        '<link name="tool0"/><joint name="tool0" type="fixed"><parent link="arm"/><child'
+        ' link="tool0"/>'
+    )
     beside += '<origin xyz="0.1 0.2 0.3"/></joint>'
     robot = load(two_links(beside=beside))
     assert robot.flange == "tool0"

@@ -20,7 +20,9 @@ from steelyard.recording import Preparation, Recording
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 6))
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -46,7 +48,9 @@ def _alike(x, y):
 
 @quick
 @given(
-    content=st.recursive(st.none() | st.booleans() | st.floats() | words, lambda x: st.lists(x, max_size=4))
+    content=st.recursive(
+        st.none() | st.booleans() | st.floats() | words, lambda x: st.lists(x, max_size=4)
+    )
 )
 def test_saved_content_comes_back_with_every_number(tmp_path, content):
     if "nan" in repr(content) or "inf" in repr(content):
@@ -59,7 +63,9 @@ def test_saved_content_comes_back_with_every_number(tmp_path, content):
 @given(data=st.data(), suffix=st.sampled_from([".npz", ".parquet"]))
 def test_recordings(tmp_path, data, suffix):
     n, N = data.draw(st.integers(1, 4)), data.draw(st.integers(2, 8))
-    channels = data.draw(st.sets(st.sampled_from(["v", "tau", "current", "q_commanded", "temperature"])))
+    channels = data.draw(
+        st.sets(st.sampled_from(["v", "tau", "current", "q_commanded", "temperature"]))
+    )
     names = data.draw(st.lists(words.filter(str.strip), min_size=n, max_size=n, unique=True))
     recording = Recording(
         t=np.arange(N) * 0.01 + data.draw(numbers),
@@ -115,7 +121,10 @@ SHARES = {"noise": 0.25, "friction": 0.0, "gains": 0.7, "drift": 0.0, "gravity":
         ({"noise": [1.0, True, 1.0]}, "'noise' must be an array of numbers"),
         ({"channels": 2.0}, "'channels' must be a whole number"),
         ({"shares": {**SHARES, "noise": 0.5}}, "'shares' must be shares that sum up to one"),
-        ({"shares": {**SHARES, "noise": 1.5}}, "'shares.noise' must be a finite number from 0 to 1"),
+        (
+            {"shares": {**SHARES, "noise": 1.5}},
+            "'shares.noise' must be a finite number from 0 to 1",
+        ),
         ({"shares": {**SHARES, "luck": 0.0}}, "'shares.luck' must be no field of this format"),
         ({"shares": {"noise": 0.25, "gains": 0.75}}, "'shares.friction' is missing"),
         ({"shares": []}, "'shares' must be a table of fields"),
@@ -131,7 +140,8 @@ def test_payloads_with_nonsense_are_refused(change, why):
 
 @quick
 @given(
-    cutoff=st.floats(0.1, 100) | st.just("auto") | st.none(), lag=st.none() | st.lists(numbers, max_size=3)
+    cutoff=st.floats(0.1, 100) | st.just("auto") | st.none(),
+    lag=st.none() | st.lists(numbers, max_size=3),
 )
 def test_preparations(cutoff, lag):
     how = Preparation(cutoff_hz=cutoff, lag_s=None if lag is None else tuple(lag))
@@ -183,7 +193,10 @@ def test_json_that_others_would_read_otherwise_is_refused(tmp_path, text, why):
 
 
 def test_a_field_that_contradicts_another_is_refused(tmp_path):
-    path, body = tmp_path / "a.json", InertialParameters.from_com(2.5, [0, 0, 0.1], np.eye(3) / 100, "flange")
+    path, body = (
+        tmp_path / "a.json",
+        InertialParameters.from_com(2.5, [0, 0, 0.1], np.eye(3) / 100, "flange"),
+    )
     Payload(body, body, np.eye(10) / 100, np.ones(3), Verdict("fine")).save(path)
     sound = json.loads(path.read_text())
     for name, value, why in (

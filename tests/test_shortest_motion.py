@@ -34,7 +34,9 @@ WHITE = np.array([1.3, 2.5, 1.1, 0.4, 0.3, 0.3])
 def arm():
     """Two joints that swing in a vertical plane, gravity of a known place."""
     robot = load_robot("planar2r")
-    robot = robot.with_drive(DriveModel(np.array([0.1, 0.05]), coulomb=[1.0, 0.5], viscous=[0.5, 0.3]))
+    robot = robot.with_drive(
+        DriveModel(np.array([0.1, 0.05]), coulomb=[1.0, 0.5], viscous=[0.5, 0.3])
+    )
     return robot.with_gravity((0.0, -9.8123, 0.0))
 
 
@@ -73,7 +75,9 @@ def swing(robot, seed, *, body=None, noisy=False, period_s=10.0):
     tau = (robot if body is None else robot.with_payload(body)).torque(q, v, a)
     if noisy:
         tau = tau + np.random.default_rng(seed).normal(size=tau.shape) * WHITE
-    return Samples(q=q, v=v, a=a, tau=tau, rate_hz=50.0, joint_names=robot.joint_names, kinematics="measured")
+    return Samples(
+        q=q, v=v, a=a, tau=tau, rate_hz=50.0, joint_names=robot.joint_names, kinematics="measured"
+    )
 
 
 def test_the_motion_is_enough_and_keeps_its_limits(arm, found):
@@ -116,7 +120,9 @@ def test_rows_that_are_trimmed_do_not_count(model, found):
     t = np.arange(0.1, motion.duration_s - 0.1 - 1e-9, 0.008)
     q, v, a = motion.at(t)
     names = model.robot.joint_names
-    inner = Samples(q=q, v=v, a=a, tau=0 * q, rate_hz=125.0, joint_names=names, kinematics="measured")
+    inner = Samples(
+        q=q, v=v, a=a, tau=0 * q, rate_hz=125.0, joint_names=names, kinematics="measured"
+    )
     inner = replace(inner, usable=np.abs(v) >= Preparation().lowest_speed)
     np.testing.assert_allclose(samples, predict(model, inner, body).half_widths, rtol=0.05)
     assert samples[0] > predict(model, motion, body).half_widths[0]
@@ -177,7 +183,9 @@ def test_the_arm_of_a_model_has_its_torques(ur10):
 
 
 @pytest.mark.parametrize("identified", [False, True])
-def test_accuracy_has_the_derivative_that_it_says_and_is_that_of_the_prediction(ur10, identified, rng):
+def test_accuracy_has_the_derivative_that_it_says_and_is_that_of_the_prediction(
+    ur10, identified, rng
+):
     robot, body = ur10.robot, typical_payload(ur10.robot, 3.0)
     model = ur10 if identified else assumed_model(robot, WHITE)
     rows = np.zeros((2, 10))
@@ -231,23 +239,29 @@ def test_what_no_motion_reaches_is_refused_with_the_reason(arm, model):
     body, limits = typical_payload(arm, 2.0, (0.05, 0.0, 0.0)), DesignLimits(LIMITS)
     gains = DriveModel(np.full(2, 0.1), gain=[10.0, 8.0], gain_std=[0.0, 0.0], gain_common=0.02)
     words = (
-        r"with gains known to 2 % no motion weighs better than 3.9 % \(95 %\): calibrate with a known mass"
+        r"with gains known to 2 % no motion weighs better than 3.9 % \(95 %\): calibrate with"
+        r" a known mass"
     )
     with pytest.raises(InfeasibleDesign, match=words):
         shortest_motion(arm.with_drive(gains), Accuracy(mass=0.02), typical=body, limits=limits)
     nominal = arm.with_gravity((0.0, -9.81, 0.0))
-    words = r"gravity is a nominal one, and no motion weighs better than 0.29 % .* give the local one"
+    words = (
+        r"gravity is a nominal one, and no motion weighs better than 0.29 % .* give the local one"
+    )
     with pytest.raises(InfeasibleDesign, match=words):
         shortest_motion(nominal, Accuracy(mass=0.005), typical=body, limits=limits)
     words = (
-        r"no motion of up to 0.6 s was found that is enough: mass to .* kg \(95 %\), not 0.001 kg; most of"
+        r"no motion of up to 0.6 s was found that is enough: mass to .* kg \(95 %\), not 0.001"
+        r" kg; most of"
     )
     with pytest.raises(InfeasibleDesign, match=words):
         shortest_motion(
             model, Accuracy(mass=0.001), typical=body, limits=limits, longest_s=0.6, settings=QUICK
         )
     one = RobotModel.from_dh(DHTable.from_rows([[0.0, 0.0, 0.4, 0.0]]), name="turntable")
-    with pytest.raises(InfeasibleDesign, match="no motion of turntable shows the mass of a payload"):
+    with pytest.raises(
+        InfeasibleDesign, match="no motion of turntable shows the mass of a payload"
+    ):
         shortest_motion(one, Accuracy(mass=0.001))
     with pytest.raises(InvalidTrajectory, match="longest_s must be positive, got -1"):
         shortest_motion(arm, Accuracy(mass=0.1), limits=limits, longest_s=-1.0)
@@ -271,7 +285,14 @@ def test_where_shorter_motions_break_a_limit_the_shortest_that_does_not_is_looke
 
     monkeypatch.setattr(DurationSearch, "at", at)
     search = DurationSearch(
-        arm, DesignLimits(LIMITS), None, None, harmonics=3, moving=np.arange(2), posture=None, settings=QUICK
+        arm,
+        DesignLimits(LIMITS),
+        None,
+        None,
+        harmonics=3,
+        moving=np.arange(2),
+        posture=None,
+        settings=QUICK,
     )
     found = search.shortest(60.0)
     assert least_s <= found[0].duration_s < 1.03 * least_s
@@ -285,15 +306,25 @@ def test_what_would_help_is_said(ur10, monkeypatch):
     limits = DesignLimits.of(ur10.robot)
     found = Candidate(motion, limits.certify(ur10.robot, motion, rate_hz=20.0), 9.0)
     monkeypatch.setattr(DurationSearch, "shortest", lambda self, longest_s: (found,))
-    sure = replace(ur10, estimate=replace(ur10.estimate, covariance=0.01 * ur10.estimate.covariance))
+    sure = replace(
+        ur10, estimate=replace(ur10.estimate, covariance=0.01 * ur10.estimate.covariance)
+    )
     drive = replace(ur10.robot.drive, gain=np.ones(6), gain_std=np.full(6, 0.001), gain_drift=0.02)
     for model, words in (
         (sure, "most of that is noise"),
-        (ur10, "most of that is what the empty runs leave uncertain of the arm: identify it from more"),
-        (replace(ur10, robot=ur10.robot.with_drive(drive)), "is drift: weigh right after an empty run"),
+        (
+            ur10,
+            "most of that is what the empty runs leave uncertain of the arm: identify it from more",
+        ),
+        (
+            replace(ur10, robot=ur10.robot.with_drive(drive)),
+            "is drift: weigh right after an empty run",
+        ),
     ):
         with pytest.raises(InfeasibleDesign, match=words):
-            shortest_motion(model, Accuracy(mass=0.008), typical=body, limits=replace(limits, joints=SLOW))
+            shortest_motion(
+                model, Accuracy(mass=0.008), typical=body, limits=replace(limits, joints=SLOW)
+            )
 
 
 def test_nonsense_is_refused(arm, found):
@@ -321,17 +352,35 @@ def folder(tmp_path_factory, ur10):
 
 
 def asked(folder, *more):
-    words = ("design", "planar2r", "--limits", "cell.toml", "--gravity=0,-9.8123,0", "--noise", "0.3,0.2")
+    words = (
+        "design",
+        "planar2r",
+        "--limits",
+        "cell.toml",
+        "--gravity=0,-9.8123,0",
+        "--noise",
+        "0.3,0.2",
+    )
     return steelyard(*words, "--starts", 1, *more, cwd=folder)
 
 
 def test_the_command_asks_as_python_does_and_prints_writes_and_draws(folder, found, monkeypatch):
     given = []
     monkeypatch.setattr(
-        "steelyard.torque.shortest.shortest_motion", lambda *args, **more: given.append((args, more)) or found
+        "steelyard.torque.shortest.shortest_motion",
+        lambda *args, **more: given.append((args, more)) or found,
     )
     files = ("-o", "m.json", "--report", "m.html", "--picture", "m.png")
-    more = ("--accuracy", "mass=3%", "--accuracy", "com=2mm", "--accuracy", "inertia=5%", "--from", "0.1,0.2")
+    more = (
+        "--accuracy",
+        "mass=3%",
+        "--accuracy",
+        "com=2mm",
+        "--accuracy",
+        "inertia=5%",
+        "--from",
+        "0.1,0.2",
+    )
     done = asked(folder, *more, *files, "--typical", "2kg:0.05,0,0", "--seed", 3, "--longest", 9)
     assert done.returncode == 0, done.stderr
     (model, requested), options = given[0]
@@ -348,7 +397,12 @@ def test_the_command_asks_as_python_does_and_prints_writes_and_draws(folder, fou
     assert "warning: no identified arm was given" in done.stdout
     assert ShortestMotion.load(folder / "m.json").requested == found.requested
     page = (folder / "m.html").read_text()
-    for words in ("What will be known", "How long is enough", "What becomes known when", "on the flange"):
+    for words in (
+        "What will be known",
+        "How long is enough",
+        "What becomes known when",
+        "on the flange",
+    ):
         assert words in page
     assert (folder / "m.png").read_bytes()[:4] == b"\x89PNG"
     said = json.loads(asked(folder, "--accuracy", "mass=60g", "--json").stdout)
@@ -366,7 +420,10 @@ def test_the_command_asks_as_python_does_and_prints_writes_and_draws(folder, fou
         (("--accuracy", "mass=-1%"), "got 'mass=-1%'"),
         (("--accuracy", "mass=0%"), "the accuracy of mass must be positive, got 0"),
         (("--accuracy", "mass=1%", "--accuracy", "mass=2%"), "--accuracy mass is given twice"),
-        (("--accuracy", "mass=1%", "--typical", "heavy"), "--typical is KGkg:X,Y,Z, say 3.5kg:0,0,0.05"),
+        (
+            ("--accuracy", "mass=1%", "--typical", "heavy"),
+            "--typical is KGkg:X,Y,Z, say 3.5kg:0,0,0.05",
+        ),
         (("--accuracy", "mass=1%", "--typical", "2kg:0,0"), "got '0,0'"),
         (("--accuracy", "mass=1%", "--typical", "2kg:0,0,nan"), "got '2kg:0,0,nan'"),
         (("--accuracy", "mass=1%", "--typical", "--kg"), "got '--kg'"),
@@ -374,7 +431,10 @@ def test_the_command_asks_as_python_does_and_prints_writes_and_draws(folder, fou
         (("--accuracy", "mass=1%", "--typical", "0kg"), "needs a mass above 0, got 0 kg"),
         (("--accuracy", "mass=1%", "--period", 3), "--period has no effect with --accuracy"),
         (("--typical", "2kg"), "--typical has no effect without --accuracy"),
-        (("--accuracy", "mass=1%", "--start", "0,0", "--from", "0,0"), "--from and --start are the same"),
+        (
+            ("--accuracy", "mass=1%", "--start", "0,0", "--from", "0,0"),
+            "--from and --start are the same",
+        ),
         (("--accuracy", "mass=1%", "--from", "0,x"), "--from takes numbers as 1,2,3; got '0,x'"),
         (("--accuracy", "mass=1%", "--from", "0,3"), "the start posture is outside the limits"),
         (
@@ -397,7 +457,9 @@ def test_a_model_of_another_arm_is_refused_and_a_model_brings_its_rate(folder, m
     words, given = ("design", "ur10", "--accuracy", "com=2mm", "--model", "ur10.json"), {}
     done = steelyard(*words, "--noise", "1", cwd=folder)
     assert "--noise has no effect with --model, which has its own" in done.stderr
-    monkeypatch.setattr("steelyard.torque.shortest.shortest_motion", lambda *_, **more: given.update(more))
+    monkeypatch.setattr(
+        "steelyard.torque.shortest.shortest_motion", lambda *_, **more: given.update(more)
+    )
     steelyard(*words, cwd=folder)
     assert given["settings"].rate_hz == 50.0  # that of its recordings
     steelyard(*words, "--rate", 250, cwd=folder)

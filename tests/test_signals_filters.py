@@ -138,7 +138,10 @@ def test_a_hole_in_the_clock_is_refused_unless_it_is_allowed():
         (lambda: FixedLag(80.0, RATE), "half the rate, 50 Hz; got 80 Hz"),
         (lambda: uniform_clock(np.repeat(T, 2)), "4 or more times that increase, got 1000 rows"),
         (lambda: uniform_clock(T[:3]), "4 or more times that increase, got 3 rows"),
-        (lambda: uniform_clock(T, rate_hz=500.0), "500 Hz is faster than the recording, about 100 Hz"),
+        (
+            lambda: uniform_clock(T, rate_hz=500.0),
+            "500 Hz is faster than the recording, about 100 Hz",
+        ),
         (lambda: uniform_clock(T, rate_hz=0.5), "only 3 samples at 0.5 Hz; at least 4 are needed"),
     ],
 )
@@ -148,13 +151,17 @@ def test_refusals(call, words):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-@pytest.mark.parametrize(("rows", "cutoff_hz"), [(1000, 20.0), (400, 0.7), (300, 42.0), (5, 30.0), (2, 10.0)])
+@pytest.mark.parametrize(
+    ("rows", "cutoff_hz"), [(1000, 20.0), (400, 0.7), (300, 42.0), (5, 30.0), (2, 10.0)]
+)
 def test_the_filter_is_that_of_scipy(order, rows, cutoff_hz):
     x = np.cumsum(np.random.default_rng(rows).normal(size=(rows, 3)), axis=0)
     sections = signal.butter(order, cutoff_hz, fs=100.0, output="sos")
     settle = min(rows - 1, int(np.ceil(3 * 100.0 / min(cutoff_hz, 50.0 - cutoff_hz))))
     expected = signal.sosfiltfilt(sections, x, axis=0, padlen=settle)
-    np.testing.assert_allclose(low_pass(x, cutoff_hz, 100.0, order=order), expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        low_pass(x, cutoff_hz, 100.0, order=order), expected, rtol=0, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("rows", [4, 5, 300])
@@ -164,4 +171,6 @@ def test_the_splines_are_those_of_scipy(rows):
     inside = np.linspace(t[0], t[-1], 3 * rows)
     for smooth, degree in ((True, 3), (False, 1)):
         expected = interpolate.make_interp_spline(t, x, k=degree)(inside)
-        np.testing.assert_allclose(resample(t, x, inside, smooth=smooth), expected, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(
+            resample(t, x, inside, smooth=smooth), expected, rtol=0, atol=1e-11
+        )

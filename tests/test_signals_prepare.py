@@ -19,7 +19,14 @@ def recording(t, **channels) -> Recording:
     q, v, a = SERIES.at(t)
     tau = np.column_stack([3 * a[:, 0] + q[:, 1], 2 * v[:, 1] + 1])
     return Recording(
-        t=t, q=q, tau=tau, q_commanded=q, v_commanded=v, a_commanded=a, joint_names=("one", "two"), **channels
+        t=t,
+        q=q,
+        tau=tau,
+        q_commanded=q,
+        v_commanded=v,
+        a_commanded=a,
+        joint_names=("one", "two"),
+        **channels,
     )
 
 
@@ -48,7 +55,9 @@ def test_uniform_recordings_are_not_resampled():
 
 
 def test_commanded_motion_is_taken_as_commanded():
-    samples = prepare(recording(np.arange(300) * 0.01), Preparation(kinematics="commanded", cutoff_hz=None))
+    samples = prepare(
+        recording(np.arange(300) * 0.01), Preparation(kinematics="commanded", cutoff_hz=None)
+    )
     np.testing.assert_array_equal(samples.a, SERIES.at(np.arange(300) * 0.01)[2])
     assert samples.kinematics == "commanded"
 
@@ -61,7 +70,9 @@ def test_missing_commanded_acceleration_is_differentiated_from_the_velocity():
 
 def test_fourier_fit_gives_exact_derivatives_of_periodic_motion_with_noise():
     t = np.arange(0, 6, 0.01)
-    noisy = replace(recording(t), q=SERIES.at(t)[0] + 1e-4 * np.random.default_rng(0).normal(size=(600, 2)))
+    noisy = replace(
+        recording(t), q=SERIES.at(t)[0] + 1e-4 * np.random.default_rng(0).normal(size=(600, 2))
+    )
     fourier = prepare(noisy, Preparation(cutoff_hz=None, fourier_period_s=6.0, fourier_harmonics=3))
     central = prepare(noisy, Preparation(cutoff_hz=None))
     error = [np.abs(s.a - SERIES.at(t)[2]).max() for s in (fourier, central)]
@@ -90,7 +101,9 @@ def test_torques_are_filtered_only_when_asked():
 def test_moving_mean_is_said_and_done():
     samples = prepare(recording(np.arange(600) * 0.01), Preparation(mean_length=5, cutoff_hz=None))
     assert any("moving mean of 5 samples" in words for words in samples.made_by)
-    np.testing.assert_allclose(samples.tau[10], recording(np.arange(600) * 0.01).tau[8:13].mean(axis=0))
+    np.testing.assert_allclose(
+        samples.tau[10], recording(np.arange(600) * 0.01).tau[8:13].mean(axis=0)
+    )
 
 
 def test_slow_torques_do_not_count():
@@ -160,7 +173,10 @@ def test_impossible_preparations_are_refused(how, words):
 
 @pytest.mark.parametrize(
     ("how", "words"),
-    [({"kinematics": "dreamt"}, "'measured' or 'commanded', got 'dreamt'"), ({"decimate": 0}, "at least 1")],
+    [
+        ({"kinematics": "dreamt"}, "'measured' or 'commanded', got 'dreamt'"),
+        ({"decimate": 0}, "at least 1"),
+    ],
 )
 def test_impossible_settings_are_refused(how, words):
     with pytest.raises(InvalidSamples, match=words):
@@ -174,13 +190,17 @@ def test_missing_signals_are_named():
         prepare(bare)
     with pytest.raises(InvalidRecording, match="give drives with gains"):
         prepare(replace(bare, current=rec.tau))
-    with pytest.raises(InvalidRecording, match="drives were given, but the recording has no motor currents"):
+    with pytest.raises(
+        InvalidRecording, match="drives were given, but the recording has no motor currents"
+    ):
         prepare(rec, drive=DriveModel(np.zeros(2), gain=1.0))
     with pytest.raises(InvalidRecording, match="no commanded positions"):
         prepare(replace(bare, tau=rec.tau), Preparation(kinematics="commanded"))
     with pytest.raises(InvalidSamples, match=r"the drives need 2 gains other than 0"):
         prepare(replace(bare, current=rec.tau), drive=DriveModel(np.zeros(2), gain=[1.0, 0.0]))
-    with pytest.raises(InvalidSamples, match=r"the drives need 2 gains other than 0 \[Nm/A\], got None"):
+    with pytest.raises(
+        InvalidSamples, match=r"the drives need 2 gains other than 0 \[Nm/A\], got None"
+    ):
         prepare(replace(bare, current=rec.tau), drive=DriveModel.ideal(2))
     hollow = rec.q.copy()
     hollow[3:] = np.nan
@@ -229,13 +249,17 @@ def test_a_preparation_comes_back_from_its_plain_values_with_every_field():
         assert Preparation.from_dict(json.loads(json.dumps(how.to_dict()))) == how
     assert Preparation.from_dict({}) == default
     assert default.cutoff_hz == "auto"
-    with pytest.raises(InvalidSamples, match="cutoff_hz is a number \\[Hz\\], 'auto' or None, got 'best'"):
+    with pytest.raises(
+        InvalidSamples, match="cutoff_hz is a number \\[Hz\\], 'auto' or None, got 'best'"
+    ):
         Preparation(cutoff_hz="best")
-    with pytest.raises(InvalidSamples, match="a preparation has no 'cutoff'; it has rate_hz, cutoff_hz,"):
+    with pytest.raises(
+        InvalidSamples, match="a preparation has no 'cutoff'; it has rate_hz, cutoff_hz,"
+    ):
         Preparation.from_dict({"cutoff": 10.0})
 
 
-# --- the cut-off that a motion asks for -------------------------------------------------------------------
+# --- the cut-off that a motion asks for
 
 
 def swings(noise, *, rate_hz=100.0, dither=0.0, seed=0):
@@ -250,7 +274,10 @@ def swings(noise, *, rate_hz=100.0, dither=0.0, seed=0):
 
 
 def test_the_cutoff_falls_with_the_noise_and_is_the_highest_without_any():
-    chosen = [prepare(swings(noise)).preparation.cutoff_hz for noise in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)]
+    chosen = [
+        prepare(swings(noise)).preparation.cutoff_hz
+        for noise in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+    ]
     assert chosen[0] == 40.0
     assert chosen[-1] == 5.0
     assert chosen == sorted(chosen, reverse=True)

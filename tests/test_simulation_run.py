@@ -44,7 +44,7 @@ def planar():
     return load_robot("planar2r")
 
 
-# --- what comes back ------------------------------------------------------------------------------------
+# --- what comes back
 
 
 def test_recording_holds_what_the_sensors_say(ur10):
@@ -87,7 +87,9 @@ def test_higher_bandwidth_follows_closer(ur10):
 def test_ideal_sensors_say_the_truth(ur10):
     made = simulate(ur10, Swing(ur10), sensors=SensorModel.ideal())
     for channel in ("t", "q", "v", "tau", "wrench"):
-        np.testing.assert_array_equal(getattr(made.recording, channel), getattr(made.truth, channel))
+        np.testing.assert_array_equal(
+            getattr(made.recording, channel), getattr(made.truth, channel)
+        )
 
 
 def test_channels_follow_the_sensors(ur10, planar):
@@ -123,7 +125,9 @@ def test_progress_rises_to_one_in_about_fifty_calls(planar, duration_s):
     assert 40 <= len(done) <= 52
 
 
-@pytest.mark.parametrize(("duration_s", "rows"), [(0.4, 51), (0.401, 51), (0.4079, 51), (0.408, 52)])
+@pytest.mark.parametrize(
+    ("duration_s", "rows"), [(0.4, 51), (0.401, 51), (0.4079, 51), (0.408, 52)]
+)
 def test_rows_end_within_the_trajectory(planar, duration_s, rows):
     truth = simulate(planar, Swing(planar, duration_s)).truth
     assert len(truth) == rows
@@ -139,7 +143,7 @@ def test_payload_may_be_a_point_or_a_plate(ur10):
         np.testing.assert_allclose(truth.tau_link, rigid, atol=1e-9)
 
 
-# --- refusals -------------------------------------------------------------------------------------------
+# --- refusals
 
 
 def test_missing_mujoco_names_the_extra(planar, monkeypatch):
@@ -151,7 +155,8 @@ def test_missing_mujoco_names_the_extra(planar, monkeypatch):
 def test_link_without_inertia_is_refused():
     robot = RobotModel.from_dh(DHTable.from_rows([[0, 0, 0, 0], [0, 1, 0, 0]]))
     with pytest.raises(
-        InvalidRobot, match=r"link1' of arm is no real body, .*the mass is 0 kg.*give others by with_links"
+        InvalidRobot,
+        match=r"link1' of arm is no real body, .*the mass is 0 kg.*give others by with_links",
     ):
         simulate(robot, Swing(robot))
 
@@ -163,7 +168,9 @@ def test_negative_rotor_inertia_is_refused(planar):
 
 
 def test_payload_in_another_frame_is_refused(planar):
-    with pytest.raises(InvalidRobot, match=r"frame 'hand', the flange of planar2r is 'flange'.*in_frame"):
+    with pytest.raises(
+        InvalidRobot, match=r"frame 'hand', the flange of planar2r is 'flange'.*in_frame"
+    ):
         simulate(planar, Swing(planar), payload=InertialParameters.nothing("hand"))
 
 
@@ -183,12 +190,16 @@ def test_payload_that_no_body_has_is_refused(planar, mass, moments, why):
 
 @pytest.mark.parametrize("rate_hz", [130, 3000, 1001])
 def test_rate_that_misses_the_steps_is_refused_with_one_that_fits(planar, rate_hz):
-    with pytest.raises(InvalidRecording, match=r"do not fall on steps of 0\.001 s; take rate_hz =") as caught:
+    with pytest.raises(
+        InvalidRecording, match=r"do not fall on steps of 0\.001 s; take rate_hz ="
+    ) as caught:
         simulate(planar, Swing(planar), rate_hz=rate_hz)
     words = str(caught.value).replace(";", "").split()
     numbers = [float(words[i + 1]) for i, word in enumerate(words) if word == "="]
     simulate(planar, Swing(planar), rate_hz=numbers[0])
-    made = simulate(planar, Swing(planar), rate_hz=rate_hz, options=SimulationOptions(step_s=numbers[1]))
+    made = simulate(
+        planar, Swing(planar), rate_hz=rate_hz, options=SimulationOptions(step_s=numbers[1])
+    )
     assert made.recording.rate_hz == pytest.approx(rate_hz, rel=1e-12)
 
 
@@ -200,7 +211,9 @@ def test_rate_must_be_positive(planar, rate_hz):
 
 @pytest.mark.parametrize("duration_s", [0.0, -1.0, 0.007, np.nan, np.inf])
 def test_trajectory_must_last_a_period(planar, duration_s):
-    with pytest.raises(InvalidTrajectory, match=f"at least one period of 125 Hz and end, got {duration_s} s"):
+    with pytest.raises(
+        InvalidTrajectory, match=f"at least one period of 125 Hz and end, got {duration_s} s"
+    ):
         simulate(planar, Swing(planar, duration_s))
 
 
@@ -214,7 +227,9 @@ def test_trajectory_must_be_finite(planar):
         def at(self, t):
             return tuple(np.where(t[:, None] > 0.2, np.nan, signal) for signal in super().at(t))
 
-    with pytest.raises(InvalidTrajectory, match=r"trajectory.at\(t\) gave numbers that are not finite"):
+    with pytest.raises(
+        InvalidTrajectory, match=r"trajectory.at\(t\) gave numbers that are not finite"
+    ):
         simulate(planar, Broken(planar))
 
 
@@ -231,12 +246,16 @@ def test_gravity_must_be_three_numbers():
 
 
 def test_runaway_says_when_and_which_joint(ur10):
-    with pytest.raises(SimulationFailed, match=r"ur10 ran away at t = 0\.\d+ s: joint '\w+' has the speed"):
+    with pytest.raises(
+        SimulationFailed, match=r"ur10 ran away at t = 0\.\d+ s: joint '\w+' has the speed"
+    ):
         simulate(ur10, Swing(ur10), options=SimulationOptions(bandwidth_hz=2000))
 
 
 def test_push_on_an_unknown_frame_is_refused(planar):
-    with pytest.raises(UnknownName, match="cannot act on 'elbow'; planar2r has link1, link2, flange"):
+    with pytest.raises(
+        UnknownName, match="cannot act on 'elbow'; planar2r has link1, link2, flange"
+    ):
         simulate(planar, Swing(planar), pushes=[Push(0, 1, "elbow", FORCE)])
 
 

@@ -54,7 +54,9 @@ def test_an_outlier_of_position_is_dropped_and_counted():
     assert not state.history
     assert "1 impossible" in found.status
     sent = rows()
-    sent[0] = sent[0]._replace(motion=sent[0].motion + 100.0)  # the first row is wrong, the others agree
+    sent[0] = sent[0]._replace(
+        motion=sent[0].motion + 100.0
+    )  # the first row is wrong, the others agree
     estimator, state = weighed(sent)
     close(estimator, state)
     assert state.counts.impossible == 10
@@ -105,7 +107,9 @@ def test_samples_behind_are_late_until_ten_agree():
     state = estimator.init()
     for sample in stream()[:500]:
         state = estimator.step(state, sample)
-    mixed = [s for k in range(500, 520) for s in (stream()[k], stream()[k - 100])]  # each late one alone
+    mixed = [
+        s for k in range(500, 520) for s in (stream()[k], stream()[k - 100])
+    ]  # each late one alone
     for sample in mixed:
         state = estimator.step(state, sample)
     assert state.counts.late == 20
@@ -157,5 +161,7 @@ def test_a_state_that_ends_in_the_future_is_refused(tmp_path):
     done = weigh_online(model(), recording, preparation=how)
     later = replace(done, state=done.state._replace(last_s=time.time() + 1e6))
     later.save_state(tmp_path / "later.json")
-    with pytest.raises(InvalidSamples, match=r"later.json ends in the future \(.* s\); start without it"):
+    with pytest.raises(
+        InvalidSamples, match=r"later.json ends in the future \(.* s\); start without it"
+    ):
         weigh_online(model(), recording, preparation=how, resume=tmp_path / "later.json")

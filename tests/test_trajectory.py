@@ -5,14 +5,21 @@ import pytest
 
 from steelyard import saved
 from steelyard.errors import InvalidTrajectory, UnknownName, UnreadableFile
-from steelyard.trajectory import TRAJECTORIES, ApproachedTrajectory, FourierTrajectory, load_trajectory
+from steelyard.trajectory import (
+    TRAJECTORIES,
+    ApproachedTrajectory,
+    FourierTrajectory,
+    load_trajectory,
+)
 from steelyard.trajectory.fourier import DESIGN_VERSION
 
 
 @pytest.fixture
 def series() -> FourierTrajectory:
     rng = np.random.default_rng(3)
-    return FourierTrajectory(rng.normal(size=(3, 4)), rng.normal(size=(3, 4)), rng.normal(size=3), 7.0)
+    return FourierTrajectory(
+        rng.normal(size=(3, 4)), rng.normal(size=(3, 4)), rng.normal(size=3), 7.0
+    )
 
 
 def test_velocity_and_acceleration_are_derivatives(series):
@@ -32,7 +39,9 @@ def test_fit_recovers_the_series_from_its_positions(series):
 
 def test_random_motion_stays_within_reach_and_speed():
     centre, reach, speed = np.array([0.3, -1.0]), np.array([0.5, 1.5]), np.array([0.4, 2.0])
-    series = FourierTrajectory.random(centre, reach=reach, speed=speed, period_s=5.0, harmonics=5, seed=4)
+    series = FourierTrajectory.random(
+        centre, reach=reach, speed=speed, period_s=5.0, harmonics=5, seed=4
+    )
     q, v, _ = series.at(np.linspace(0, 5, 5001))
     assert (np.abs(q - centre).max(axis=0) <= reach).all()
     assert (np.abs(v).max(axis=0) <= speed).all()
@@ -106,11 +115,18 @@ def test_save_and_load_give_the_same_series(series, tmp_path):
         again = load_trajectory(file)
         for name in ("sine", "cosine", "offset", "period_s"):
             np.testing.assert_array_equal(getattr(again, name), getattr(series, name))
-    with pytest.raises(UnreadableFile, match=r"cannot write .*motion\.json: there is no folder .*deep"):
+    with pytest.raises(
+        UnreadableFile, match=r"cannot write .*motion\.json: there is no folder .*deep"
+    ):
         series.save(tmp_path / "deep" / "motion.json")
-    for name, value in (("value", 2.0), ("steelyard", None)):  # its certificate would be of another motion
+    for name, value in (
+        ("value", 2.0),
+        ("steelyard", None),
+    ):  # its certificate would be of another motion
         design.write_text(json.dumps({**json.loads(design.read_text()), name: value}))
-        with pytest.raises(UnreadableFile, match=r"design\.json (was changed after|is not a design file)"):
+        with pytest.raises(
+            UnreadableFile, match=r"design\.json (was changed after|is not a design file)"
+        ):
             load_trajectory(design)
 
 
@@ -122,10 +138,14 @@ def test_files_that_hold_no_trajectory_are_refused(tmp_path):
     with pytest.raises(UnreadableFile, match="is not JSON"):
         load_trajectory(path)
     path.write_text('{"sine": [[1.0]]}')
-    with pytest.raises(InvalidTrajectory, match="holds no trajectory: a Fourier trajectory needs 'cosine'"):
+    with pytest.raises(
+        InvalidTrajectory, match="holds no trajectory: a Fourier trajectory needs 'cosine'"
+    ):
         load_trajectory(path)
     saved.save({"sine": 1}, "payload", path)
-    with pytest.raises(UnreadableFile, match=r"is not a trajectory file of steelyard \(it says 'payload'\)"):
+    with pytest.raises(
+        UnreadableFile, match=r"is not a trajectory file of steelyard \(it says 'payload'\)"
+    ):
         load_trajectory(path)
     path.write_text("[1]")
     with pytest.raises(InvalidTrajectory, match="holds no trajectory"):
@@ -154,7 +174,11 @@ def test_approach_is_smooth_and_keeps_its_limits(series):
 def test_approach_refusals(series):
     with pytest.raises(InvalidTrajectory, match="posture must be three finite numbers"):
         ApproachedTrajectory(series, np.zeros(2), 1.0, 1.0)
-    with pytest.raises(InvalidTrajectory, match="entry_s, exit_s and periods must be positive, got 0"):
+    with pytest.raises(
+        InvalidTrajectory, match="entry_s, exit_s and periods must be positive, got 0"
+    ):
         ApproachedTrajectory(series, np.zeros(3), 0.0, 1.0)
     with pytest.raises(InvalidTrajectory, match="no entry within 120 s keeps the limits"):
-        ApproachedTrajectory.within(series, np.zeros(3), v_max=np.full(3, 1e-3), a_max=np.full(3, 1e-3))
+        ApproachedTrajectory.within(
+            series, np.zeros(3), v_max=np.full(3, 1e-3), a_max=np.full(3, 1e-3)
+        )

@@ -49,7 +49,7 @@ def kinds(payload):
     return {doubt.kind for doubt in payload.verdict.blocking}
 
 
-# --- the value --------------------------------------------------------------------------------------------
+# --- the value
 
 
 def test_a_verdict_is_ok_unless_a_doubt_blocks():
@@ -83,7 +83,7 @@ def test_a_verdict_survives_a_round_trip_as_plain_values():
     assert Verdict.from_dict(plain) == verdict
 
 
-# --- the judge --------------------------------------------------------------------------------------------
+# --- the judge
 
 
 def test_where_no_real_body_is_near_the_plain_estimate_is_the_answer():
@@ -104,7 +104,7 @@ def test_unknown_numbers_block_unless_the_method_cannot_see_them():
         assert verdict.ok == bool(expected)
 
 
-# --- batch and sample by sample agree ---------------------------------------------------------------------
+# --- batch and sample by sample agree
 
 
 def test_nothing_carried_is_the_same_doubt_in_a_batch_and_online(robot, model):
@@ -116,7 +116,9 @@ def test_nothing_carried_is_the_same_doubt_in_a_batch_and_online(robot, model):
 
 def test_a_contradiction_is_the_same_doubt_in_a_batch_and_online(robot, model):
     links = list(robot.links)
-    links[2] = links[2] + InertialParameters.from_com(0.3, [0.3, 0.2, 0.1], 0.01 * np.eye(3), links[2].frame)
+    links[2] = links[2] + InertialParameters.from_com(
+        0.3, [0.3, 0.2, 0.1], 0.01 * np.eye(3), links[2].frame
+    )
     other = run(robot.with_links(links).with_payload(LOAD), 6)
     for payload in (weigh(model, other), online(model, other)):
         assert DoubtKind.CONTRADICTS_MODEL in kinds(payload)
@@ -139,7 +141,7 @@ def test_strange_residuals_are_the_same_doubt_in_a_batch_and_online(robot, model
         assert DoubtKind.UNEXPLAINED_TORQUE in kinds(payload)
 
 
-# --- what it once got wrong -------------------------------------------------------------------------------
+# --- what it once got wrong
 
 
 def test_essential_keeps_the_doubts(robot):

@@ -11,7 +11,9 @@ from steelyard.errors import InvalidRecording
 from steelyard.workflow.data import runs_of
 
 LOAD = sy.InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
-DRIVE = sy.DriveModel(np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02)
+DRIVE = sy.DriveModel(
+    np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02
+)
 ROBOT = sy.load_robot("ur10").with_drive(DRIVE)
 
 
@@ -115,10 +117,18 @@ def test_identify_uses_the_pieces_and_names_them(tmp_path):
     t[500:] += 0.5
     sy.write_recording(replace(recording, t=t), tmp_path / "empty.parquet")
     done = steelyard(
-        "identify", "ur10", "empty.parquet", "-o", "model.json", "--friction", "linear", cwd=tmp_path
+        "identify",
+        "ur10",
+        "empty.parquet",
+        "-o",
+        "model.json",
+        "--friction",
+        "linear",
+        cwd=tmp_path,
     )
     assert (
-        "Note: empty.parquet is cut at 1 hole of its clock, the longest 0.51 s after row 500." in done.stdout
+        "Note: empty.parquet is cut at 1 hole of its clock, the longest 0.51 s after row 500."
+        in done.stdout
     )
     assert "empty.parquet, rows 1 to 500" in done.stdout
     assert done.returncode == 0, done.stdout
@@ -131,9 +141,13 @@ def test_the_manufacturer_method_on_an_arm_that_logs_currents_and_target_moments
     def log(arm, seed, trajectory_seed):
         """Currents; the target moment of a controller that knows the links and rotors of the empty arm."""
         q, v, a = lively_motion(arm, trajectory_seed, duration_s=20.0)
-        current = arm.torque(q, v, a) / gain + 0.02 * np.random.default_rng(seed).normal(size=q.shape)
+        current = arm.torque(q, v, a) / gain + 0.02 * np.random.default_rng(seed).normal(
+            size=q.shape
+        )
         moment = robot.inverse_dynamics(q, v, a) + robot.drive.rotor_inertia * a
-        return sy.Recording(np.arange(len(q)) / 100, q, arm.joint_names, current=current, tau_target=moment)
+        return sy.Recording(
+            np.arange(len(q)) / 100, q, arm.joint_names, current=current, tau_target=moment
+        )
 
     model = sy.identify(robot, log(robot, 1, 1), friction="linear")
     assert model.from_currents
@@ -147,7 +161,9 @@ def test_effort_in_newton_metres_taken_for_a_current_is_refused(model, loaded):
     gain = np.full(6, 12.0)
     robot = ROBOT.with_drive(replace(DRIVE, gain=gain))
     efforts = replace(loaded, tau=None, current=np.array(loaded.tau))
-    with pytest.raises(InvalidRecording, match=r"loaded: .* current x gain reaches .* is it a torque in Nm"):
+    with pytest.raises(
+        InvalidRecording, match=r"loaded: .* current x gain reaches .* is it a torque in Nm"
+    ):
         sy.identify(robot, efforts, friction="linear")
     currents = replace(recorded(robot, 1, 1), tau=None, current=recorded(robot, 1, 1).tau / gain)
     of_currents = sy.identify(robot, currents, friction="linear")
@@ -168,7 +184,9 @@ def test_currents_taken_for_torques_are_doubted(loaded):
 
 
 def test_angles_in_degrees_are_refused_by_the_limits_of_the_arm(model, loaded):
-    small = replace(loaded, q=np.degrees(0.1 * loaded.q))  # no further than some joints go, but far too fast
+    small = replace(
+        loaded, q=np.degrees(0.1 * loaded.q)
+    )  # no further than some joints go, but far too fast
     with pytest.raises(InvalidRecording, match=r"loaded: .*degrees \(or motor angles\)"):
         sy.weigh(model, small)
 
@@ -178,7 +196,9 @@ def with_targets(robot, trajectory_seed):
     q, v, a = lively_motion(robot, trajectory_seed, duration_s=20.0)
     moment = robot.inverse_dynamics(q, v, a) + robot.drive.rotor_inertia * a
     return replace(
-        recorded(robot, 1, trajectory_seed), tau_target=moment, joint_names=[f"j{k}" for k in range(6)]
+        recorded(robot, 1, trajectory_seed),
+        tau_target=moment,
+        joint_names=[f"j{k}" for k in range(6)],
     )
 
 
@@ -189,7 +209,9 @@ def test_the_recording_of_another_robot_is_told_by_the_controllers_torques():
     model = sy.identify(other, with_targets(ROBOT, 1), friction="linear")
     assert model.verdict.has(sy.DoubtKind.OTHER_ROBOT)
     assert not model.verdict.ok
-    assert "no masses on the links of kr60ha explain the controller's own torques" in str(model.verdict)
+    assert "no masses on the links of kr60ha explain the controller's own torques" in str(
+        model.verdict
+    )
 
 
 def test_a_joint_that_stays_unexplained_is_a_doubt_however_small_it_is():
@@ -204,6 +226,8 @@ def test_a_joint_that_stays_unexplained_is_a_doubt_however_small_it_is():
         tau[:, 5] += share * size[5] * slow
         assert share * size[5] < 0.05 * size.max()
         verdict = sy.identify(robot, replace(recording, tau=tau), friction="linear").verdict
-        doubts = [doubt for doubt in verdict.doubts if doubt.kind is sy.DoubtKind.UNEXPLAINED_TORQUE]
+        doubts = [
+            doubt for doubt in verdict.doubts if doubt.kind is sy.DoubtKind.UNEXPLAINED_TORQUE
+        ]
         assert [doubt.blocks for doubt in doubts] == [blocks]
         assert f"% of the torque of {robot.joint_names[5]}" in doubts[0].words

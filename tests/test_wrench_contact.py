@@ -59,7 +59,15 @@ def moving(payload, *, N=600, still=150, force=None, noise=0.0, seed=0):
         wrench[:, :3] += np.einsum("nji,nj->ni", R, force)
     wrench += noise * rng.normal(size=wrench.shape)
     return WrenchSamples(
-        t, wrench, max(noise, 1e-6) ** 2 * np.eye(6), R, a, w, alpha, np.zeros((N, 9, 9)), WristSensor()
+        t,
+        wrench,
+        max(noise, 1e-6) ** 2 * np.eye(6),
+        R,
+        a,
+        w,
+        alpha,
+        np.zeros((N, 9, 9)),
+        WristSensor(),
     )
 
 
@@ -84,7 +92,9 @@ def test_a_force_is_seen_in_every_frame(payload):
     tool = contact_force(payload, samples, frame="tool", T_sensor_tool=T)
     f, tau = sensor.external[:, :3], sensor.external[:, 3:]
     np.testing.assert_allclose(tool.external[:, :3], f @ T[:3, :3], atol=1e-9)
-    np.testing.assert_allclose(tool.external[:, 3:], (tau - np.cross(T[:3, 3], f)) @ T[:3, :3], atol=1e-9)
+    np.testing.assert_allclose(
+        tool.external[:, 3:], (tau - np.cross(T[:3, 3], f)) @ T[:3, :3], atol=1e-9
+    )
     for one in (base, tool):  # a rotation keeps the size of the uncertainty of a force
         expected = np.trace(sensor.covariance[:, :3, :3], axis1=1, axis2=2)
         np.testing.assert_allclose(np.trace(one.covariance[:, :3, :3], axis1=1, axis2=2), expected)
@@ -121,7 +131,10 @@ def test_a_contact_at_rest_is_never_taken_for_a_zero(payload):
     push[:, 2] = 40.0
     contact = contact_force(payload, moving(payload, force=push), rezero="rest")
     np.testing.assert_allclose(contact.force, 40.0, rtol=1e-9)
-    assert contact.verdict.sentence == "no zero was found again: the sensor was never at rest without contact"
+    assert (
+        contact.verdict.sentence
+        == "no zero was found again: the sensor was never at rest without contact"
+    )
 
 
 def test_the_keeper_is_a_value(payload):
@@ -133,7 +146,9 @@ def test_the_keeper_is_a_value(payload):
     assert state.found == 1
     np.testing.assert_allclose(state.offset, 1.0)
     assert keeper.step(state, np.ones(6), 1.0).rows == 0
-    with pytest.raises(InvalidSamples, match="rezero must be 'none', 'start' or 'rest', got 'always'"):
+    with pytest.raises(
+        InvalidSamples, match="rezero must be 'none', 'start' or 'rest', got 'always'"
+    ):
         ZeroKeeper("always")
     with pytest.raises(InvalidSamples, match="at least one row at rest, got 0"):
         ZeroKeeper("rest", rest_rows=0)
@@ -165,13 +180,18 @@ def test_a_payload_without_inertia_is_uncertain_in_motion(payload):
     full[range(4, 10), range(4, 10)] = np.inf
     blind = replace(payload, full_covariance=full)
     contact = contact_force(blind, moving(payload))
-    assert contact.std[300, 3:].max() > 1.5 * contact_force(payload, moving(payload)).std[300, 3:].max()
+    assert (
+        contact.std[300, 3:].max()
+        > 1.5 * contact_force(payload, moving(payload)).std[300, 3:].max()
+    )
     assert "the inertia of the load is not known" in contact.verdict.sentence
 
 
 def test_what_it_refuses(payload):
     samples = moving(payload)
-    with pytest.raises(InvalidSamples, match="frame must be 'sensor', 'tool' or 'base', got 'world'"):
+    with pytest.raises(
+        InvalidSamples, match="frame must be 'sensor', 'tool' or 'base', got 'world'"
+    ):
         contact_force(payload, samples, frame="world")
     with pytest.raises(InvalidSamples, match="the frame 'tool' needs T_sensor_tool"):
         contact_force(payload, samples, frame="tool")
@@ -264,7 +284,9 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
     quaternion = R.inv().as_quat()[:, [3, 0, 1, 2]]
     w = rng.normal(size=(5, 6))
     rows = np.column_stack([w, quaternion])
-    text = "".join(",".join(row) + "\n" for row in [list("abcdefwxyz"), *np.char.mod("%.17g", rows).tolist()])
+    text = "".join(
+        ",".join(row) + "\n" for row in [list("abcdefwxyz"), *np.char.mod("%.17g", rows).tolist()]
+    )
     (tmp_path / "log.csv").write_text(text)
     (tmp_path / "log.tsv").write_text("# by hand\n" + text.replace(",", "\t"))
     (tmp_path / "comma.csv").write_text(text.replace(",", ";").replace(".", ","))
@@ -290,7 +312,9 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
     bare = named.recording(tmp_path / "bare.csv")
     np.testing.assert_allclose(bare.wrench, -2 * w)
     assert "are left out" in bare.notes[-1]
-    with pytest.raises(UnreadableFile, match=r"it begins with numbers, 10 columns; name them .*--names"):
+    with pytest.raises(
+        UnreadableFile, match=r"it begins with numbers, 10 columns; name them .*--names"
+    ):
         description.recording(tmp_path / "bare.csv")
 
 
@@ -301,7 +325,10 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
         (('"sensor_on_load"', '"both"'), "convention must be"),
         (("100, 100, 200", "100, 200"), "reach of a wrist sensor is six positive numbers"),
         (('"wxyz"', '"zyxw"'), "quaternion_order must be 'xyzw' or 'wxyz', got 'zyxw'"),
-        (('"sensor_from_base"', '"world"'), "quaternion_of must be 'base_from_sensor' or 'sensor_from_base'"),
+        (
+            ('"sensor_from_base"', '"world"'),
+            "quaternion_of must be 'base_from_sensor' or 'sensor_from_base'",
+        ),
         (("quaternion = [", "attitude = ["), "no signal 'attitude'; known are t, wrench"),
         (('"a", "b", ', '"a", '), "wrench has 6 columns"),
         (("[scale]", "[scale"), "is not valid TOML"),
@@ -331,7 +358,9 @@ def test_tables_that_do_not_fit(tmp_path):
     refused("a,b\n1,2\n", "no column c, d, e, f; it has a, b")
     row = "a,b,c,d,e,f,w,x,y,z\n" + ",".join(["1"] * 10) + "\n"
     refused(row.replace(",1\n", ",x\n"), "no line after the header has 10 fields with numbers")
-    refused(row + "1,2,3\n" + row.partition("\n")[2], "line 3 is damaged, .* 3 fields instead of 10")
+    refused(
+        row + "1,2,3\n" + row.partition("\n")[2], "line 3 is damaged, .* 3 fields instead of 10"
+    )
     refused(row, "the quaternion in row 1 has length 2, not 1")
     refused(row, "does not say which columns are the wrench", replace(description, columns={}))
     only = {"wrench": list("abcdef")}

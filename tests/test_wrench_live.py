@@ -51,7 +51,10 @@ def folder(tmp_path_factory):
     for half, name in ((slice(0, 300), "first"), (slice(300, None), "second")):
         write_recording(recording.rows(half), path / f"{name}.parquet")
     table = np.array(
-        [np.concatenate([[row.t], row.wrench, row.motion]) for row in rows(kind="unit", seconds=6.0)]
+        [
+            np.concatenate([[row.t], row.wrench, row.motion])
+            for row in rows(kind="unit", seconds=6.0)
+        ]
     )
     names = "t,fx,fy,fz,tx,ty,tz,ax,ay,az,wx,wy,wz,qx,qy,qz,qw"
     np.savetxt(path / "unit.csv", table, delimiter=",", header=names, comments="")
@@ -85,7 +88,9 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
 
 def test_a_saved_state_goes_on(folder):
     state, words = folder / "state.json", ("weigh-ft", "--online", "--robot", "ur10", "--json")
-    first = json.loads(run(*words, "--dynamic", folder / "first.parquet", "--save-state", state).output)
+    first = json.loads(
+        run(*words, "--dynamic", folder / "first.parquet", "--save-state", state).output
+    )
     done = run(*words, "--dynamic", folder / "second.parquet", "--resume", state)
     second = json.loads(done.output)
     assert second["samples"]["used"] > first["samples"]["used"]
@@ -103,7 +108,10 @@ def test_what_online_cannot_do_is_refused(folder):
     (folder / "postures.toml").write_text("postures = true\n" + COLUMNS.replace('t = "t"\n', ""))
     postures, half = folder / "postures.toml", folder / "half.json"
     cases = {
-        "--online replays one recording: give it with --dynamic": ("--static", folder / "move.parquet"),
+        "--online replays one recording: give it with --dynamic": (
+            "--static",
+            folder / "move.parquet",
+        ),
         "leave --static, --estimator": (*dynamic, "--estimator", "tls"),
         "unit.csv has no time and counts as postures": (
             "--dynamic",
@@ -237,7 +245,9 @@ class Source(ReplaySource):
 def test_streams_that_cannot_be_weighed_say_why():
     about = SensorDescription()
     with Stream(Source("x")) as stream:
-        with pytest.raises(InvalidSamples, match="sends joints: give the arm, with --robot or --model"):
+        with pytest.raises(
+            InvalidSamples, match="sends joints: give the arm, with --robot or --model"
+        ):
             WristWeigher(stream, about, None)
         with pytest.raises(InvalidRobot, match="sends 6 joints, panda has 7"):
             WristWeigher(stream, about, load_robot("panda"))

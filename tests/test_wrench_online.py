@@ -13,7 +13,14 @@ from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.signals import FixedLag
 from steelyard.verdict import DoubtKind
-from steelyard.wrist import Postures, WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
+from steelyard.wrist import (
+    Postures,
+    WrenchRecording,
+    WrenchSamples,
+    WristSensor,
+    weigh_dynamic,
+    weigh_static,
+)
 from steelyard.wrist.online import WristEstimator, WristOptions, WristPath, WristRow, rows_of
 from steelyard.wrist.online.solve import WristProblem
 from steelyard.wrist.online.state import postures_of
@@ -45,7 +52,7 @@ def recording_of(stream):
     )
 
 
-# --- kinematics ---------------------------------------------------------------------------------------------
+# --- kinematics
 
 
 def test_the_filter_is_the_kalman_smoother_of_four_integrators(rng):
@@ -53,7 +60,10 @@ def test_the_filter_is_the_kalman_smoother_of_four_integrators(rng):
     T, r, cutoff_hz = 0.01, 1e-6, 4.0
     q = r * T * (2 * np.pi * cutoff_hz) ** 8
     F = np.array(
-        [[T ** (j - i) / [1, 1, 2, 6][j - i] if j >= i else 0.0 for j in range(4)] for i in range(4)]
+        [
+            [T ** (j - i) / [1, 1, 2, 6][j - i] if j >= i else 0.0 for j in range(4)]
+            for i in range(4)
+        ]
     )
     steps = (np.arange(200) + 0.5) / 200 * T
     G = np.array([steps**3 / 6, steps**2 / 2, steps, np.ones(200)])
@@ -91,8 +101,12 @@ def test_samples_move_as_the_sensor_does(kind):
     at = np.searchsorted(t, [sample.t + 1e-6 for sample in made]) - 1
     np.testing.assert_allclose([s.t for s in made], t[at], atol=1e-9)
     np.testing.assert_allclose([s.R_base_sensor for s in made], T[at, :3, :3], atol=2e-3)
-    truth = np.hstack([moved.linear_acceleration, moved.angular_velocity, moved.angular_acceleration])[at]
-    found = [np.concatenate([s.acceleration, s.angular_velocity, s.angular_acceleration]) for s in made]
+    truth = np.hstack(
+        [moved.linear_acceleration, moved.angular_velocity, moved.angular_acceleration]
+    )[at]
+    found = [
+        np.concatenate([s.acceleration, s.angular_velocity, s.angular_acceleration]) for s in made
+    ]
     np.testing.assert_allclose(found, truth, atol=0.8 if kind == "unit" else 0.05)
     if kind != "unit":
         speed = np.linalg.norm(moved.linear_velocity[at], axis=1)
@@ -111,7 +125,9 @@ def test_a_stated_noise_counts_and_else_the_first_rows_show_it():
     np.testing.assert_allclose(found.noise, path.noise, rtol=0.3)
     stated, heard = (np.sqrt(np.diag(p.kinematics.covariance)) for p in (path, found))
     np.testing.assert_allclose(heard, stated, rtol=0.35)
-    with pytest.raises(InvalidRecording, match="motion_noise is a positive number for joints, position"):
+    with pytest.raises(
+        InvalidRecording, match="motion_noise is a positive number for joints, position"
+    ):
         WristSensor(motion_noise={"speed": 1.0})
 
 
@@ -133,11 +149,15 @@ def test_jitter_holes_and_bad_rows():
     good = times[np.isfinite(times)]
     assert (np.diff(good) < 0).sum() == 1  # the late one, marked by its time
     assert np.diff(good).max() > 0.5  # nothing is made up in the hole
-    with pytest.raises(InvalidSamples, match="a row is 6 numbers of motion and a wrench of 6, got 5 and 6"):
+    with pytest.raises(
+        InvalidSamples, match="a row is 6 numbers of motion and a wrench of 6, got 5 and 6"
+    ):
         path.step(state, WristRow(99.0, np.zeros(6), np.zeros(5)))
     with pytest.raises(InvalidSamples, match="8 rows are too few to calibrate with"):
         path_of(stream[:8])
-    with pytest.raises(InvalidSamples, match="a motion is 7 or 10 numbers, or joints of a robot, got 6"):
+    with pytest.raises(
+        InvalidSamples, match="a motion is 7 or 10 numbers, or joints of a robot, got 6"
+    ):
         WristPath.calibrated(stream[:100], WristSensor())
     with pytest.raises(InvalidSamples, match="ur10 has 6 joints, a row 7"):
         WristPath.calibrated(rows(kind="pose")[:100], WristSensor(), robot=load_robot("ur10"))
@@ -151,7 +171,7 @@ def test_a_recording_without_motion_is_refused():
         rows_of(recording)
 
 
-# --- sums and solution --------------------------------------------------------------------------------------
+# --- sums and solution
 
 
 def random_samples(rng, N=300):
@@ -180,7 +200,9 @@ def test_lifted_rows_are_newton_euler_at_any_tilt(rng):
     np.testing.assert_allclose(np.einsum("inl,il->ni", lifted[:, :, :-1], L), direct, atol=1e-12)
     for k in range(24):
         step = np.eye(24)[k] * 1e-6
-        slope = (lifted_numbers(UPRIGHT, value + step)[0] - lifted_numbers(UPRIGHT, value - step)[0]) / 2e-6
+        slope = (
+            lifted_numbers(UPRIGHT, value + step)[0] - lifted_numbers(UPRIGHT, value - step)[0]
+        ) / 2e-6
         np.testing.assert_allclose(G[:, :, k], slope, atol=1e-8)
 
 
@@ -190,7 +212,9 @@ def test_the_recursion_equals_the_batch_solution_of_the_same_rows(rng):
     sums = Sums.nothing()
     for k in range(0, len(t), 10):
         at = slice(k, k + 10)
-        lifted = lifted_rows(t[at], wrench[at], R[at], moved[at], UPRIGHT.nominal, covariance[at, 3:6, 3:6])
+        lifted = lifted_rows(
+            t[at], wrench[at], R[at], moved[at], UPRIGHT.nominal, covariance[at, 3:6, 3:6]
+        )
         sums = sums.plus(lifted, feature_covariance(moved[at, 3:6], covariance[at]).sum(axis=0))
     problem = WristProblem(
         sums, postures_of([], [], [], [], []), np.zeros((0, 25)), UPRIGHT, NOISE, np.arange(24)
@@ -205,7 +229,9 @@ def test_the_recursion_equals_the_batch_solution_of_the_same_rows(rng):
     every = np.tile(np.eye(6), (len(t), 1, 1))
     exact = np.concatenate([every, tilt, t[:, None, None] * every], axis=2)
     Sx = feature_covariance(moved[:, 3:6], covariance)
-    batch = WrenchRegression(x, Sx, exact, wrench, np.diag(NOISE**2), np.zeros(24), np.zeros((24, 24)))
+    batch = WrenchRegression(
+        x, Sx, exact, wrench, np.diag(NOISE**2), np.zeros(24), np.zeros((24, 24))
+    )
     Z = batch.augmented
     nothing = np.array([1e4] * 16 + [np.radians(10)] * 2 + [1e4] * 6) ** -2
     M = np.einsum("nia,ij,njb->ab", Z, W, Z, optimize=True)
@@ -221,7 +247,9 @@ def test_the_recursion_equals_the_batch_solution_of_the_same_rows(rng):
     solution = -v[:-1] / v[-1]
     solution[16:18] += angles
     std = np.sqrt(np.diag(found.covariance))
-    np.testing.assert_allclose(solution / std, theta / std, rtol=0, atol=1e-8 * np.abs(theta / std).max())
+    np.testing.assert_allclose(
+        solution / std, theta / std, rtol=0, atol=1e-8 * np.abs(theta / std).max()
+    )
     truth = np.concatenate([LOAD.vector, DRIFT, TILT])
     assert (np.abs(theta[:18] - truth) < 4 * std[:18]).all()
     naive = np.linalg.lstsq(Z[:, :, :-1].reshape(-1, 24), wrench.ravel(), rcond=None)[0]
@@ -242,7 +270,7 @@ def test_blocks_are_joined_and_nothing_is_lost(rng):
     np.testing.assert_allclose(squares, lifted.transpose(0, 2, 1) @ lifted, atol=1e-8)
 
 
-# --- the estimate -------------------------------------------------------------------------------------------
+# --- the estimate
 
 
 def test_the_whole_recording_agrees_with_batch_within_its_interval():
@@ -266,7 +294,9 @@ def test_rests_alone_are_the_static_stage():
     estimator = replace(estimator, options=WristOptions(longest_gap_s=10.0))
     state = fed(estimator, at_rest)  # the motion between is cut out
     online = estimator.estimate(state)
-    batch = weigh_static(Postures.of(WrenchRecording.of_joints(recording_of(stream), load_robot("ur10"))))
+    batch = weigh_static(
+        Postures.of(WrenchRecording.of_joints(recording_of(stream), load_robot("ur10")))
+    )
     assert len(state.postures) >= 7
     assert online.body.mass == pytest.approx(batch.mass, abs=1.96 * online.std[0])
     np.testing.assert_allclose(online.body.com, batch.com, atol=2e-3)
@@ -324,7 +354,9 @@ def test_a_push_is_a_contact_and_spoils_nothing():
 def test_a_contact_that_does_not_end_is_a_doubt():
     rng = np.random.default_rng(3)
     shaken = [
-        row._replace(wrench=row.wrench + (row.t > 6.0) * 20 * np.sin(9 * row.t) * rng.normal(1, 0.1, 6))
+        row._replace(
+            wrench=row.wrench + (row.t > 6.0) * 20 * np.sin(9 * row.t) * rng.normal(1, 0.1, 6)
+        )
         for row in rows()
     ]
     made, estimator = samples(shaken)
@@ -336,7 +368,9 @@ def test_a_contact_that_does_not_end_is_a_doubt():
 def test_what_cannot_be_weighed_is_refused():
     with pytest.raises(InvalidSamples, match="noise must be six positive numbers"):
         WristEstimator(np.zeros(6))
-    with pytest.raises(InvalidSamples, match="the rotation of the sensor on the flange must be known"):
+    with pytest.raises(
+        InvalidSamples, match="the rotation of the sensor on the flange must be known"
+    ):
         WristEstimator(NOISE, WristSensor(yaw_known=False))
     with pytest.raises(InvalidSamples, match="window_s must be positive, got 0"):
         WristOptions(window_s=0)

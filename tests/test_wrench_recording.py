@@ -20,13 +20,17 @@ BODY = InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.04, 0.05
 def turning(rng, *, N=3000, rate=500.0, noise=0.02, trend=0.0):
     """A sensor that turns and swings about, with an inertial unit, and its wrench."""
     t = np.arange(N) / rate
-    rotvec = np.column_stack([0.8 * np.sin(2.1 * t), 0.7 * np.sin(1.7 * t + 1), 0.9 * np.sin(2.6 * t + 2)])
+    rotvec = np.column_stack(
+        [0.8 * np.sin(2.1 * t), 0.7 * np.sin(1.7 * t + 1), 0.9 * np.sin(2.6 * t + 2)]
+    )
     R = Rotation.from_rotvec(rotvec)
     h = 1e-4
 
     def spun(s):
         return Rotation.from_rotvec(
-            np.column_stack([0.8 * np.sin(2.1 * s), 0.7 * np.sin(1.7 * s + 1), 0.9 * np.sin(2.6 * s + 2)])
+            np.column_stack(
+                [0.8 * np.sin(2.1 * s), 0.7 * np.sin(1.7 * s + 1), 0.9 * np.sin(2.6 * s + 2)]
+            )
         )
 
     w = (spun(t - h).inv() * spun(t + h)).as_rotvec() / (2 * h)
@@ -34,14 +38,18 @@ def turning(rng, *, N=3000, rate=500.0, noise=0.02, trend=0.0):
     before = (spun(t - 2 * h).inv() * spun(t)).as_rotvec() / (2 * h)
     alpha = (later - before) / (2 * h)
     position = 0.1 * np.column_stack([np.sin(3 * t), np.cos(2 * t), np.sin(2.5 * t)])
-    a_base = 0.1 * np.column_stack([-9 * np.sin(3 * t), -4 * np.cos(2 * t), -6.25 * np.sin(2.5 * t)])
+    a_base = 0.1 * np.column_stack(
+        [-9 * np.sin(3 * t), -4 * np.cos(2 * t), -6.25 * np.sin(2.5 * t)]
+    )
     a = R.inv().apply(a_base)
     g = R.inv().apply(np.tile([0, 0, -9.81], (N, 1)))
     wrench = wrench_regressor(features(g, a, w, alpha)) @ BODY.vector
     wrench = wrench + noise * rng.normal(size=wrench.shape) * [1, 1, 1, 0.1, 0.1, 0.1]
     wrench[:, 1] += trend * t
     motion = {"position": position, "acceleration": a, "angular_velocity": w}
-    return WrenchRecording.of_measured(t, wrench, R.as_matrix(), sensor=WristSensor(), motion=motion)
+    return WrenchRecording.of_measured(
+        t, wrench, R.as_matrix(), sensor=WristSensor(), motion=motion
+    )
 
 
 def test_an_inertial_unit_gives_all_ten(rng):
@@ -65,7 +73,9 @@ def test_what_is_unknown_stays_unknown_in_the_flange_frame_and_what_is_known_kno
     found = replace(payload, full_covariance=unknown, T_flange_sensor=T).in_flange()
     assert np.isinf(found.std[4:]).all()
     assert found.std[0] == pytest.approx(payload.std[0])
-    assert (found.com_std[2], *found.com_std[:2]) == pytest.approx(np.roll(payload.com_std, 1), rel=1e-6)
+    assert (found.com_std[2], *found.com_std[:2]) == pytest.approx(
+        np.roll(payload.com_std, 1), rel=1e-6
+    )
 
 
 def test_a_pose_gives_all_ten_causally(rng):
@@ -88,7 +98,9 @@ def test_a_base_that_came_out_far_from_level_is_a_doubt_in_motion_too(rng):
 
 def test_rows_that_a_mean_repeats_are_not_missed(rng):
     recording = turning(rng, noise=0.3)
-    every, some = (WrenchSamples.from_pose(recording, decimate=decimate) for decimate in (False, True))
+    every, some = (
+        WrenchSamples.from_pose(recording, decimate=decimate) for decimate in (False, True)
+    )
     assert (len(some), some.made_by[-1]) == (len(every) // 5, "every 5. row kept")
     one, other = weigh_dynamic(every), weigh_dynamic(some)
     assert (np.abs(one.body.vector - other.body.vector) < 0.05 * one.std).all()
@@ -96,7 +108,9 @@ def test_rows_that_a_mean_repeats_are_not_missed(rng):
 
 def test_a_drift_that_moves_in_motion_is_told(rng):
     payload = weigh_dynamic(WrenchSamples.from_imu(turning(rng, trend=0.2)), tilt=False)
-    assert payload.status.startswith("do not use this: the zero drift moves during the run, fy by 12")
+    assert payload.status.startswith(
+        "do not use this: the zero drift moves during the run, fy by 12"
+    )
     assert [doubt.kind for doubt in payload.verdict.blocking] == [DoubtKind.DRIFT_MOVES]
     assert payload.trend[1] == pytest.approx(0.2, rel=0.05)
     assert payload.body.mass == pytest.approx(3.0, abs=0.01)
@@ -115,7 +129,9 @@ def test_a_sensor_that_carries_nothing_is_doubted(rng):
 def test_a_wrong_sign_in_motion_is_a_negative_mass(rng):
     recording = turning(rng)
     with pytest.raises(InvalidRecording, match=r"weighs -3.0\d+ kg: the wrench has the other sign"):
-        weigh_dynamic(WrenchSamples.from_imu(replace(recording, wrench=-recording.wrench)), tilt=False)
+        weigh_dynamic(
+            WrenchSamples.from_imu(replace(recording, wrench=-recording.wrench)), tilt=False
+        )
 
 
 def test_recordings_are_copies_and_start_at_zero(rng):
@@ -137,7 +153,9 @@ def test_what_a_recording_refuses(rng):
     R, w, t = np.tile(np.eye(3), (4, 1, 1)), rng.normal(size=(4, 6)), np.arange(4.0)
     with pytest.raises(InvalidRecording, match="the orientation of the sensor is missing"):
         WrenchRecording.of_measured(t, w, None, sensor=WristSensor())
-    with pytest.raises(InvalidRecording, match=r"wrench must be \(N, 6\) and R_base_sensor \(N, 3, 3\)"):
+    with pytest.raises(
+        InvalidRecording, match=r"wrench must be \(N, 6\) and R_base_sensor \(N, 3, 3\)"
+    ):
         WrenchRecording.of_measured(t, w[:, :5], R, sensor=WristSensor())
     with pytest.raises(InvalidRecording, match="time goes back in row 2"):
         WrenchRecording(t[::-1], w, R, WristSensor())
@@ -146,7 +164,9 @@ def test_what_a_recording_refuses(rng):
     with pytest.raises(InvalidRecording, match=r"position must have shape \(4, 3\)"):
         WrenchRecording(t, w, R, WristSensor(), position=np.zeros((3, 3)))
     w[1, 2] = -1e300
-    with pytest.raises(InvalidRecording, match=r"wrench reaches 1e\+300 in row 2: no arm does; leave such"):
+    with pytest.raises(
+        InvalidRecording, match=r"wrench reaches 1e\+300 in row 2: no arm does; leave such"
+    ):
         WrenchRecording(t, w, R, WristSensor())
     w[2, 1] = np.nan
     with pytest.raises(InvalidRecording, match="wrench is not finite in row 3"):
@@ -160,17 +180,27 @@ def test_a_saturated_sensor_is_refused(rng):
     with pytest.raises(
         InvalidRecording, match=r"the sensor is saturated: fz reaches its range of 20 in \d+ of"
     ):
-        WrenchRecording.of_measured(recording.t, w, recording.R_base_sensor, sensor=WristSensor(reach=reach))
-    with pytest.raises(InvalidRecording, match=r"looks saturated: fz stays exactly at its extreme value -20"):
+        WrenchRecording.of_measured(
+            recording.t, w, recording.R_base_sensor, sensor=WristSensor(reach=reach)
+        )
+    with pytest.raises(
+        InvalidRecording, match=r"looks saturated: fz stays exactly at its extreme value -20"
+    ):
         WrenchRecording.of_measured(recording.t, w, recording.R_base_sensor, sensor=WristSensor())
 
 
 def test_what_a_sensor_refuses():
-    with pytest.raises(InvalidRecording, match="convention must be 'load_on_sensor' or 'sensor_on_load'"):
+    with pytest.raises(
+        InvalidRecording, match="convention must be 'load_on_sensor' or 'sensor_on_load'"
+    ):
         WristSensor(convention="other")
-    with pytest.raises(InvalidRecording, match="a wrench is in frame 'sensor' or 'base', got 'tool'"):
+    with pytest.raises(
+        InvalidRecording, match="a wrench is in frame 'sensor' or 'base', got 'tool'"
+    ):
         WristSensor(frame="tool")
-    with pytest.raises(InvalidRecording, match="rotated into the base frame has its sensor's rotation in it"):
+    with pytest.raises(
+        InvalidRecording, match="rotated into the base frame has its sensor's rotation in it"
+    ):
         WristSensor(frame="base", yaw_known=False)
     with pytest.raises(InvalidRecording, match="reach of a wrist sensor is six positive numbers"):
         WristSensor(reach=np.zeros(6))
@@ -201,7 +231,8 @@ def test_joints_need_a_wrench_and_the_right_robot(rng):
     with pytest.raises(InvalidRecording, match="not fit for use: q jumps by more than half a turn"):
         WrenchSamples.from_joints(robot, replace(whole, q=10 * q), cutoff_hz=None)
     assert any(
-        "too short" in words for words in WrenchSamples.from_joints(robot, whole, cutoff_hz=None).warnings
+        "too short" in words
+        for words in WrenchSamples.from_joints(robot, whole, cutoff_hz=None).warnings
     )
     nothing = replace(whole, wrench=np.where(np.arange(50)[:, None] % 2, whole.wrench, np.nan))
     assert "left out 25 rows with NaN" in WrenchRecording.of_joints(nothing, robot).notes
@@ -210,11 +241,15 @@ def test_joints_need_a_wrench_and_the_right_robot(rng):
 def test_what_samples_refuse(rng):
     recording = turning(rng, N=200)
     bare = replace(recording, acceleration=None, position=None)
-    with pytest.raises(InvalidRecording, match="no acceleration and angular velocity of the sensor"):
+    with pytest.raises(
+        InvalidRecording, match="no acceleration and angular velocity of the sensor"
+    ):
         WrenchSamples.from_imu(bare)
     with pytest.raises(InvalidRecording, match="the recording has no position of the sensor"):
         WrenchSamples.from_pose(bare)
-    with pytest.raises(InvalidSamples, match=r"200 rows are too few: the filter needs 0\.5 s to settle"):
+    with pytest.raises(
+        InvalidSamples, match=r"200 rows are too few: the filter needs 0\.5 s to settle"
+    ):
         WrenchSamples.from_pose(recording, settle_s=0.5)
     t = recording.t.copy()
     t[100:] += 1.0

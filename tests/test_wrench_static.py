@@ -44,7 +44,11 @@ def continuous(rng, *, rest_s=1.5, move_s=0.7, N=8, noise=0.05, trend=0.0, rate=
         x = np.clip(x, 0, 1)
         R.append((ends[k] * Rotation.from_rotvec(way * (3 * x**2 - 2 * x**3))).as_matrix())
     R = np.array(R)
-    w = wrenches(R, BaseGravity(UPRIGHT).tilted(TILT)) + DRIFT + noise * rng.normal(size=(len(R), 6))
+    w = (
+        wrenches(R, BaseGravity(UPRIGHT).tilted(TILT))
+        + DRIFT
+        + noise * rng.normal(size=(len(R), 6))
+    )
     w[:, 2] += trend * times
     return WrenchRecording(times, w, R, WristSensor())
 
@@ -65,7 +69,8 @@ def test_a_base_that_came_out_far_from_level_is_a_doubt(rng):
     assert not found.verdict.ok
     assert not found.payload().verdict.ok
     words = (
-        "the base came out tilted by 17 degrees: how is it mounted? If so, give --gravity -1.32,-2.54,-9.38"
+        "the base came out tilted by 17 degrees: how is it mounted? If so, give --gravity"
+        " -1.32,-2.54,-9.38"
     )
     assert words in found.verdict.sentence
     known = weigh_static(Postures.of(table(rng, gravity_base=steep)), gravity_base=steep)
@@ -124,17 +129,25 @@ def test_a_rest_that_is_none_is_left_out(rng):
     w[:60, 0] += 20 * rng.normal(size=60)  # somebody leans on the load
     postures = Postures.of(replace(recording, wrench=w))
     assert len(postures) == 7
-    assert postures.notes == ("left out 1 of 8 rests: the sensor creeps in 0, the wrench is not steady in 1",)
+    assert postures.notes == (
+        "left out 1 of 8 rests: the sensor creeps in 0, the wrench is not steady in 1",
+    )
     R = recording.R_base_sensor.copy()
     creep = Rotation.from_rotvec(np.outer(0.008 * recording.t, [1, 0, 0])).as_matrix()
-    with pytest.raises(InvalidRecording, match="none of the 8 rests is one: the sensor creeps in all"):
+    with pytest.raises(
+        InvalidRecording, match="none of the 8 rests is one: the sensor creeps in all"
+    ):
         Postures.of(replace(recording, R_base_sensor=creep @ R))
 
 
 def test_without_rest_there_is_no_static_stage(rng):
     turning = Rotation.from_rotvec(np.outer(np.arange(0, 5, 0.02), [0.5, 0.2, 0])).as_matrix()
-    recording = WrenchRecording(np.arange(250) * 0.02, rng.normal(size=(250, 6)), turning, WristSensor())
-    with pytest.raises(InvalidRecording, match=r"nowhere at rest: it turns at 0.539 rad/s at least"):
+    recording = WrenchRecording(
+        np.arange(250) * 0.02, rng.normal(size=(250, 6)), turning, WristSensor()
+    )
+    with pytest.raises(
+        InvalidRecording, match=r"nowhere at rest: it turns at 0.539 rad/s at least"
+    ):
         Postures.of(recording)
     moving = replace(continuous(rng), position=np.outer(np.arange(880) * 0.02, [0.1, 0, 0]))
     with pytest.raises(InvalidRecording, match="nowhere at rest"):
@@ -166,7 +179,9 @@ def test_postures_that_are_alike_are_told_and_one_to_add(rng):
     assert good.advice(UPRIGHT) == ""
     assert good.variety(UPRIGHT) > 0.3
     two = Postures.of(table(rng, N=2))
-    with pytest.raises(InvalidRecording, match=r"only 2 different postures at rest; .* add one in which"):
+    with pytest.raises(
+        InvalidRecording, match=r"only 2 different postures at rest; .* add one in which"
+    ):
         weigh_static(two)
     with pytest.raises(
         InvalidRecording, match=r"are good\. A rest counts when .* for 1\.1 s or longer: stop"
@@ -179,7 +194,9 @@ def test_a_wrong_sign_is_a_negative_mass(rng):
     other = WrenchRecording.of_measured(
         recording.t, -recording.wrench, recording.R_base_sensor, sensor=WristSensor(), timed=False
     )
-    with pytest.raises(InvalidRecording, match=r"weighs -4.9\d+ kg: .* 'sensor_on_load' instead of"):
+    with pytest.raises(
+        InvalidRecording, match=r"weighs -4.9\d+ kg: .* 'sensor_on_load' instead of"
+    ):
         weigh_static(Postures.of(other))
     right = WrenchRecording.of_measured(
         recording.t,
@@ -199,15 +216,23 @@ def test_a_wrong_frame_is_named(rng):
 
     def said(wrench, rotation, frame):
         sensor = WristSensor(frame=frame)
-        made = WrenchRecording.of_measured(recording.t, wrench, rotation, sensor=sensor, timed=False)
+        made = WrenchRecording.of_measured(
+            recording.t, wrench, rotation, sensor=sensor, timed=False
+        )
         return weigh_static(Postures.of(made))
 
     assert said(rotated, R, "base").mass == pytest.approx(5.0)
-    with pytest.raises(InvalidRecording, match="already rotated into the base frame: say frame = 'base'"):
+    with pytest.raises(
+        InvalidRecording, match="already rotated into the base frame: say frame = 'base'"
+    ):
         said(rotated, R, "sensor")
-    with pytest.raises(InvalidRecording, match="in the sensor frame and not rotated: say frame = 'sensor'"):
+    with pytest.raises(
+        InvalidRecording, match="in the sensor frame and not rotated: say frame = 'sensor'"
+    ):
         said(recording.wrench, R, "base")
-    with pytest.raises(InvalidRecording, match="inverse of the stated one: turn the rotation round"):
+    with pytest.raises(
+        InvalidRecording, match="inverse of the stated one: turn the rotation round"
+    ):
         said(recording.wrench, R.transpose(0, 2, 1), "sensor")
 
 
@@ -222,7 +247,9 @@ def test_a_payload_at_rest_says_that_it_knows_no_inertia(rng):
     assert not payload.knows_inertia
     assert np.isinf(payload.std[4:]).all()
     assert payload.body.mass == pytest.approx(5.0, abs=0.01)
-    assert payload.status.startswith("12 postures, well spread; all twelve numbers are determined; nothing")
+    assert payload.status.startswith(
+        "12 postures, well spread; all twelve numbers are determined; nothing"
+    )
     assert payload.status.endswith("Izz: postures at rest say nothing about the inertia")
     assert payload.verdict.ok
     assert payload.verdict.has(DoubtKind.NOT_EXCITED)

@@ -14,8 +14,12 @@ from steelyard.wrist.recording import WristSensor
 from steelyard.wrist.regressor import BaseGravity, features, wrench_regressor
 
 LOADS = {
-    "LOAD": InertialParameters.from_com(4.0, [0.02, -0.01, 0.07], np.diag([0.03, 0.025, 0.02]), "sensor"),
-    "HEAVY": InertialParameters.from_com(6.0, [0.0, 0.03, 0.09], np.diag([0.04, 0.04, 0.02]), "sensor"),
+    "LOAD": InertialParameters.from_com(
+        4.0, [0.02, -0.01, 0.07], np.diag([0.03, 0.025, 0.02]), "sensor"
+    ),
+    "HEAVY": InertialParameters.from_com(
+        6.0, [0.0, 0.03, 0.09], np.diag([0.04, 0.04, 0.02]), "sensor"
+    ),
 }
 NOISE = np.array([0.3, 0.3, 0.3, 0.03, 0.03, 0.03])
 DRIFT = np.array([5.0, -3.0, 9.0, 0.4, -0.5, 0.3])
@@ -32,12 +36,26 @@ class Visits:
 
     def at(self, t):
         count = int(t[-1] // 2.0) + 2
-        turns = np.random.default_rng(self.seed).uniform(-1.3, 1.3, (count, 6)) * [0.2, 0.2, 0.2, 1, 1, 1]
+        turns = np.random.default_rng(self.seed).uniform(-1.3, 1.3, (count, 6)) * [
+            0.2,
+            0.2,
+            0.2,
+            1,
+            1,
+            1,
+        ]
         k = (t // 2.0).astype(int)
         x = np.clip((t - 2.0 * k - 1.4) / 0.6, 0, 1)[:, None]
         way = turns[k + 1] - turns[k]
-        first, second = (30 * x**2 - 60 * x**3 + 30 * x**4) / 0.6, (60 * x - 180 * x**2 + 120 * x**3) / 0.36
-        return CENTRE + turns[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, first * way, second * way
+        first, second = (
+            (30 * x**2 - 60 * x**3 + 30 * x**4) / 0.6,
+            (60 * x - 180 * x**2 + 120 * x**3) / 0.36,
+        )
+        return (
+            CENTRE + turns[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way,
+            first * way,
+            second * way,
+        )
 
 
 @cache

@@ -12,7 +12,10 @@ from steelyard.trajectory import FourierTrajectory
 def table_2():
     arm = load_robot("tx60")
     limits = DesignLimits(
-        arm.limits, height=(0.2, np.inf), linear_speed=np.full(3, 2.0), angular_speed=np.full(3, 60.0)
+        arm.limits,
+        height=(0.2, np.inf),
+        linear_speed=np.full(3, 2.0),
+        angular_speed=np.full(3, 60.0),
     )
     return arm, limits
 
@@ -28,13 +31,15 @@ def test_joint_limits_are_those_of_table_2(table_2):
 def test_end_effector_limits_are_checked_by_finite_differences(table_2):
     arm, limits = table_2
     rng = np.random.default_rng(5)
-    series = FourierTrajectory(rng.normal(size=(6, 5)), rng.normal(size=(6, 5)), rng.normal(size=6), 10.0)
+    series = FourierTrajectory(
+        rng.normal(size=(6, 5)), rng.normal(size=(6, 5)), rng.normal(size=6), 10.0
+    )
     checks = {check.limit: check for check in limits.certify(arm, series).checks}
     t, h = np.linspace(0, 10, 10001), 1e-6
     T = arm.forward_kinematics(series.at(t)[0])
-    step = (arm.forward_kinematics(series.at(t + h)[0]) - arm.forward_kinematics(series.at(t - h)[0])) / (
-        2 * h
-    )
+    step = (
+        arm.forward_kinematics(series.at(t + h)[0]) - arm.forward_kinematics(series.at(t - h)[0])
+    ) / (2 * h)
     assert checks["lowest height"].value == pytest.approx(T[:, 2, 3].min())
     assert checks["linear speed"].value == pytest.approx(np.abs(step[:, :3, 3]).max(), rel=1e-5)
     spin = np.einsum("tab,tcb->tac", step[:, :3, :3], T[:, :3, :3])  # dR R' is the skew matrix of w

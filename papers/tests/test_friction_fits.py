@@ -29,9 +29,13 @@ def made(exponent, seed, noise):
 
 
 def test_repeated_runs_scatter_as_their_standard_deviations_say():
-    models = [identify(PLANAR, made([1.0, 1.0], seed, 0.05), friction="linear") for seed in range(12)]
+    models = [
+        identify(PLANAR, made([1.0, 1.0], seed, 0.05), friction="linear") for seed in range(12)
+    ]
     mean, std = scatter(models)
-    assert np.median(std / np.mean([m.estimate.std for m in models], axis=0)) == pytest.approx(1, abs=0.35)
+    assert np.median(std / np.mean([m.estimate.std for m in models], axis=0)) == pytest.approx(
+        1, abs=0.35
+    )
     np.testing.assert_allclose(mean, np.mean([m.estimate.value for m in models], axis=0))
     with pytest.raises(InvalidSamples, match="two or more models with the same parameters"):
         scatter(models[:1])

@@ -1,7 +1,7 @@
 """gaz2017: dynamic coefficients of the planar arm, (29)-(35), and those of gravity of the LWR, (38)-(44).
 
-The paper halves the coefficients of the kinetic energy, writes the last link first and counts no rotors; its
-frames are classic, so its form is that on the joint axes.
+The paper halves the coefficients of the kinetic energy, writes the last link first and counts no
+rotors; its frames are classic, so its form is that on the joint axes.
 """
 
 import numpy as np
@@ -21,7 +21,13 @@ my2
 mx1 + a1*m1 + a1*m2
 my1
 """
-EQ_32 = [["a2**2/2", "a2", 0, "1/2"], ["a2", 1, 0, 0], [0, 0, 1, 0], ["a1**2/2", 0, 0, 0], ["a1", 0, 0, 0]]
+EQ_32 = [
+    ["a2**2/2", "a2", 0, "1/2"],
+    ["a2", 1, 0, 0],
+    [0, 0, 1, 0],
+    ["a1**2/2", 0, 0, 0],
+    ["a1", 0, 0, 0],
+]
 PI_34 = [0.1112, 0.6, 0.04, 1.3651, 3.2, 0.03]
 PI_LOADED_34 = [0.6144, 1.8, 0.19, 2.1152, 4.7, 0.03]
 EPSILON_34 = [0.5032, 1.2, 0.15, 0.75, 1.5]
@@ -99,7 +105,9 @@ def test_the_numeric_basis_tells_the_same_in_other_words(planar, coefficients):
     basis = ParameterBasis.of(planar, drive=False)
     change = coefficients.numeric_matrix()[:, basis.independent]
     for robot, printed in ((planar, PI_34), (planar.with_payload(PAYLOAD), PI_LOADED_34)):
-        np.testing.assert_allclose(in_paper_order(change @ basis.K @ robot.parameters), printed, atol=1e-4)
+        np.testing.assert_allclose(
+            in_paper_order(change @ basis.K @ robot.parameters), printed, atol=1e-4
+        )
     difference = in_paper_order(change @ basis.payload_jacobian @ PAYLOAD.vector)
     np.testing.assert_allclose(difference[:5], EPSILON_34, atol=1e-4)
 

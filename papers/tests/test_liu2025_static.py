@@ -44,7 +44,9 @@ def test_the_restricted_method_is_the_best():
         for method in ("ls", "tls"):
             errors[method].append(weigh_linear(rows, method).value - TRUTH)
     size = {m: np.sqrt(np.mean(np.square(rows), axis=0)) for m, rows in errors.items()}
-    assert (size["restricted"][1:4] < 0.95 * size["ls"][1:4]).all()  # measured forces are noisy columns
+    assert (
+        size["restricted"][1:4] < 0.95 * size["ls"][1:4]
+    ).all()  # measured forces are noisy columns
     assert (size["restricted"][1:4] < 0.95 * size["tls"][1:4]).all()
     assert (size["restricted"] < 1.1 * size["ls"]).all()
 

@@ -53,7 +53,9 @@ def test_the_force_that_method_2_leaves_is_the_tilt_that_it_ignores():
     left = MASS * np.linalg.norm(BaseGravity(UPRIGHT).tilted(TILT) - UPRIGHT)
     assert left == pytest.approx(21.41, rel=0.06)  # Table III prints 21.36 to 21.58 N
     tilt = np.arccos(BaseGravity(UPRIGHT).tilted(TILT)[2] / -9.81)
-    assert MASS * (1 - np.cos(tilt)) == pytest.approx(0.075, abs=0.03)  # Table II, error of Method 2
+    assert MASS * (1 - np.cos(tilt)) == pytest.approx(
+        0.075, abs=0.03
+    )  # Table II, error of Method 2
 
 
 def test_equations_34_and_35_with_the_inverse_are_our_recursion(rng):

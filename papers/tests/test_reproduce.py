@@ -45,7 +45,15 @@ def require_whole(section: Section) -> None:
 def design_of(robot, limits, trajectory) -> Design:
     value = ConditionNumber().evaluate(robot, trajectory, limits=limits)
     return Design(
-        trajectory, limits.certify(robot, trajectory), "condition", value, value, {}, (value,), 0.0, "random"
+        trajectory,
+        limits.certify(robot, trajectory),
+        "condition",
+        value,
+        value,
+        {},
+        (value,),
+        0.0,
+        "random",
     )
 
 
@@ -78,7 +86,9 @@ def two_papers(monkeypatch):
     """Two tiny papers in place of the real ones."""
     for name in ("one", "two"):
         page = Page(
-            f"{name} & more", [f"{name} <agrees>."], [Section("Part", [], [Table("T", ("a",), [(1.5,)])])]
+            f"{name} & more",
+            [f"{name} <agrees>."],
+            [Section("Part", [], [Table("T", ("a",), [(1.5,)])])],
         )
         monkeypatch.setitem(
             sys.modules, f"tiny_{name}", SimpleNamespace(page=lambda progress, page=page: page)
@@ -115,7 +125,9 @@ def test_the_verb_writes_a_page_and_numbers_for_each_paper_and_an_index(two_pape
 
 
 def test_the_verb_is_one_of_the_command_line():
-    done = subprocess.run([sys.executable, "-m", "steelyard", "--help"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "steelyard", "--help"], capture_output=True, text=True
+    )
     assert "reproduce" in done.stdout
 
 
@@ -177,7 +189,9 @@ def test_true_parameters_give_the_torque_of_the_arm(tx60, rng):
     q, v, a = rng.normal(size=(3, 20, 6))
     basis = ParameterBasis.of(tx60)
     theta = np.array(list(fits.true_parameters(tx60).values()))
-    np.testing.assert_allclose(basis.reduce(tx60.regressor(q, v, a)) @ theta, tx60.torque(q, v, a), atol=1e-9)
+    np.testing.assert_allclose(
+        basis.reduce(tx60.regressor(q, v, a)) @ theta, tx60.torque(q, v, a), atol=1e-9
+    )
 
 
 def test_gears_have_more_friction_at_low_speed_and_under_load(tx60):
@@ -373,7 +387,9 @@ def test_a_cell_with_faults_shows_them(cell, kr60):
     off = np.abs(faulty.wrench(kr60, runs.slow) - runs.slow.wrench).mean(axis=0)
     assert (off > 1e-3).all()
     assert off[:3].max() < 0.05 * 400
-    leaning = replace(perfect, compliance=REAL.compliance).wrench(kr60, runs.slow) - runs.slow.wrench
+    leaning = (
+        replace(perfect, compliance=REAL.compliance).wrench(kr60, runs.slow) - runs.slow.wrench
+    )
     assert 0.01 < np.abs(leaning).max() < 5.0
     stuck = _played(np.sin(np.linspace(0, 20, 500))[:, None] * np.ones(6), np.full(6, 0.1))
     assert np.abs(stuck).max() == pytest.approx(0.95, abs=1e-3)

@@ -43,7 +43,9 @@ def test_the_paper_is_registered():
 def test_the_matrix_of_29_gives_the_printed_coefficients():
     robot, K = load_robot("planar2r"), planar.coefficient_matrix()
     np.testing.assert_allclose(K @ robot.parameters[:20], PI_34, atol=1e-4)
-    np.testing.assert_allclose(K @ robot.with_payload(planar.TRUTH).parameters[:20], PI_LOADED_34, atol=1e-4)
+    np.testing.assert_allclose(
+        K @ robot.with_payload(planar.TRUTH).parameters[:20], PI_LOADED_34, atol=1e-4
+    )
 
 
 def test_sinusoids_are_derivatives_of_each_other():
@@ -72,7 +74,9 @@ def test_links_within_36_carry_the_payload_with_the_true_torque(example):
     assert (example.links <= np.array(planar.UPPER_36) + 1e-6).all()
     size = np.mean(example.torques["truth"] ** 2, axis=0)
     assert (example.mean_square("ours") < 1e-4 * size).all()
-    assert (example.mean_square("paper") < 1e-5).all()  # what rounding of the printed numbers leaves
+    assert (
+        example.mean_square("paper") < 1e-5
+    ).all()  # what rounding of the printed numbers leaves
     require_whole(static_sections.planar_section(example))
 
 
@@ -89,7 +93,9 @@ def test_mujoco_holds_the_arm_with_the_gravity_torque():
 def test_the_coefficients_of_38_are_recovered_from_rest():
     q = gravity.random_rest(30, seed=5)
     truth = gravity.gravity_matrix() @ gravity.arm().parameters[:70]
-    np.testing.assert_allclose(gravity.gravity_coefficients(q, gravity.hold(q, None)), truth, atol=1e-9)
+    np.testing.assert_allclose(
+        gravity.gravity_coefficients(q, gravity.hold(q, None)), truth, atol=1e-9
+    )
 
 
 def test_the_printed_differences_give_the_printed_payload():
@@ -109,7 +115,9 @@ def placed_answer(*, few: bool = False):
 def test_quiet_sensors_weigh_exactly(few):
     answer = placed_answer(few=few)
     np.testing.assert_allclose(answer.paper, HEAVY_BODY.vector[:4], atol=1e-4)
-    np.testing.assert_allclose(answer.ours.unconstrained.vector[:4], HEAVY_BODY.vector[:4], atol=1e-4)
+    np.testing.assert_allclose(
+        answer.ours.unconstrained.vector[:4], HEAVY_BODY.vector[:4], atol=1e-4
+    )
 
 
 def test_wrong_scales_are_the_same_in_every_run_and_noise_is_not():
@@ -217,7 +225,9 @@ def test_the_arm_stops_for_two_seconds_at_each_contact_and_resumes(touched):
     assert np.mean(speed == 0.0) * recording.duration_s > 3 * 2.0
     jumps = np.abs(np.diff(recording.a_commanded, axis=0)).max()
     assert jumps < 0.4  # rad/s^2 in 5 ms: no step
-    np.testing.assert_allclose(recording.q_commanded[-1], touched.six.recording.q_commanded[-1], atol=0.02)
+    np.testing.assert_allclose(
+        recording.q_commanded[-1], touched.six.recording.q_commanded[-1], atol=0.02
+    )
 
 
 def test_samples_from_rest_weigh_and_a_wrong_statement_shows(monkeypatch):
@@ -299,7 +309,9 @@ def test_moving_tables_are_whole(rng):
         static.ours,
         None,
     )
-    require_whole(moving_sections.inertial_section({"quiet": [found, found], "other": [found, found]}))
+    require_whole(
+        moving_sections.inertial_section({"quiet": [found, found], "other": [found, found]})
+    )
     rms = moving_sections.inertia_rms([found, found])
     np.testing.assert_allclose(rms[0], 0.1)
     np.testing.assert_allclose(rms[1:, :4], 0.0, atol=1e-4)

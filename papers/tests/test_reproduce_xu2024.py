@@ -112,7 +112,9 @@ def test_the_bound_falls_with_time_and_grows_with_noise(case):
 
 @pytest.fixture(scope="module")
 def online(case, runs):
-    return payload_sections.Online(published.convergence(case, 0), runs.ours_at - TRUTH.mass, runs.recursion)
+    return payload_sections.Online(
+        published.convergence(case, 0), runs.ours_at - TRUTH.mass, runs.recursion
+    )
 
 
 def test_many_runs_at_once_are_the_estimator_run_by_run(case, runs):
@@ -131,7 +133,9 @@ def test_convergence_is_shown_for_both(online, case):
     assert 5.0 < curves.converged_s < 10.0
     assert np.abs(curves.ours[-1, 0] - TRUTH.mass) < 4 * curves.bound[-1]
     local_gravity = 0.0015 * TRUTH.mass  # a nominal one is in our interval, and not in the bound
-    np.testing.assert_allclose(np.hypot(curves.bound[-1], local_gravity), curves.std[-1, 0], rtol=0.1)
+    np.testing.assert_allclose(
+        np.hypot(curves.bound[-1], local_gravity), curves.std[-1, 0], rtol=0.1
+    )
     assert online.ours.shape == (2, 4)
     rule = Table("", ("a",), [(1.0,)])
     require_whole(payload_sections.online_section(online, case, rule))
@@ -148,7 +152,9 @@ def test_luck_is_how_often_an_error_is_as_small():
 def test_the_truth_of_table_7_in_the_papers_words():
     words = payload_sections._in_paper_words(TRUTH.vector)
     assert list(words) == list(TABLE_7)
-    np.testing.assert_allclose(list(words.values()), [row[0] for row in TABLE_7.values()], atol=1e-12)
+    np.testing.assert_allclose(
+        list(words.values()), [row[0] for row in TABLE_7.values()], atol=1e-12
+    )
 
 
 def test_rms_of_the_mass():
@@ -235,7 +241,12 @@ def guided(seed):
     t = np.linspace(0, 1, 30)
     force = np.random.default_rng(seed).normal(size=(30, 3))
     run = SimpleNamespace(
-        t=t, force_flange=force, torque_world=force, tau=np.ones((30, 6)), wanted=force, position=force
+        t=t,
+        force_flange=force,
+        torque_world=force,
+        tau=np.ones((30, 6)),
+        wanted=force,
+        position=force,
     )
     less = replace_force(run, 0.5)
     pair = guiding.GuidingComparison(run, less)
@@ -304,6 +315,8 @@ def test_warmer_drives_have_less_viscous_friction():
     robot = load_robot("ur10")
     warm = warmth._changed(robot, warmth.CHANGES[-1], warm=True).drive
     assert (warm.viscous < 0.7 * robot.drive.viscous).all()
-    np.testing.assert_allclose(np.abs(warm.offset - robot.drive.offset), 0.1 * np.abs(robot.drive.coulomb))
+    np.testing.assert_allclose(
+        np.abs(warm.offset - robot.drive.offset), 0.1 * np.abs(robot.drive.coulomb)
+    )
     cold = warmth._changed(robot, warmth.CHANGES[-1], warm=False).drive
     np.testing.assert_array_equal(cold.viscous, robot.drive.viscous)

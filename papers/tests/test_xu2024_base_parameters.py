@@ -51,12 +51,16 @@ def test_payload_changes_the_printed_rows(ur10, symbolic):
 
 def test_payload_changes_them_by_the_printed_amounts(ur10):
     numbers = TABLE_III | dict(zip(("m", "mx", "my", "mz"), PAYLOAD.vector[:4], strict=True))
-    numbers |= dict(zip(("Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"), PAYLOAD.vector[4:], strict=True))
+    numbers |= dict(
+        zip(("Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"), PAYLOAD.vector[4:], strict=True)
+    )
     epsilon = np.zeros(58)
     for row, text in EPSILON.items():
         epsilon[row - 1] = sp.sympify(text).subs(numbers)
     basis = ParameterBasis.of(ur10)
-    np.testing.assert_allclose(basis.payload_jacobian @ PAYLOAD.vector, epsilon, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        basis.payload_jacobian @ PAYLOAD.vector, epsilon, rtol=1e-9, atol=1e-12
+    )
     change = ur10.with_payload(PAYLOAD).parameters - ur10.parameters
     np.testing.assert_allclose(basis.K @ change, epsilon, rtol=1e-9, atol=1e-11)
 
@@ -66,4 +70,6 @@ def test_epsilon_is_the_expression_with_the_payload_put_into_link_6(symbolic):
     added = {sp.Symbol(f"{name}6"): sp.Symbol(f"{name}6") + sp.Symbol(name) for name in names}
     for row, text in EPSILON.items():
         pi = symbolic.expressions[row - 1]
-        assert sp.expand(pi.subs(added, simultaneous=True) - pi - sp.sympify(text)) == 0, f"epsilon_{row}"
+        assert sp.expand(pi.subs(added, simultaneous=True) - pi - sp.sympify(text)) == 0, (
+            f"epsilon_{row}"
+        )

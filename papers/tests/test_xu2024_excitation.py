@@ -23,7 +23,9 @@ def published():
 def test_condition_number_of_the_published_trajectory(arm, published):
     """79.67 in the paper has an unpublished weighting; plainly it is 179, and 122 with linear friction."""
     limits = DesignLimits.envelope(published)
-    assert ConditionNumber().evaluate(arm, published, limits=limits) == pytest.approx(179.2, abs=0.1)
+    assert ConditionNumber().evaluate(arm, published, limits=limits) == pytest.approx(
+        179.2, abs=0.1
+    )
     linear = arm.with_drive(replace(arm.drive, exponent=np.ones(6)))
     assert ConditionNumber().evaluate(linear, published, limits=limits) == pytest.approx(122, abs=1)
 
@@ -40,7 +42,9 @@ def test_composite_objective_is_the_weighted_sum_of_four_condition_numbers(arm, 
     assert Xu2024().evaluate(arm, published) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_published_trajectory_keeps_the_limits_of_its_arm_and_fills_its_envelope(arm, published):
+def test_the_published_trajectory_keeps_the_limits_of_its_arm_and_fills_its_envelope(
+    arm, published
+):
     assert DesignLimits(arm.limits).certify(arm, published).holds
     own = DesignLimits.envelope(published).certify(arm, published)
     assert own.worst.share == pytest.approx(0, abs=1e-5)

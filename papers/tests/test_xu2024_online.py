@@ -24,7 +24,9 @@ def model():
     shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
     law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
     names = ParameterBasis.of(robot).short_names
-    estimate = Estimate(TABLE_VI, 1e-12 * np.eye(58), names, TABLE_VIII, np.ones(6), 1.0, Verdict("Table VI"))
+    estimate = Estimate(
+        TABLE_VI, 1e-12 * np.eye(58), names, TABLE_VIII, np.ones(6), 1.0, Verdict("Table VI")
+    )
     empty = RegressionFactor.empty(6, 58)
     return DynamicModel(robot, law, estimate, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
 
@@ -79,7 +81,9 @@ def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows
     assert published.converged(state)
     assert 5.0 < state.converged_s < 10.0
     assert f"after {state.converged_s:.2f} s" in published.estimate(state).status
-    assert [doubt.kind for doubt in published.estimate(state).verdict.blocking] == [DoubtKind.TOO_UNCERTAIN]
+    assert [doubt.kind for doubt in published.estimate(state).verdict.blocking] == [
+        DoubtKind.TOO_UNCERTAIN
+    ]
     assert not published.estimate(published.init()).verdict.ok
     assert published.estimate(state).body.mass == pytest.approx(3.5256, rel=0.04)
     assert direct.estimate(ours).body.mass == pytest.approx(3.5256, rel=0.005)
@@ -90,7 +94,9 @@ def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows
 def test_without_an_uncertainty_it_is_not_exported_unless_forced(model):
     estimator = Xu2024Estimator(model)
     changed = TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector
-    converged = estimator.init()._replace(parameters=changed, first_s=0.0, converged_s=6.0, last_s=6.0)
+    converged = estimator.init()._replace(
+        parameters=changed, first_s=0.0, converged_s=6.0, last_s=6.0
+    )
     payload = estimator.estimate(converged)
     assert not payload.verdict.ok
     assert not payload.verdict.has(DoubtKind.NOT_CONVERGED)
@@ -127,7 +133,9 @@ def test_the_watched_parameters_are_those_of_the_paper(model):
 
 
 def test_other_kinematics_are_refused(model):
-    with pytest.raises(InvalidSamples, match="fitted to commanded motion, the stream holds measured"):
+    with pytest.raises(
+        InvalidSamples, match="fitted to commanded motion, the stream holds measured"
+    ):
         Xu2024Estimator(model, "measured")
 
 
@@ -166,7 +174,9 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     from steelyard.workflow.stream import weigh_online
     from steelyard_papers.xu2024.online import estimator_for
 
-    plug = EntryPoint("xu2024", "steelyard_papers.xu2024.online:estimator_for", "steelyard.estimators")
+    plug = EntryPoint(
+        "xu2024", "steelyard_papers.xu2024.online:estimator_for", "steelyard.estimators"
+    )
     monkeypatch.setattr("steelyard.workflow.stream.entry_points", lambda group: [plug])
     assert estimator_for(model, 0.01).rows == UR10_ROWS
     t = np.arange(400) / 125

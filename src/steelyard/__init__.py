@@ -6,7 +6,8 @@
     model = sy.identify(robot, "empty.parquet")
     payload = sy.weigh(model, "loaded.parquet")
 
-The names below are the front door; each is loaded when first used, so that `import steelyard` is quick.
+The names below are the front door; each is loaded when first used, so that `import steelyard` is
+quick.
 """
 
 from importlib import import_module

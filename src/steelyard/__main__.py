@@ -1,8 +1,9 @@
 """The command `steelyard`, also as `python -m steelyard`: the process around the command line.
 
-What compiled libraries print goes nowhere: words and JSON stay as we wrote them. Ctrl-C ends the process at
-once, without a way back through compiled code, which may not survive it; what wants to finish its work first
-asks for the exception (`computing.interruptible`). STEELYARD_DEBUG=1 shows everything, tracebacks too.
+What compiled libraries print goes nowhere: words and JSON stay as we wrote them. Ctrl-C ends the
+process at once, without a way back through compiled code, which may not survive it; what wants to
+finish its work first asks for the exception (`computing.interruptible`). STEELYARD_DEBUG=1 shows
+everything, tracebacks too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import sys
 from typing import TextIO
 
 _DEBUG = os.environ.get("STEELYARD_DEBUG") == "1"
-_STOPPED, _CANNOT_PRINT = 130, 2
+_STOPPED = 130
+_CANNOT_PRINT = 2
 
 
 def main() -> None:
@@ -85,7 +87,10 @@ def _apart(stream: TextIO | None, number: int, nowhere: int) -> TextIO:
         return open(os.devnull, "w", encoding="utf-8")
     apart = os.dup(number)
     os.dup2(nowhere, number)
-    lines = 1 if number == 2 or os.isatty(apart) else -1
+    if number == 2 or os.isatty(apart):
+        lines = 1
+    else:
+        lines = -1
     return open(apart, "w", buffering=lines, encoding=stream.encoding, errors="backslashreplace")
 
 

@@ -27,7 +27,9 @@ def finite(values: ArrayLike, shape: tuple[int, ...], name: str, error: type[Exc
     if array.shape != shape or not np.isfinite(array).all():
         wanted = shape[0] if len(shape) == 1 else shape
         got = array if array.size < 20 else f"shape {array.shape}"
-        raise error(f"{name} must be {'three' if wanted == 3 else wanted} finite numbers, got {got}")
+        raise error(
+            f"{name} must be {'three' if wanted == 3 else wanted} finite numbers, got {got}"
+        )
     return array
 
 

@@ -40,10 +40,12 @@ def _libraries(modules: int) -> ThreadpoolController:
 def short_pauses() -> Iterator[None]:
     """Keeps the interpreter's own pauses short while rows come, and restores what the program had.
 
-    The garbage collector no longer walks through what is there already, which takes a tenth of a second, but
-    often through the little that is new; threads change over after half a millisecond instead of five.
+    The garbage collector no longer walks through what is there already, which takes a tenth of a
+    second, but often through the little that is new; threads change over after half a millisecond
+    instead of five.
     """
-    switch_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    switch_s = sys.getswitchinterval()
+    thresholds = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(200, 10, 1_000_000)
     sys.setswitchinterval(0.0005)
@@ -59,13 +61,14 @@ def short_pauses() -> Iterator[None]:
 def ahead_of_others() -> Iterator[None]:
     """Gives this thread the lowest real-time priority where the system allows it, and takes it back; Linux.
 
-    Who works for milliseconds at a time then waits for rows, and not they for it. Threads and processes that
-    are started meanwhile have none of it.
+    Who works for milliseconds at a time then waits for rows, and not they for it. Threads and
+    processes that are started meanwhile have none of it.
     """
     if not hasattr(os, "sched_setscheduler"):
         yield
         return
-    before, not_inherited = (os.sched_getscheduler(0), os.sched_getparam(0)), os.SCHED_RESET_ON_FORK
+    before = (os.sched_getscheduler(0), os.sched_getparam(0))
+    not_inherited = os.SCHED_RESET_ON_FORK
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR | not_inherited, os.sched_param(1))
     try:

@@ -1,7 +1,7 @@
 """Every exception that steelyard raises: one root, and a standard parent beside it.
 
-Catch `SteelyardError` for all of them, or the standard parent (`ValueError`, `LookupError`, ...) as usual.
-Each message says what is wrong, where, and what to do next.
+Catch `SteelyardError` for all of them, or the standard parent (`ValueError`, `LookupError`, ...) as
+usual. Each message says what is wrong, where, and what to do next.
 """
 
 
@@ -61,5 +61,8 @@ class MissingExtra(SteelyardError, ImportError):
     """An optional dependency that is not installed; the message says which extra brings it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        wanted = f"'steelyard[{extra}]'" if extra else package
+        if extra:
+            wanted = f"'steelyard[{extra}]'"
+        else:
+            wanted = package
         super().__init__(f"this needs {package}: pip install {wanted}")

@@ -1,8 +1,8 @@
 """What the fields of a file may hold: one description for each format, checked at the door.
 
-A description is a mapping of names to rules, and a rule is a function of a value, of where it stands, and of
-sizes. Sizes are letters: the first array that has 'n' rows says what n is, and all others must agree. What
-breaks a rule is a ValueError that names the field.
+A description is a mapping of names to rules, and a rule is a function of a value, of where it
+stands, and of sizes. Sizes are letters: the first array that has 'n' rows says what n is, and all
+others must agree. What breaks a rule is a ValueError that names the field.
 """
 
 from __future__ import annotations
@@ -45,9 +45,14 @@ def table(rules: Mapping[str, Rule], *, partial: bool = False) -> Rule:
     def rule(value: Any, place: str, sizes: dict[str, int]) -> None:
         _require(isinstance(value, Mapping), place, "a table of fields", value)
         unknown = sorted(set(value) - set(rules))
-        _require(not unknown, f"{place}.{unknown[0]}" if unknown else place, "no field of this format")
+        _require(
+            not unknown, f"{place}.{unknown[0]}" if unknown else place, "no field of this format"
+        )
         for name, inner in rules.items():
-            here = f"{place}.{name}" if place else name
+            if place:
+                here = f"{place}.{name}"
+            else:
+                here = name
             if name in value or not partial:
                 inner(value.get(name, _MISSING), here, sizes)
 
@@ -112,7 +117,9 @@ def or_null(inner: Rule) -> Rule:
 
 def one_of(*values: Any) -> Rule:
     """One of these values."""
-    return _plain(f"one of {', '.join(map(str, values))}", lambda value: _hashable(value) and value in values)
+    return _plain(
+        f"one of {', '.join(map(str, values))}", lambda value: _hashable(value) and value in values
+    )
 
 
 def number(low: float = -math.inf, high: float = math.inf, *, finite: bool = True) -> Rule:
@@ -132,7 +139,10 @@ def number(low: float = -math.inf, high: float = math.inf, *, finite: bool = Tru
         found = float(value)
         return (abs(found) < _BOUND or not finite) and (math.isnan(found) or low <= found <= high)
 
-    bounds = "" if math.isinf(low) and math.isinf(high) else f" from {low:g} to {high:g}"
+    if math.isinf(low) and math.isinf(high):
+        bounds = ""
+    else:
+        bounds = f" from {low:g} to {high:g}"
     return _plain(f"a {'finite ' if finite else ''}number{bounds}", right)
 
 
@@ -141,7 +151,9 @@ def count(low: int = 0) -> Rule:
 
     def right(value: Any) -> bool:
         return (
-            isinstance(value, int | np.integer) and not isinstance(value, bool) and low <= int(value) < 2**53
+            isinstance(value, int | np.integer)
+            and not isinstance(value, bool)
+            and low <= int(value) < 2**53
         )
 
     return _plain(f"a whole number from {low}", right)
@@ -170,18 +182,23 @@ def numbers(
         shape: sizes; letters stand for themselves, 'p+1' is one more than 'p'
         finite: whether infinity and NaN are refused
         low: the lowest one
-        covariance: whether it must be symmetric and not negative; infinite variances are unknown numbers
+        covariance: whether it must be symmetric and not negative; infinite variances are unknown
+            numbers
         rigid: whether its last two axes hold homogeneous transforms
     """
 
     def rule(value: Any, place: str, sizes: dict[str, int]) -> None:
         array = _array(value, place)
         if array.size == 0 and isinstance(shape[0], str) and array.ndim == 1:
-            array = np.empty((0, *(sizes.get(str(x), 0) if isinstance(x, str) else x for x in shape[1:])))
+            array = np.empty(
+                (0, *(sizes.get(str(x), 0) if isinstance(x, str) else x for x in shape[1:]))
+            )
         _require_shape(array.shape, shape, place, sizes)
         _require(not finite or bool((np.abs(array) < _BOUND).all()), place, "finite")
         _require(not (array < low).any(), place, f"at least {low:g}")
-        _require(not covariance or _is_covariance(array), place, "a covariance: symmetric, none negative")
+        _require(
+            not covariance or _is_covariance(array), place, "a covariance: symmetric, none negative"
+        )
         _require(not rigid or _is_rigid(array), place, "a rotation and a translation")
 
     return rule
@@ -195,7 +212,8 @@ def each_or_all(size: Size, low: float = -math.inf, *, finite: bool = True) -> R
         low: the lowest one
         finite: whether infinity and NaN are refused
     """
-    many, one = numbers(size, finite=finite, low=low), number(low, finite=finite)
+    many = numbers(size, finite=finite, low=low)
+    one = number(low, finite=finite)
 
     def rule(value: Any, place: str, sizes: dict[str, int]) -> None:
         (many if isinstance(value, list | tuple | np.ndarray) else one)(value, place, sizes)
@@ -226,7 +244,9 @@ VERDICT = table(
 _RATE = optional(number(1e-9))
 PREPARATION = {
     "rate_hz": _RATE,
-    "cutoff_hz": lambda value, place, sizes: None if value == "auto" else _RATE(value, place, sizes),
+    "cutoff_hz": lambda value, place, sizes: (
+        None if value == "auto" else _RATE(value, place, sizes)
+    ),
     **{name: count(1) for name in ("order", "mean_length", "fourier_harmonics", "decimate")},
     **dict.fromkeys(("torque_cutoff_hz", "fourier_period_s", "longest_gap_s"), _RATE),
     "kinematics": one_of("measured", "commanded"),
@@ -243,7 +263,8 @@ def anything(value: Any, place: str, sizes: dict[str, int]) -> None:
 def require_like(value: Any, fresh: Any, place: str) -> None:
     """Refuses a part of a saved state that has not the fields and shapes of a fresh one, or holds NaN.
 
-    What is empty in a fresh one may hold anything finite; unknown covariances of the past are infinite.
+    What is empty in a fresh one may hold anything finite; unknown covariances of the past are
+    infinite.
 
     Args:
         value: the part
@@ -254,7 +275,9 @@ def require_like(value: Any, fresh: Any, place: str) -> None:
         check(value, dict.fromkeys(fresh, anything), place)
         for name, part in fresh.items():
             require_like(value[name], part, f"{place}.{name}")
-    elif isinstance(fresh, list | tuple) and len({np.shape(part) for part in fresh}) > 1:  # several kinds
+    elif (
+        isinstance(fresh, list | tuple) and len({np.shape(part) for part in fresh}) > 1
+    ):  # several kinds
         row(*[anything] * len(fresh))(value, place, {})
         for k, part in enumerate(fresh):
             require_like(value[k], part, f"{place}[{k}]")
@@ -330,7 +353,10 @@ def _is_covariance(C: Array) -> bool:
 
 def _is_rigid(T: Array) -> bool:
     R = T[..., :3, :3]
-    turned = np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=_SLACK) and (np.linalg.det(R) > 0).all()
+    turned = (
+        np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=_SLACK)
+        and (np.linalg.det(R) > 0).all()
+    )
     return bool(turned and np.allclose(T[..., 3, :], [0, 0, 0, 1], atol=_SLACK))
 
 
@@ -338,5 +364,8 @@ def _require(right: bool, place: str, what: str, *found: Any) -> None:
     if not right:
         if found and found[0] is _MISSING:
             raise ValueError(f"'{place}' is missing")
-        words = f", got {str(found[0])[:60]!r}" if found else ""
+        if found:
+            words = f", got {str(found[0])[:60]!r}"
+        else:
+            words = ""
         raise ValueError(f"'{place}' must be {what}{words}")

@@ -1,7 +1,7 @@
 """The ten inertial parameters of a rigid body: their one order, and every way to write them.
 
-A body with mass m, centre of mass c and inertia I_c about c (axes of the frame) has, in a frame with
-origin O, the first moment h = m c and the inertia about O
+A body with mass m, centre of mass c and inertia I_c about c (axes of the frame) has, in a frame
+with origin O, the first moment h = m c and the inertia about O
 
     I = I_c + m (c'c 1 - c c')                                                    (Steiner)
 
@@ -9,9 +9,9 @@ so that (m, h, I) is linear in the mass distribution: bodies in one frame add up
 
     J = [ S  h ; h' m ],   S = tr(I)/2 1 - I  =  integral x x' dm,   I = tr(S) 1 - S
 
-is the second moment of the homogeneous points (x, 1); it transforms as J_new = T J_old T' and a body is
-physical exactly when J is positive definite (Wensing, Kim, Slotine 2018). Its log-Cholesky parameters
-(Rucker, Wensing 2022) are ten free numbers, every choice of which is a physical body:
+is the second moment of the homogeneous points (x, 1); it transforms as J_new = T J_old T' and a
+body is physical exactly when J is positive definite (Wensing, Kim, Slotine 2018). Its log-Cholesky
+parameters (Rucker, Wensing 2022) are ten free numbers, every choice of which is a physical body:
 
     J = U U',   U = e^alpha [ e^d1 s12 s13 t1 ; 0 e^d2 s23 t2 ; 0 0 e^d3 t3 ; 0 0 0 1 ]
 
@@ -88,7 +88,9 @@ class InertialParameters:
         return cls(mass, mass * c, inertia + mass * (c @ c * np.eye(3) - np.outer(c, c)), frame)
 
     @classmethod
-    def from_pseudo_inertia(cls, pseudo_inertia: ArrayLike, frame: str = "flange") -> InertialParameters:
+    def from_pseudo_inertia(
+        cls, pseudo_inertia: ArrayLike, frame: str = "flange"
+    ) -> InertialParameters:
         """The body with a `pseudo_inertia`, (4, 4) [kg m^2, kg m, kg], in `frame`."""
         J = _checked(pseudo_inertia, (4, 4), "pseudo_inertia")
         _require_symmetric(J, "pseudo_inertia")
@@ -96,15 +98,21 @@ class InertialParameters:
         return cls(J[3, 3], J[:3, 3], np.trace(second) * np.eye(3) - second, frame)
 
     @classmethod
-    def from_log_cholesky(cls, log_cholesky: ArrayLike, frame: str = "flange") -> InertialParameters:
+    def from_log_cholesky(
+        cls, log_cholesky: ArrayLike, frame: str = "flange"
+    ) -> InertialParameters:
         """The physical body of `log_cholesky`: any alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3, (10,)."""
         alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = _checked(log_cholesky, (10,), "log_cholesky")
         e1, e2, e3 = np.exp([d1, d2, d3])
-        U = np.exp(alpha) * np.array([[e1, s12, s13, t1], [0, e2, s23, t2], [0, 0, e3, t3], [0, 0, 0, 1.0]])
+        U = np.exp(alpha) * np.array(
+            [[e1, s12, s13, t1], [0, e2, s23, t2], [0, 0, e3, t3], [0, 0, 0, 1.0]]
+        )
         return cls.from_pseudo_inertia(U @ U.T, frame)
 
     @classmethod
-    def from_points(cls, masses: ArrayLike, points: ArrayLike, frame: str = "flange") -> InertialParameters:
+    def from_points(
+        cls, masses: ArrayLike, points: ArrayLike, frame: str = "flange"
+    ) -> InertialParameters:
         """The body made of point masses, (N,) [kg], at points, (N, 3) [m], in `frame`."""
         x = _checked(points, (np.size(masses), 3), "points")
         homogeneous = np.column_stack([x, np.ones(len(x))])
@@ -176,7 +184,9 @@ class InertialParameters:
     def log_cholesky(self) -> Array:
         """The ten free numbers of `from_log_cholesky`, (10,); only a physical body has them."""
         if not self.is_physical:
-            raise InvalidInertia(f"only a physical body has log-Cholesky parameters: {self.why_not_physical}")
+            raise InvalidInertia(
+                f"only a physical body has log-Cholesky parameters: {self.why_not_physical}"
+            )
         flip = np.eye(4)[::-1]
         U = flip @ np.linalg.cholesky(flip @ self.pseudo_inertia @ flip) @ flip
         scale = U[3, 3]
@@ -195,18 +205,23 @@ class InertialParameters:
         if self.mass <= 0.0:
             return f"the mass is {self.mass:.6g} kg; it must be positive"
         values, vectors = np.linalg.eigh(self.second_moment_com)
-        smallest = _SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]) + _ROUNDING * np.abs(self.inertia).max()
+        smallest = (
+            _SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]) + _ROUNDING * np.abs(self.inertia).max()
+        )
         if values[0] > smallest:
             return ""
         direction = np.array2string(vectors[:, 0], precision=2, suppress_small=True)
         moments = np.array2string(self.principal_moments, precision=6)
         if values[0] > -smallest:
             return (
-                f"the mass has no extent along {direction} of frame '{self.frame}' (a point, rod or plate):"
-                f" the principal moments {moments} kg m^2 are on the border of the triangle inequality"
+                f"the mass has no extent along {direction} of frame '{self.frame}' (a point, rod"
+                " or plate):"
+                f" the principal moments {moments} kg m^2 are on the border of the triangle"
+                " inequality"
             )
         return (
-            f"the principal moments {moments} kg m^2 about the centre of mass break the triangle inequality:"
+            f"the principal moments {moments} kg m^2 about the centre of mass break the triangle"
+            " inequality:"
             f" along {direction} of frame '{self.frame}' the mass would have a negative"
             f" second moment of {values[0]:.3g} kg m^2"
         )
@@ -257,7 +272,8 @@ class InertialParameters:
     def _require_same_frame(self, other: InertialParameters) -> None:
         if self.frame != other.frame:
             raise InvalidInertia(
-                f"bodies in frames '{self.frame}' and '{other.frame}' cannot be added or subtracted;"
+                f"bodies in frames '{self.frame}' and '{other.frame}' cannot be added or"
+                " subtracted;"
                 " bring them into one with in_frame()"
             )
 

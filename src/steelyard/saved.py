@@ -1,8 +1,8 @@
 """Files that steelyard writes: whole or not at all, and one JSON format for everything that it reads back.
 
-A saved file is an object with 'steelyard' (what it holds), 'version' (of that kind's content) and the
-content. JSON has no infinity and no NaN, which covariances and clocks need: they are the texts "inf",
-"-inf" and "nan", so that every number comes back as it was.
+A saved file is an object with 'steelyard' (what it holds), 'version' (of that kind's content) and
+the content. JSON has no infinity and no NaN, which covariances and clocks need: they are the texts
+"inf", "-inf" and "nan", so that every number comes back as it was.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class _Kept(Protocol):
 
 
 _Value = TypeVar("_Value", bound=_Kept)
-_PENDING: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("files of one answer", default=None)
+_PENDING: ContextVar[list[tuple[Path, Path]] | None] = ContextVar(
+    "files of one answer", default=None
+)
 _UNFINISHED: set[Path] = set()
 _LARGEST = 2**28  # of texts, [bytes]
 _LONGEST_NAME = 200  # letters of a file's name in that of its part; names have 255
@@ -47,13 +49,20 @@ def require_target(path: str | Path) -> None:
     Args:
         path: of a file to make or to replace, never of a folder, a device or a pipe
     """
-    target, parent = Path(os.path.realpath(path)), Path(path).parent
+    target = Path(os.path.realpath(path))
+    parent = Path(path).parent
     if not target.parent.is_dir():
         raise UnreadableFile(f"cannot write {path}: there is no folder {parent}; make it first")
     with _writing(path):
-        kind = target.stat().st_mode if _exists(target) else stat.S_IFREG
+        if _exists(target):
+            kind = target.stat().st_mode
+        else:
+            kind = stat.S_IFREG
     if not stat.S_ISREG(kind):
-        what = "a folder" if stat.S_ISDIR(kind) else "not a regular file"
+        if stat.S_ISDIR(kind):
+            what = "a folder"
+        else:
+            what = "not a regular file"
         raise UnreadableFile(f"cannot write {path}: it is {what}")
     if not os.access(target if _exists(target) else target.parent, os.W_OK):
         raise UnreadableFile(f"cannot write {path}: it is read-only")
@@ -65,8 +74,8 @@ def require_target(path: str | Path) -> None:
 def replacing(path: str | Path) -> Iterator[Path]:
     """A new file beside the path, which takes its place when all went well and vanishes when not.
 
-    Links are followed and kept; the mode of a file that is replaced is kept, a new one gets the user's.
-    Inside of `together` it takes its place at the end of that.
+    Links are followed and kept; the mode of a file that is replaced is kept, a new one gets the
+    user's. Inside of `together` it takes its place at the end of that.
 
     Args:
         path: the file to write or to replace
@@ -84,7 +93,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
             yield part
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-            os.fsync(file.fileno())  # bytes on the disk before the name changes: a power cut leaves one
+            os.fsync(
+                file.fileno()
+            )  # bytes on the disk before the name changes: a power cut leaves one
         whole = True
         if pending is None:
             _take_place(part, target)
@@ -189,7 +200,12 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def save(
-    content: Mapping[str, Any], kind: str, path: str | Path, *, version: int = 1, sealed: bool = False
+    content: Mapping[str, Any],
+    kind: str,
+    path: str | Path,
+    *,
+    version: int = 1,
+    sealed: bool = False,
 ) -> None:
     """Writes content to a JSON file that `load` reads back.
 
@@ -218,7 +234,9 @@ def read(path: str | Path) -> Any:
     except SteelyardError:
         raise
     except RecursionError as error:
-        raise UnreadableFile(f"{path} is not a file of steelyard: it is nested too deeply") from error
+        raise UnreadableFile(
+            f"{path} is not a file of steelyard: it is nested too deeply"
+        ) from error
     except ValueError as error:
         raise UnreadableFile(f"{path} is not JSON: {error}") from error
 
@@ -252,7 +270,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         if isinstance(error, SteelyardError):
             raise
-        words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        if isinstance(error, RecursionError):
+            words = "it is nested too deeply"
+        else:
+            words = str(error)
         raise UnreadableFile(f"{path} is not valid TOML: {words}") from error
 
 
@@ -266,7 +287,10 @@ def load(path: str | Path, kind: str, *, version: int = 1, sealed: bool = False)
         sealed: whether it must be as it was saved
     """
     content = read(path)
-    found = content.get("steelyard") if isinstance(content, dict) else None
+    if isinstance(content, dict):
+        found = content.get("steelyard")
+    else:
+        found = None
     if found != kind:
         raise UnreadableFile(f"{path} is not a {kind} file of steelyard (it says '{found}')")
     if type(content.get("version")) is not int or content["version"] != version:
@@ -274,19 +298,32 @@ def load(path: str | Path, kind: str, *, version: int = 1, sealed: bool = False)
             f"{path} has version {content.get('version')}, this steelyard reads version {version}:"
             f" make the {kind} again"
         )
-    seal = content.pop("seal", None) if sealed else None
-    content = {name: value for name, value in content.items() if name not in ("steelyard", "version")}
+    if sealed:
+        seal = content.pop("seal", None)
+    else:
+        seal = None
+    content = {
+        name: value for name, value in content.items() if name not in ("steelyard", "version")
+    }
     if sealed and seal != _seal(content):
-        raise UnreadableFile(f"{path} was changed after it was saved, or is not whole: make the {kind} again")
+        raise UnreadableFile(
+            f"{path} was changed after it was saved, or is not whole: make the {kind} again"
+        )
     return content
 
 
 def loaded(
-    path: str | Path, kind: str, make: Callable[[Any], _Value], *, version: int = 1, sealed: bool = False
+    path: str | Path,
+    kind: str,
+    make: Callable[[Any], _Value],
+    *,
+    version: int = 1,
+    sealed: bool = False,
 ) -> _Value:
     """The value in a JSON file that `save` wrote: checked, and one that would be written as it was read.
 
-    So a field that is said twice cannot say two things, and none can be misspelt, or of another kind.
+    So a field that is said twice cannot say two things, and none can be misspelt, or of another
+    kind.
 
     Args:
         path: of the file
@@ -312,8 +349,18 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        words = f"{type(error).__name__} {error}" if isinstance(error, KeyError | TypeError) else str(error)
+    except (
+        ArithmeticError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        if isinstance(error, KeyError | TypeError):
+            words = f"{type(error).__name__} {error}"
+        else:
+            words = str(error)
         raise UnreadableFile(f"{path} is not a whole {kind} file: {words}") from error
 
 
@@ -330,7 +377,9 @@ def _require_same(value: Any, content: Any, place: str) -> None:
         if not math.isclose(value, content, rel_tol=1e-9, abs_tol=1e-12):
             raise ValueError(f"'{place}' says {content}, the rest of the file gives {value}")
     elif value != content and (value or content):
-        raise ValueError(f"'{place}' says {str(content)[:60]}, the rest of the file gives {str(value)[:60]}")
+        raise ValueError(
+            f"'{place}' says {str(content)[:60]}, the rest of the file gives {str(value)[:60]}"
+        )
 
 
 def _seal(content: Mapping[str, Any]) -> str:
@@ -352,8 +401,12 @@ def plain(value: Any, *, null: bool = False) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item, null=null) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return None if null else str(value)
-    return str(value) if isinstance(value, Path) else value
+        if null:
+            return None
+        return str(value)
+    if isinstance(value, Path):
+        return str(value)
+    return value
 
 
 def _restored(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -373,4 +426,6 @@ def _finite_or_not(value: Any) -> Any:
         if {float, int}.issuperset(map(type, value)):
             return value
         return [_finite_or_not(item) for item in value]
-    return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return _NOT_FINITE.get(value, value)
+    return value

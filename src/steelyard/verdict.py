@@ -1,7 +1,7 @@
 """Verdicts: what counts against an answer, as values with a code and words.
 
-A verdict is made once, where an answer is judged. Sentences, JSON, exit codes, pages and the refusal of an
-export derive from it; nothing looks for words in a sentence.
+A verdict is made once, where an answer is judged. Sentences, JSON, exit codes, pages and the
+refusal of an export derive from it; nothing looks for words in a sentence.
 """
 
 from __future__ import annotations
@@ -28,15 +28,21 @@ class DoubtKind(StrEnum):
     UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
     OTHER_ROBOT = "other_robot"  # the recording is of another arm than the model
     TILTED_BASE = "tilted_base"  # the base stands far from how it was said to
-    GRAVITY = "gravity"  # weight and inertia contradict each other, or the stated gravity is not Earth's
+    GRAVITY = (
+        "gravity"  # weight and inertia contradict each other, or the stated gravity is not Earth's
+    )
     STEADY_FORCE = "steady_force"  # a constant force besides the load explains the torques better
     LOAD_CHANGED = "load_changed"  # the load is not the same throughout a run
-    TORQUE_SCALE = "torque_scale"  # torques of some runs have another scale than those of the others
+    TORQUE_SCALE = (
+        "torque_scale"  # torques of some runs have another scale than those of the others
+    )
     OUT_OF_TIME = "out_of_time"  # torques and motion are too far apart in time
     NEGATIVE_FRICTION = "negative_friction"
     FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
     MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself
-    PREPARED_OTHERWISE = "prepared_otherwise"  # not as the samples were that the model was fitted to
+    PREPARED_OTHERWISE = (
+        "prepared_otherwise"  # not as the samples were that the model was fitted to
+    )
     RECORDING = "recording"  # a recording has faults
     NOISY_MOTION = "noisy_motion"  # measured motion is so noisy that inertias come out too small
     GAINS = "gains"  # drive gains are doubtful
@@ -105,7 +111,10 @@ class Verdict:
         """Everything in one sentence without a full stop: "do not use this: ..." where a doubt blocks."""
         against = [doubt.words for doubt in self.blocking]
         aside = [doubt.words for doubt in self.doubts if not doubt.blocks]
-        first = [f"do not use this: {'; '.join(against)}"] if against else []
+        if against:
+            first = [f"do not use this: {'; '.join(against)}"]
+        else:
+            first = []
         return "; ".join(words for words in (*first, self.summary, *aside) if words)
 
     def __str__(self) -> str:
@@ -124,7 +133,10 @@ class Verdict:
             content: what it wrote
         """
         fields.VERDICT(content, "verdict", {})
-        doubts = (Doubt(DoubtKind(d["kind"]), str(d["words"]), bool(d["blocks"])) for d in content["doubts"])
+        doubts = (
+            Doubt(DoubtKind(d["kind"]), str(d["words"]), bool(d["blocks"]))
+            for d in content["doubts"]
+        )
         return cls(str(content["summary"]), tuple(doubts))
 
 

@@ -20,7 +20,9 @@ def samples(robot, seed, trajectory_seed, noise=0.5, lowest_speed=0.01):
     tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
     usable = np.abs(v) >= lowest_speed
     how = Preparation(cutoff_hz=None, lowest_speed=lowest_speed)
-    return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured", usable=usable, preparation=how)
+    return Samples(
+        q, v, a, tau, 100.0, robot.joint_names, "measured", usable=usable, preparation=how
+    )
 
 
 def stream(part, epoch_s=0.0):
@@ -69,7 +71,8 @@ def test_combinations_that_the_empty_runs_tell_count_online_too():
     robot = load_robot("ur10")
     empty = samples(robot, 0, 1)
     q, v, a = (
-        np.where(np.arange(6) == 1, still, x) for still, x in ((-1.0, empty.q), (0, empty.v), (0, empty.a))
+        np.where(np.arange(6) == 1, still, x)
+        for still, x in ((-1.0, empty.q), (0, empty.v), (0, empty.a))
     )
     tau = robot.torque(q, v, a) + 0.5 * np.random.default_rng(0).normal(size=q.shape)
     resting = Samples(q, v, a, tau, 100.0, robot.joint_names, "measured", usable=np.abs(v) >= 0.01)
@@ -100,8 +103,12 @@ def test_a_replayed_recording_weighs_what_its_prepared_samples_weigh():
     """The causal path is `prepare`, only later: the same payload within a tenth of its uncertainty."""
     robot = load_robot("ur10")
     how = Preparation(cutoff_hz=10.0, trim_s=0.3)
-    empty, loaded = (samples(arm, k, 1 + k) for k, arm in enumerate((robot, robot.with_payload(LOAD))))
-    recordings = [Recording(t=s.t, q=s.q, tau=s.tau, joint_names=s.joint_names) for s in (empty, loaded)]
+    empty, loaded = (
+        samples(arm, k, 1 + k) for k, arm in enumerate((robot, robot.with_payload(LOAD)))
+    )
+    recordings = [
+        Recording(t=s.t, q=s.q, tau=s.tau, joint_names=s.joint_names) for s in (empty, loaded)
+    ]
     model = identify(robot, prepare(recordings[0], how))
     estimator = OnlineEstimator(model, "measured", options=OnlineOptions(alarm=None))
     batch = fed(estimator, prepare(recordings[1], how))

@@ -25,7 +25,9 @@ every = pytest.mark.parametrize("kind", ["torque", "wrist"])
 @cache
 def torque_estimator():
     robot = load_robot("ur10")
-    return OnlineEstimator(identify(robot, [torque_samples(robot, seed) for seed in (0, 1)]), "measured")
+    return OnlineEstimator(
+        identify(robot, [torque_samples(robot, seed) for seed in (0, 1)]), "measured"
+    )
 
 
 def torque_samples(robot, seed):
@@ -39,7 +41,9 @@ def torque_samples(robot, seed):
 
 @cache
 def torque_stream(load="LOAD", start_s=0.0):
-    body = InertialParameters.from_com(MASSES[load], [0.02, -0.01, 0.07], np.diag([0.03, 0.025, 0.02]))
+    body = InertialParameters.from_com(
+        MASSES[load], [0.02, -0.01, 0.07], np.diag([0.03, 0.025, 0.02])
+    )
     part = torque_samples(load_robot("ur10").with_payload(body), 5)
     parts = zip(part.t + start_s, part.q, part.v, part.a, part.tau, strict=True)
     return tuple(OnlineSample(*row) for row in parts)
@@ -61,7 +65,9 @@ class Kind(NamedTuple):
 
 KINDS = {
     "torque": Kind(OnlineState, "tau", torque_estimator, torque_stream),
-    "wrist": Kind(WristState, "wrench", lambda: wrist_made()[1], lambda *how: tuple(wrist_made(*how)[0])),
+    "wrist": Kind(
+        WristState, "wrench", lambda: wrist_made()[1], lambda *how: tuple(wrist_made(*how)[0])
+    ),
 }
 
 
@@ -119,7 +125,9 @@ def test_bad_samples_are_counted_and_change_nothing(kind):
             t = sample.t + 1e-4
             values = np.asarray(getattr(sample, signal))
             for bad in (np.nan, np.inf, 1e300):
-                dirty.append(sample._replace(t=t, **{signal: np.where(np.arange(6) == 2, bad, values)}))
+                dirty.append(
+                    sample._replace(t=t, **{signal: np.where(np.arange(6) == 2, bad, values)})
+                )
             dirty.append(sample._replace(t=np.nan))
     clean, state = fed(estimator, good), fed(estimator, dirty)
     counts = state.counts

@@ -44,7 +44,9 @@ viscous = [4.0, 4.0, 2.0, 1.0]
 gain = [10.0, 11.0, 9.0, 6.0]
 """
 COUPLED = ARM + "coupling = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.3, 1, 0], [0, 0, 0, 1]]\n"
-LOAD = sy.InertialParameters.from_com(2.0, [0.02, -0.01, 0.05], np.diag([0.01, 0.012, 0.008]), "flange")
+LOAD = sy.InertialParameters.from_com(
+    2.0, [0.02, -0.01, 0.05], np.diag([0.01, 0.012, 0.008]), "flange"
+)
 SENSOR = """
 name = "wrist"
 noise = [0.1, 0.1, 0.1, 0.01, 0.01, 0.01]
@@ -93,7 +95,9 @@ def test_identify_and_weigh(case):
     assert isinstance(saved.preparation.cutoff_hz, float)
     assert replace(saved.preparation, cutoff_hz="auto") == sy.Preparation()
     payload = sy.weigh(saved, case / "loaded.parquet")
-    done = steelyard("weigh", "model.json", "loaded.parquet", "-o", "payload.json", "--json", cwd=case)
+    done = steelyard(
+        "weigh", "model.json", "loaded.parquet", "-o", "payload.json", "--json", cwd=case
+    )
     same_payload(payload, case / "payload.json", done)
     assert payload.mass == pytest.approx(2.0, abs=4 * payload.std[0])
     again = sy.weigh(case / "model.json", sy.read_recording(case / "loaded.parquet"))
@@ -138,13 +142,24 @@ def test_the_wrist_sensor(tmp_path):
     R = Rotation.random(12, random_state=4)
     g = R.inv().apply([0, 0, -9.81])
     force, torque = 3.0 * g, np.cross([0.01, -0.02, 0.08], 3.0 * g)
-    wrench = np.hstack([force, torque]) + [4, -2, 6, 0.2, -0.3, 0.1] + 0.02 * rng.normal(size=(12, 6))
+    wrench = (
+        np.hstack([force, torque]) + [4, -2, 6, 0.2, -0.3, 0.1] + 0.02 * rng.normal(size=(12, 6))
+    )
     names = "t,fx,fy,fz,tx,ty,tz,qx,qy,qz,qw"
     rows = np.column_stack([np.arange(12.0), wrench, R.as_quat()])
     np.savetxt(tmp_path / "rest.csv", rows, delimiter=",", header=names, comments="")
     (tmp_path / "sensor.toml").write_text(SENSOR)
     payload = sy.weigh_wrist(static=tmp_path / "rest.csv", sensor=tmp_path / "sensor.toml")
-    words = ("weigh-ft", "--static", "rest.csv", "--sensor", "sensor.toml", "-o", "payload.json", "--json")
+    words = (
+        "weigh-ft",
+        "--static",
+        "rest.csv",
+        "--sensor",
+        "sensor.toml",
+        "-o",
+        "payload.json",
+        "--json",
+    )
     done = steelyard(*words, cwd=tmp_path)
     same_payload(payload, tmp_path / "payload.json", done)
     assert payload.mass == pytest.approx(3.0, abs=0.02)

@@ -18,7 +18,10 @@ STEADY = np.arange(300) / 500
 @contextmanager
 def ur(times, folder):
     with served(Rows(times)) as found:
-        yield source(found), lambda: sent(found, len(times) - 1)  # the controller has made the first itself
+        yield (
+            source(found),
+            lambda: sent(found, len(times) - 1),
+        )  # the controller has made the first itself
 
 
 @contextmanager

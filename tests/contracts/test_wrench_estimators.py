@@ -21,7 +21,9 @@ def problem(rng, *, N=800, noise=1.0, motion_noise=0.0, drift=None):
     """A random smooth motion, with noise of the wrench and of the motion."""
     t = np.linspace(0, 10, N)
     phases = rng.uniform(0, 6, (12, 3))
-    x = np.array([sum(np.sin((k + 1) * 0.9 * t + p) for k, p in enumerate(row)) for row in phases]).T
+    x = np.array(
+        [sum(np.sin((k + 1) * 0.9 * t + p) for k, p in enumerate(row)) for row in phases]
+    ).T
     x[:, :3] *= 6.0
     Sx = np.zeros((12, 12))
     Sx[:6, :6] = np.diag([0.3, 0.4, 0.35, 0.9, 1.1, 1.0]) ** 2 * motion_noise**2

@@ -2,9 +2,9 @@
 
 Usage: python tests/fuzz/fuzzer.py [CASES] [SEED] [--keep FOLDER]
 
-A case is a sound file of some kind, broken in one way, and a command that reads it. Counted are tracebacks
-(exit code 70 or a signal), hangs, memory, files that a refused command leaves behind, refusals that are not
-one line, and nonsense that is accepted. All must be zero.
+A case is a sound file of some kind, broken in one way, and a command that reads it. Counted are
+tracebacks (exit code 70 or a signal), hangs, memory, files that a refused command leaves behind,
+refusals that are not one line, and nonsense that is accepted. All must be zero.
 """
 
 from __future__ import annotations
@@ -34,7 +34,18 @@ from steelyard import cli
 
 LIMIT_S, LIMIT_MB = 30, 1500
 IN_A_FORK, SPIKE = 25, "a spike"
-FREE = ("source", "made_from", "made_by", "words", "summary", "folds", "name", "status", "method", "notes")
+FREE = (
+    "source",
+    "made_from",
+    "made_by",
+    "words",
+    "summary",
+    "folds",
+    "name",
+    "status",
+    "method",
+    "notes",
+)
 """Words for people."""
 
 ODD: list[Any] = [
@@ -76,7 +87,7 @@ class Outcome(NamedTuple):
     left: list[str]
 
 
-# --- sound files --------------------------------------------------------------------------------------------
+# --- sound files
 
 
 def run(words: list[str]) -> tuple[int, str, str]:
@@ -101,7 +112,9 @@ def make_sound_files() -> None:
     from steelyard.trajectory import FourierTrajectory
     from steelyard.trajectory.fourier import DESIGN_VERSION
 
-    motion = FourierTrajectory.random(np.zeros(2), reach=1.5, speed=2.0, period_s=4.0, harmonics=3, seed=1)
+    motion = FourierTrajectory.random(
+        np.zeros(2), reach=1.5, speed=2.0, period_s=4.0, harmonics=3, seed=1
+    )
     motion.save("motion.json")
     design = {"robot": "planar2r", "trajectory": motion.to_dict(), "condition_number": 9.0}
     saved.save(design, "design", "design.json", version=DESIGN_VERSION, sealed=True)
@@ -143,7 +156,8 @@ def wrist_files(np: Any) -> None:
     names = "x,y,z,w,fx,fy,fz,tx,ty,tz"
     np.savetxt("wrist.csv", rows, delimiter=",", header=names, comments="", fmt="%.6f")
     Path("sensor.toml").write_text(
-        'name = "ft"\nconvention = "load_on_sensor"\npostures = true\ngravity_base = [0, 0, -9.81]\n'
+        'name = "ft"\nconvention = "load_on_sensor"\npostures = true\ngravity_base = [0, 0,'
+        " -9.81]\n"
         "noise = [0.1, 0.1, 0.1, 0.01, 0.01, 0.01]\n[columns]\n"
         'quaternion = ["x", "y", "z", "w"]\nwrench = ["fx", "fy", "fz", "tx", "ty", "tz"]\n'
     )
@@ -208,7 +222,7 @@ VALUES = (
 )
 
 
-# --- ways to break them -------------------------------------------------------------------------------------
+# --- ways to break them
 
 
 def broken_bytes(rng: random.Random, content: bytes) -> bytes:
@@ -228,7 +242,11 @@ def broken_bytes(rng: random.Random, content: bytes) -> bytes:
     if kind == 5:
         return b"\xff\xfe" + content.decode("latin-1").encode("utf-16-le")
     if kind == 6:
-        return content.replace(b",", b";").replace(b"\n", b"\r") if rng.random() < 0.5 else b"\xe9" + content
+        return (
+            content.replace(b",", b";").replace(b"\n", b"\r")
+            if rng.random() < 0.5
+            else b"\xe9" + content
+        )
     spot = bytearray(content)
     for _ in range(rng.choice([1, 3, 30])):
         spot[rng.randrange(len(spot))] ^= 1 << rng.randrange(8)
@@ -272,7 +290,10 @@ def broken_value(rng: random.Random, content: dict[str, Any]) -> tuple[bool, str
         return not (free or path[-1] in _ANY_LENGTH), words + "longer"
     new = rng.choice(ODD)
     holder[last] = new
-    alike = (isinstance(before, int | float) and not isinstance(before, bool)) or before in ("inf", "-inf")
+    alike = (isinstance(before, int | float) and not isinstance(before, bool)) or before in (
+        "inf",
+        "-inf",
+    )
     number = isinstance(new, int | float) and not isinstance(new, bool) and abs(new) < 1e300
     free = free and isinstance(new, str)
     same = (
@@ -322,7 +343,9 @@ def toml_case(rng: random.Random, content: bytes) -> tuple[bytes, bool, str]:
         return "\n".join(lines).encode(), True, "an unknown key"
     if kind == 2:
         return b"a = " + b"[" * rng.choice([100, 100_000]), True, "deep"
-    odd = rng.choice(["nan", "inf", "-1e400", "1" * 500, '"x"', "[]", "{}", "true", "[[1]]", "1979-05-27"])
+    odd = rng.choice(
+        ["nan", "inf", "-1e400", "1" * 500, '"x"', "[]", "{}", "true", "[[1]]", "1979-05-27"]
+    )
     lines[at] = f"{key}= {odd}"
     text = "\n".join(lines).encode()
     tomllib_ok = True
@@ -332,7 +355,11 @@ def toml_case(rng: random.Random, content: bytes) -> tuple[bytes, bool, str]:
         tomllib_ok = False
     words = key.strip() in ("title", "source", "link_source", "name", "frame")
     bounds = key.strip() in ("v_max", "height", "linear_speed")
-    return text, not (words or bounds or value.strip() == odd) or not tomllib_ok, f"{key}= {odd[:10]}"
+    return (
+        text,
+        not (words or bounds or value.strip() == odd) or not tomllib_ok,
+        f"{key}= {odd[:10]}",
+    )
 
 
 def npz_case(rng: random.Random, content: bytes) -> tuple[bytes, bool, str]:
@@ -377,9 +404,13 @@ def bomb(rng: random.Random) -> bytes:
     out = io.BytesIO()
     name = rng.choice(["q", "unheard_of"])
     header = (
-        f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({2**28}, 2), }}".ljust(117).encode() + b"\n"
+        f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({2**28}, 2), }}".ljust(117).encode()
+        + b"\n"
     )
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(f"{name}.npy", "w") as file:
+    with (
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(f"{name}.npy", "w") as file,
+    ):
         file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
         for _ in range(64):
             file.write(bytes(2**20))
@@ -443,7 +474,7 @@ def make_case(rng: random.Random, sound: dict[str, bytes]) -> Case:
     return Case(f"{name}: {words}: {' '.join(command)}", {target: made}, command, nonsense)
 
 
-# --- running and judging ------------------------------------------------------------------------------------
+# --- running and judging
 
 
 def attempts(cases: list[Case], folder: Path) -> list[Outcome]:
@@ -555,21 +586,31 @@ def fuzz(cases: int, seed: int, folder: Path) -> Counter[str]:
     """Counts of what went wrong, and of exit codes; each finding is printed."""
     os.chdir(folder)
     os.environ.pop("STEELYARD_DEBUG", None)
-    cli._app, typer.main.get_command = cache(cli._app), cache(typer.main.get_command)  # made for each process
+    cli._app, typer.main.get_command = (
+        cache(cli._app),
+        cache(typer.main.get_command),
+    )  # made for each process
     make_sound_files()
     sound = {name: Path(name).read_bytes() for name in READERS}
     rng, counts = random.Random(seed), Counter[str]()
     gc.collect()
     gc.freeze()  # so that forks share what is there
     every = [make_case(rng, sound) for _ in range(cases)]
-    ends = (end for k in range(0, cases, IN_A_FORK) for end in attempts(every[k : k + IN_A_FORK], folder))
+    ends = (
+        end
+        for k in range(0, cases, IN_A_FORK)
+        for end in attempts(every[k : k + IN_A_FORK], folder)
+    )
     for k, (case, end) in enumerate(zip(every, ends, strict=True)):
         wrong = judged(case, end)
         counts[f"exit {end.code}"] += 1
         counts["wrong"] += bool(wrong)
         if wrong:
             counts[wrong] += 1
-            print(f"{k} {wrong}: {case.name[:160]} -> {end.code}, {end.megabytes:.0f} MB, left {end.left}")
+            print(
+                f"{k} {wrong}: {case.name[:160]} -> {end.code}, {end.megabytes:.0f} MB, left"
+                f" {end.left}"
+            )
             print("    " + end.stderr[-300:].replace("\n", "\n    "), flush=True)
     return counts
 

@@ -20,7 +20,9 @@ FILES = [
     for folder in ("src", "tests", "examples", "benchmarks", "papers")
     for path in (ROOT / folder).rglob("*.py")
 ]
-TESTS = set(re.findall(r"^ *def (test_\w+)", "".join((ROOT / f).read_text() for f in FILES), re.MULTILINE))
+TESTS = set(
+    re.findall(r"^ *def (test_\w+)", "".join((ROOT / f).read_text() for f in FILES), re.MULTILINE)
+)
 NAMES = [page.stem for page in PAGES]
 
 
@@ -37,7 +39,9 @@ def test_tests_that_are_named_exist(page):
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", ROOT / "papers/README.md", *PAGES], ids=["README", "papers", *NAMES]
+    "page",
+    [ROOT / "README.md", ROOT / "papers/README.md", *PAGES],
+    ids=["README", "papers", *NAMES],
 )
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
@@ -53,7 +57,8 @@ def test_a_page_of_theory_names_code_and_tests(room):
 
 
 STUMBLES = re.compile(
-    r"\b(told|speaks?|wished)\b|manieth|a sentence each|file a verb|numbers that are none|a word of force",
+    r"\b(told|speaks?|wished)\b|manieth|a sentence each|file a verb|numbers that are none|a word"
+    r" of force",
     re.IGNORECASE,
 )
 """Words over which readers have stumbled."""
@@ -63,7 +68,8 @@ def test_words_are_plain():
     pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "papers/README.md", *PAGES]
     sources = [ROOT / file for file in FILES if file.startswith(("src", "papers/src", "examples"))]
     found = {
-        path.name: [hit.group() for hit in STUMBLES.finditer(path.read_text())] for path in (*pages, *sources)
+        path.name: [hit.group() for hit in STUMBLES.finditer(path.read_text())]
+        for path in (*pages, *sources)
     }
     assert {name: words for name, words in found.items() if words} == {}
 
@@ -85,7 +91,9 @@ def test_commands_have_the_options_that_they_are_shown_with(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_names_that_are_imported_exist(page):
-    for line in re.findall(r"^ *(from steelyard\S* import [\w, ]+)$", page.read_text(), re.MULTILINE):
+    for line in re.findall(
+        r"^ *(from steelyard\S* import [\w, ]+)$", page.read_text(), re.MULTILINE
+    ):
         exec(line, {})
 
 
@@ -112,13 +120,22 @@ finally:
 
 def test_the_walk_of_one_weigh_is_the_one_in_the_map(tmp_path):
     page = (ROOT / "docs" / "architecture.md").read_text()
-    hops = re.findall(r"^\| \d+ \| `([\w.]+)` \|", page.split("## The walk of one weigh")[1], re.MULTILINE)
+    hops = re.findall(
+        r"^\| \d+ \| `([\w.]+)` \|", page.split("## The walk of one weigh")[1], re.MULTILINE
+    )
     assert 30 <= len(hops) <= 40
     for words in ("empty.npz", "loaded.npz --mass 2 --seed 1"):
         assert steelyard("simulate", "tx60", "-o", *words.split(), cwd=tmp_path).returncode == 0
     identify = ("identify", "tx60", "empty.npz", "-o", "model.json", "--friction", "linear")
     assert steelyard(*identify, cwd=tmp_path).returncode == 0
-    words = [sys.executable, "-c", WALK, str(ROOT / "src" / "steelyard") + "/", "model.json", "loaded.npz"]
+    words = [
+        sys.executable,
+        "-c",
+        WALK,
+        str(ROOT / "src" / "steelyard") + "/",
+        "model.json",
+        "loaded.npz",
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=tmp_path)
     called = done.stdout.partition("WALK\n")[2].split()
     assert not [hop for hop in hops if hop not in called]
@@ -130,12 +147,16 @@ def test_the_site_has_every_page_and_every_name_of_the_front_door():
     listed = {line.strip() for line in index.splitlines()}
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
     assert pages <= listed
-    assert set(re.findall(r"auto(?:class|function):: steelyard\.(\w+)", names)) == set(front_door.__all__)
+    assert set(re.findall(r"auto(?:class|function):: steelyard\.(\w+)", names)) == set(
+        front_door.__all__
+    )
 
 
 def test_the_descriptions_that_are_shown_can_be_read(tmp_path):
     shown = {
-        page: re.search(r"```toml\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL)[1]
+        page: re.search(
+            r"```toml\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL
+        )[1]
         for page in ("robot_files", "excitation")
     }
     for page, text in shown.items():

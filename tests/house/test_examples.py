@@ -19,7 +19,11 @@ LESSONS = {
         r"exact: mass 2\.5\d+ \+- 0\.00\d+ kg",
         r"ok is False\.\n    \w+: ",
     ),
-    "02": (r"42 parameters, 25 of them", r"same base parameters: True", r"-3\.92 Nm upright, 0\.00 Nm on"),
+    "02": (
+        r"42 parameters, 25 of them",
+        r"same base parameters: True",
+        r"-3\.92 Nm upright, 0\.00 Nm on",
+    ),
     "03": (
         r"with the time of the row before",
         r"Without gains: .*Nm/A",
@@ -37,7 +41,11 @@ LESSONS = {
         r"gives the same mass",
         r"Replayed: [23]\.",
     ),
-    "07": (r"mass 1[12]\.\d+ kg \+- 0\.0", r"Ixx 0\.4", r"then: +\[ *-?0\.\d? +(39|40)\.\d? +-?0\.\d? *\] N"),
+    "07": (
+        r"mass 1[12]\.\d+ kg \+- 0\.0",
+        r"Ixx 0\.4",
+        r"then: +\[ *-?0\.\d? +(39|40)\.\d? +-?0\.\d? *\] N",
+    ),
     "08": (
         r"without the payload: error \[2\.\d+ 22\.",
         r"with the payload +: error \[0\.",
@@ -63,7 +71,9 @@ def test_it_is_short_and_says_what_it_is_about(path):
     text = path.read_text()
     assert len(text.splitlines()) < 80
     assert len(ast.get_docstring(ast.parse(text)).splitlines()) >= 2
-    assert not re.search(r"\bimport .*\b_|\._\w|from steelyard\S*\._", text), "examples use public names only"
+    assert not re.search(r"\bimport .*\b_|\._\w|from steelyard\S*\._", text), (
+        "examples use public names only"
+    )
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -90,9 +100,13 @@ def test_the_notebook_runs_in_a_kernel_and_shows_table_picture_and_doubts(tmp_pa
     path = ROOT / "examples" / "10_in_a_notebook.ipynb"
     book = nbformat.read(path, as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells)
-    client.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    client.NotebookClient(
+        book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     shown = {
-        cell.source.splitlines()[-1]: cell.outputs[-1]["data"] for cell in book.cells if cell.get("outputs")
+        cell.source.splitlines()[-1]: cell.outputs[-1]["data"]
+        for cell in book.cells
+        if cell.get("outputs")
     }
     assert "All ten parameters were excited" in shown["payload"]["text/html"]
     assert "<img" in shown["payload"]["text/html"]

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-spec = importlib.util.spec_from_file_location("house", Path(__file__).parents[2] / "benchmarks" / "house.py")
+spec = importlib.util.spec_from_file_location(
+    "house", Path(__file__).parents[2] / "benchmarks" / "house.py"
+)
 house = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(house)
 EVERY = house.modules()

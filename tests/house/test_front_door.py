@@ -36,7 +36,15 @@ def test_a_type_checker_sees_real_types(tmp_path):
     for name, text in (("good", PROGRAM), ("bad", WRONG)):
         (tmp_path / f"{name}.py").write_text(text)
     files = [str(tmp_path / "good.py"), str(tmp_path / "bad.py")]
-    words = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *files]
+    words = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--cache-dir",
+        str(tmp_path / "cache"),
+        *files,
+    ]
     root = Path(steelyard.__file__).parents[2]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=root)
     good, bad = (
@@ -45,7 +53,8 @@ def test_a_type_checker_sees_real_types(tmp_path):
     )
     assert "error" not in good
     assert re.search(
-        r'Revealed type is "def \(model: .*DynamicModel.*-> steelyard\.payload\.payload\.Payload"', good
+        r'Revealed type is "def \(model: .*DynamicModel.*-> steelyard\.payload\.payload\.Payload"',
+        good,
     )
     assert "ndarray" in good
     assert 'Unexpected keyword argument "metod" for "weigh"' in bad
@@ -73,7 +82,14 @@ def test_importing_it_loads_nothing_heavy():
 
 def test_the_way_to_weigh_loads_no_more_than_it_needs():
     heavy = (
-        *("scipy.signal", "scipy.stats", "scipy.optimize", "scipy.interpolate", "scipy.spatial", "scipy.fft"),
+        *(
+            "scipy.signal",
+            "scipy.stats",
+            "scipy.optimize",
+            "scipy.interpolate",
+            "scipy.spatial",
+            "scipy.fft",
+        ),
         *("matplotlib", "plotly", "sympy", "pyarrow", "mujoco", "jax"),
         *(
             "steelyard.wrist",

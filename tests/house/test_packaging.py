@@ -17,7 +17,9 @@ ROOT = Path(__file__).parents[2]
 def unpacked(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     tree = folder / "tree"
-    shutil.copytree(ROOT / "src", tree / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    shutil.copytree(
+        ROOT / "src", tree / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__")
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
@@ -31,7 +33,9 @@ def unpacked(tmp_path_factory) -> Path:
 
 def test_the_wheel_holds_every_file_of_the_package(unpacked):
     def files(folder: Path) -> set[str]:
-        found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        found = (
+            path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        )
         return {str(path.relative_to(folder)) for path in found}
 
     assert files(unpacked / "steelyard") == files(ROOT / "src" / "steelyard")
@@ -42,7 +46,12 @@ def test_the_example_is_weighed_from_the_wheel(unpacked, tmp_path):
 
     def run(*words: str) -> str:
         done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, env=there, capture_output=True, text=True, timeout=300
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env=there,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -50,8 +59,20 @@ def test_the_example_is_weighed_from_the_wheel(unpacked, tmp_path):
     assert str(unpacked) in run("-c", "import steelyard; print(steelyard.__file__)")
     said = run("-m", "steelyard", "example", "ur10")
     assert "steelyard identify ur10 empty.npz -o model.json" in said
-    run("-m", "steelyard", "identify", "ur10", "empty.npz", "-o", "model.json", "--friction", "power")
-    assert "mass                    2.50" in run("-m", "steelyard", "weigh", "model.json", "loaded.npz")
+    run(
+        "-m",
+        "steelyard",
+        "identify",
+        "ur10",
+        "empty.npz",
+        "-o",
+        "model.json",
+        "--friction",
+        "power",
+    )
+    assert "mass                    2.50" in run(
+        "-m", "steelyard", "weigh", "model.json", "loaded.npz"
+    )
 
 
 def test_the_version_is_that_of_the_git_tag_and_of_the_tree_without_one(tmp_path, unpacked):
@@ -62,7 +83,11 @@ def test_the_version_is_that_of_the_git_tag_and_of_the_tree_without_one(tmp_path
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["tag", "v1.4.2"]):
         subprocess.run([*git, *words], cwd=tmp_path, check=True)
     done = subprocess.run(
-        [sys.executable, "-m", "setuptools_scm"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "setuptools_scm"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.stdout.strip() == "1.4.2"
 
@@ -84,6 +109,8 @@ def test_completion_is_installed_and_names_the_verbs(tmp_path):
 
 
 def test_the_citation_says_what_the_package_says():
-    cited = dict(re.findall(r"^([\w-]+): *(.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    cited = dict(
+        re.findall(r"^([\w-]+): *(.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    )
     assert {"cff-version", "message", "title", "authors"} <= set(cited)
     assert f'license = "{cited["license"]}"' in (ROOT / "pyproject.toml").read_text()

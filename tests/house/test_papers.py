@@ -23,12 +23,18 @@ main()
 
 def without_papers(*words):
     """The command line where steelyard-papers is not installed."""
-    return subprocess.run([sys.executable, "-c", HIDDEN, *words], capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-c", HIDDEN, *words], capture_output=True, text=True, timeout=60
+    )
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "src").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "src").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_the_library_does_not_know_the_papers(path):
-    assert "steelyard_papers" not in path.read_text()  # neither imported nor named for a late import
+    assert (
+        "steelyard_papers" not in path.read_text()
+    )  # neither imported nor named for a late import
 
 
 @pytest.mark.parametrize("folder", ["tests", "examples"])
@@ -38,7 +44,9 @@ def test_its_tests_and_examples_need_no_papers(folder):
             if isinstance(node, ast.ImportFrom):
                 assert not (node.module or "").startswith("steelyard_papers"), path
             if isinstance(node, ast.Import):
-                assert not any(alias.name.startswith("steelyard_papers") for alias in node.names), path
+                assert not any(alias.name.startswith("steelyard_papers") for alias in node.names), (
+                    path
+                )
 
 
 def test_help_without_papers_has_no_reproduce():
@@ -52,15 +60,21 @@ def test_help_without_papers_has_no_reproduce():
 def test_reproduce_without_papers_says_what_to_install(words):
     done = without_papers("reproduce", *words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: reproduce is in a package of its own: pip install ./papers")
+    assert done.stderr.startswith(
+        "error: reproduce is in a package of its own: pip install ./papers"
+    )
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(("folder", "package"), [(".", "steelyard"), ("papers", "steelyard_papers")])
+@pytest.mark.parametrize(
+    ("folder", "package"), [(".", "steelyard"), ("papers", "steelyard_papers")]
+)
 def test_each_wheel_carries_the_files_of_its_own_package(folder, package):
     setup = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["tool"]["setuptools"]
     source = ROOT / folder / "src" / package
     assert setup["packages"]["find"]["where"] == ["src"]
     carried = {path for pattern in setup["package-data"][package] for path in source.glob(pattern)}
-    others = {path for path in source.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+    others = {
+        path for path in source.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
     assert source / "py.typed" in others <= carried

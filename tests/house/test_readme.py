@@ -34,7 +34,9 @@ def test_commands_run_in_their_order_and_the_example_weighs_the_payload(tmp_path
         [sys.executable, "-c", EXAMPLE], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    mass, half = map(float, re.match(r"([\d.]+) \+- ([\d.]+) kg, centre of mass", done.stdout).groups())
+    mass, half = map(
+        float, re.match(r"([\d.]+) \+- ([\d.]+) kg, centre of mass", done.stdout).groups()
+    )
     assert mass == pytest.approx(2.5, abs=1.5 * half)
     assert half < 0.1
     assert "ten parameters were excited" in done.stdout

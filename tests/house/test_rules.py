@@ -29,7 +29,16 @@ OTHER_JSON = {  # everything else goes through steelyard.saved
     "papers/src/steelyard_papers/command.py": "a page for programs",
 }
 WRITERS = {
-    *("write_text", "write_bytes", "savefig", "write_table", "save", "savez", "savez_compressed", "savetxt"),
+    *(
+        "write_text",
+        "write_bytes",
+        "savefig",
+        "write_table",
+        "save",
+        "savez",
+        "savez_compressed",
+        "savetxt",
+    ),
     *("to_csv", "to_parquet", "write_csv", "write_parquet", "write_image", "write_html", "dump"),
     *("copy", "copyfile", "rename", "replace", "move"),
 }
@@ -62,7 +71,9 @@ def searched_sentences(tree):
                     yield node
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             by_method = node.func.attr in SEARCHES and is_sentence(node.func.value)
-            by_pattern = ast.unparse(node.func.value) == "re" and any(is_sentence(x) for x in node.args)
+            by_pattern = ast.unparse(node.func.value) == "re" and any(
+                is_sentence(x) for x in node.args
+            )
             if by_method or by_pattern:
                 yield node
 
@@ -157,7 +168,10 @@ def _touched(call):
 def slips(guard, *, outside=()):
     """Where the modules break a rule, as file:line."""
     return [
-        f"{name}:{node.lineno}" for name, tree in TREES.items() if name not in outside for node in guard(tree)
+        f"{name}:{node.lineno}"
+        for name, tree in TREES.items()
+        if name not in outside
+        for node in guard(tree)
     ]
 
 
@@ -170,7 +184,9 @@ def test_no_parameter_is_a_tuple_of_different_things():
 
 
 def test_only_doors_list_their_names():
-    assert slips(doors_inside, outside=[name for name in TREES if name.endswith("/__init__.py")]) == []
+    assert (
+        slips(doors_inside, outside=[name for name in TREES if name.endswith("/__init__.py")]) == []
+    )
 
 
 def test_saved_json_goes_through_one_module():
@@ -230,11 +246,15 @@ FINE = {
 }
 
 
-@pytest.mark.parametrize(("guard", "text"), [(g, text) for g, texts in SLIPS.items() for text in texts])
+@pytest.mark.parametrize(
+    ("guard", "text"), [(g, text) for g, texts in SLIPS.items() for text in texts]
+)
 def test_guards_catch_slips(guard, text):
     assert any(guard(ast.parse(text)))
 
 
-@pytest.mark.parametrize(("guard", "text"), [(g, text) for g, texts in FINE.items() for text in texts])
+@pytest.mark.parametrize(
+    ("guard", "text"), [(g, text) for g, texts in FINE.items() for text in texts]
+)
 def test_guards_let_good_code_pass(guard, text):
     assert not any(guard(ast.parse(text)))

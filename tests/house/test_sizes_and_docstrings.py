@@ -46,7 +46,9 @@ def known_classes(trees):
 def overrides(name, owner, classes):
     """Whether a base of a class, which we wrote, has a method of this name."""
     bases = classes.get(owner, ((), ()))[0]
-    return any(name in classes.get(base, ((), ()))[1] or overrides(name, base, classes) for base in bases)
+    return any(
+        name in classes.get(base, ((), ()))[1] or overrides(name, base, classes) for base in bases
+    )
 
 
 CLASSES = known_classes(ast.parse(path.read_text()) for path in MODULES)
@@ -65,9 +67,9 @@ def test_files_and_functions_stay_small(path):
         if function.name.endswith("command") and "cli" in path.parts:
             continue  # each argument is an option of the verb
         args = function.args
-        assert len([a for a in args.args if a.arg not in ("self", "cls")]) + len(args.kwonlyargs) <= 8, (
-            function.name
-        )
+        assert (
+            len([a for a in args.args if a.arg not in ("self", "cls")]) + len(args.kwonlyargs) <= 8
+        ), function.name
 
 
 def test_nine_functions_in_ten_are_under_30_lines():
@@ -77,7 +79,9 @@ def test_nine_functions_in_ten_are_under_30_lines():
 
 @pytest.mark.parametrize("path", MODULES, **ids)
 def test_docstrings_name_the_arguments_of_the_signature(path):
-    if path.name == "command.py" or ("cli" in path.parts and path.name not in ("output.py", "options.py")):
+    if path.name == "command.py" or (
+        "cli" in path.parts and path.name not in ("output.py", "options.py")
+    ):
         return  # Typer shows the help of each option instead
     for function, public, owner in with_classes(ast.parse(path.read_text())):
         if not public:
@@ -103,7 +107,9 @@ def faults(function, doc):
     section = re.search(r"^Args:\n((?:[ ]{4,}.*\n?|\n)*)", doc, re.MULTILINE)
     documented = re.findall(r"^    (\w+):", section.group(1), re.MULTILINE) if section else []
     wrong = documented if documented != [a for a in args if a in documented] else []
-    numbers = [a.arg for a in every if a.annotation and re.search("Array|float", ast.unparse(a.annotation))]
+    numbers = [
+        a.arg for a in every if a.annotation and re.search("Array|float", ast.unparse(a.annotation))
+    ]
     return wrong, [name for name in numbers if not re.search(rf"\b{name}\b", doc)]
 
 
@@ -111,12 +117,18 @@ def test_a_docstring_names_no_other_arguments_and_every_array():
     (function,) = ast.parse("def f(robot: R, q: Array, x: float): ...").body
     assert faults(function, "The pose at q, (n,), and x, [m].") == ([], [])
     assert faults(function, "The pose.\n\nArgs:\n    q: positions, (n,)\n    x: [m]") == ([], [])
-    assert faults(function, "The pose.\n\nArgs:\n    q: positions, (n,)\n    y: none") == (["q", "y"], ["x"])
+    assert faults(function, "The pose.\n\nArgs:\n    q: positions, (n,)\n    y: none") == (
+        ["q", "y"],
+        ["x"],
+    )
     assert faults(function, "The pose.\n\nArgs:\n    x: [m]\n    q: (n,)")[0] == ["x", "q"]
 
 
 def test_an_override_is_seen_and_a_method_of_the_same_name_is_not():
-    text = "class A:\n def f(self): ...\nclass B(A): ...\nclass C(B):\n def f(self): ...\n def g(self): ..."
+    text = (
+        "class A:\n def f(self): ...\nclass B(A): ...\nclass C(B):\n def f(self): ...\n def"
+        " g(self): ..."
+    )
     classes = known_classes([ast.parse(text)])
     assert overrides("f", "C", classes)
     assert not overrides("g", "C", classes)
@@ -126,4 +138,6 @@ def test_an_override_is_seen_and_a_method_of_the_same_name_is_not():
 def test_no_kwargs_in_our_own_functions():
     for path in MODULES:
         for function, _ in functions(path):
-            assert function.args.kwarg is None, f"{path.name}: {function.name} takes **{function.args.kwarg}"
+            assert function.args.kwarg is None, (
+                f"{path.name}: {function.name} takes **{function.args.kwarg}"
+            )

@@ -62,7 +62,11 @@ def imported(text: str, *, for_checkers: bool = True) -> set[str]:
     """What a module imports, inside functions too; with or without what only type checkers import."""
     tree, names = ast.parse(text), set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not for_checkers:
+        if (
+            isinstance(node, ast.If)
+            and ast.unparse(node.test).endswith("TYPE_CHECKING")
+            and not for_checkers
+        ):
             node.body = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -91,8 +95,12 @@ def test_every_room_has_a_floor():
 
 def test_the_map_has_every_room_on_its_floor():
     page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
-    rows = re.findall(r"^\| (\d+) \| ([^|]*) \|", page.split("## Floors")[1].split("\n## ")[0], re.MULTILINE)
-    assert {name: int(floor) for floor, names in rows for name in re.findall(r"`(\w+)`", names)} == FLOORS
+    rows = re.findall(
+        r"^\| (\d+) \| ([^|]*) \|", page.split("## Floors")[1].split("\n## ")[0], re.MULTILINE
+    )
+    assert {
+        name: int(floor) for floor, names in rows for name in re.findall(r"`(\w+)`", names)
+    } == FLOORS
 
 
 def test_there_are_no_cycles_lazy_imports_included():
@@ -112,7 +120,11 @@ def test_a_lazy_cycle_is_seen_and_one_for_type_checkers_alone_is_not():
 def circular(texts: dict[str, str]) -> list[str]:
     """Modules, by name and text, that import themselves by a detour."""
     edges = {
-        name: {other for other in imported(text, for_checkers=False) if other in texts and other != name}
+        name: {
+            other
+            for other in imported(text, for_checkers=False)
+            if other in texts and other != name
+        }
         for name, text in texts.items()
     }
     return [name for name in edges if name in _reachable(edges, name)]

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from conftest import steelyard
 
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
-BLOCKS = re.findall(r"^```(python|toml|console(?: words)?)\n(.*?)^```", TUTORIAL, re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(
+    r"^```(python|toml|console(?: words)?)\n(.*?)^```", TUTORIAL, re.MULTILINE | re.DOTALL
+)
 NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 
 
@@ -34,7 +36,9 @@ def shown(kind: str, body: str) -> list[Shown]:
     return found
 
 
-COMMANDS = [item for kind, body in BLOCKS if kind.startswith("console") for item in shown(kind, body)]
+COMMANDS = [
+    item for kind, body in BLOCKS if kind.startswith("console") for item in shown(kind, body)
+]
 
 
 def python(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
@@ -52,7 +56,9 @@ def alike(claimed: str, printed: str, *, words_only: bool) -> bool:
             return False
     elif NUMBER.sub("#", claimed).split() != NUMBER.sub("#", printed).split():
         return False
-    pairs = zip(map(float, NUMBER.findall(claimed)), map(float, NUMBER.findall(printed)), strict=False)
+    pairs = zip(
+        map(float, NUMBER.findall(claimed)), map(float, NUMBER.findall(printed)), strict=False
+    )
     return words_only or all(abs(a - b) <= 0.1 * max(abs(a), abs(b)) + 2e-3 for a, b in pairs)
 
 
@@ -61,7 +67,9 @@ def test_the_page_has_what_it_promises():
         "robot", "design", "check", "identify", "weigh", "weigh",
     ]  # fmt: skip
     assert {item.code for item in COMMANDS} == {0, 1, 2}
-    assert not re.search(r"^    steelyard ", TUTORIAL, re.MULTILINE), "commands stand in console blocks"
+    assert not re.search(r"^    steelyard ", TUTORIAL, re.MULTILINE), (
+        "commands stand in console blocks"
+    )
 
 
 def test_the_commands_run_in_order_and_print_what_is_shown(tmp_path, monkeypatch):
@@ -75,7 +83,11 @@ def test_the_commands_run_in_order_and_print_what_is_shown(tmp_path, monkeypatch
     for item in COMMANDS:
         words = shlex.split(item.command)[1:]
         apart = words[0] == "design"  # JAX stays out of this process
-        done = python(["-m", "steelyard", *words], tmp_path) if apart else steelyard(*words, cwd=tmp_path)
+        done = (
+            python(["-m", "steelyard", *words], tmp_path)
+            if apart
+            else steelyard(*words, cwd=tmp_path)
+        )
         text = f"{item.command}\n{done.stdout}{done.stderr}"
         assert done.returncode == item.code, text
         printed = iter(text.splitlines()[1:])

@@ -45,10 +45,20 @@ DRIVE = DriveModel(np.array([0.3, 0.2, 0.1]), np.array([4.0, 3.0, 2.0]), np.arra
 
 @pytest.mark.parametrize(
     ("friction", "coupling"),
-    [("smooth", COUPLING), ("presliding", None), ("stribeck", None), ("power", COUPLING), ("load", COUPLING)],
+    [
+        ("smooth", COUPLING),
+        ("presliding", None),
+        ("stribeck", None),
+        ("power", COUPLING),
+        ("load", COUPLING),
+    ],
 )
-def test_an_identified_arm_seen_as_a_rigid_robot_needs_the_torque_of_the_model(arm, friction, coupling):
-    drive = DriveModel(DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, coupling=coupling, sign_width=0.02)
+def test_an_identified_arm_seen_as_a_rigid_robot_needs_the_torque_of_the_model(
+    arm, friction, coupling
+):
+    drive = DriveModel(
+        DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, coupling=coupling, sign_width=0.02
+    )
     model = identified(arm, friction, drive)
     seen = ArmDynamics.of(model)
     _, q, v, a = moving(3, 200.0, seed=5)
@@ -74,7 +84,9 @@ def test_a_payload_on_an_identified_arm_adds_its_own_torque(arm):
 
 def test_weight_that_regroups_into_an_offset_is_counted_once(tiny):
     """The offset of a joint that slides against gravity holds the masses of the links."""
-    drive = DriveModel(DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, np.array([3.0, -2.0, 1.0]))
+    drive = DriveModel(
+        DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, np.array([3.0, -2.0, 1.0])
+    )
     robot = RobotModel.from_urdf_text(tiny["prismatic"])
     model = identified(robot, "linear", drive)
     first_offset = [name.startswith("B1") for name in model.basis.short_names]
@@ -141,7 +153,9 @@ def test_the_residual_follows_a_constant_push_with_its_own_pole_for_any_steps(ar
 
 @pytest.mark.parametrize("kind", ["momentum", "inverse-dynamics", "energy"])
 def test_a_moving_arm_shows_the_push_and_nothing_else(arm, kind):
-    robot = arm.with_drive(DriveModel(DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, sign_width=0.05))
+    robot = arm.with_drive(
+        DriveModel(DRIVE.rotor_inertia, DRIVE.coulomb, DRIVE.viscous, sign_width=0.05)
+    )
     t, q, v, a = moving(3, 2000.0, seconds=3.0)
     push = np.array([5.0, -4.0, 3.0]) * (t > 1.5)[:, None]
     tau = robot.torque(q, v, a) - push
@@ -200,7 +214,9 @@ def test_a_force_is_recovered_from_its_joint_torques_and_no_joint_beyond_feels_i
     np.testing.assert_allclose(found.unexplained, 0, atol=1e-8)
     external = robot.frame_jacobian(q).T @ np.concatenate([force, torque])
     whole = FrameForce.of(robot, q, external, kind="wrench", torque_std=0.5)
-    np.testing.assert_allclose([*whole.force_base, *whole.torque_base], [*force, *torque], rtol=1e-7)
+    np.testing.assert_allclose(
+        [*whole.force_base, *whole.torque_base], [*force, *torque], rtol=1e-7
+    )
     assert np.isfinite(whole.std).all()
     assert "determines the whole wrench" in whole.status
     J = robot.frame_jacobian(q)
@@ -235,7 +251,9 @@ def test_half_a_minute_of_filtered_noise_tells_the_level_that_is_crossed_once_an
     peaks = np.sort([z[cluster].max() for cluster in clusters])
     for wanted in (1.0, 30.0):
         true = peaks[-int(10 * wanted)]  # crossed so often in ten hours
-        ratio = [_Tail.of(z, t, 0.13).level(wanted) / true for t, z in (signal(30) for _ in range(10))]
+        ratio = [
+            _Tail.of(z, t, 0.13).level(wanted) / true for t, z in (signal(30) for _ in range(10))
+        ]
         assert min(ratio) > 0.85
         assert 0.95 < np.median(ratio) < 1.3
         assert max(ratio) < 1.5

@@ -19,7 +19,10 @@ LAWS = ("power", "smooth", "stribeck", "presliding-power", "load", "presliding-l
 
 def body(frame="flange"):
     return InertialParameters.from_com(
-        3.2, [0.03, -0.05, 0.08], [[0.03, 0.002, -0.004], [0.002, 0.04, 0.003], [-0.004, 0.003, 0.02]], frame
+        3.2,
+        [0.03, -0.05, 0.08],
+        [[0.03, 0.002, -0.004], [0.002, 0.04, 0.003], [-0.004, 0.003, 0.02]],
+        frame,
     )
 
 
@@ -74,7 +77,9 @@ def test_sample_by_sample_is_batch(models, name):
 def test_the_empty_arm_needs_what_its_model_predicts(models, name):
     model = models[name]
     q, v, a = motion(model.robot, 5)
-    np.testing.assert_allclose(Compensator(model).batch(q, v, a).total, model.torque(q, v, a), atol=1e-9)
+    np.testing.assert_allclose(
+        Compensator(model).batch(q, v, a).total, model.torque(q, v, a), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", ["power", "presliding-load", "coupled"])
@@ -95,7 +100,9 @@ def test_a_payload_adds_its_own_inverse_dynamics(models, name):
     difference = with_links.inverse_dynamics(q, v, a) - model.robot.inverse_dynamics(q, v, a)
     more = Compensator(model, load).batch(q, v, a).total - model.torque(q, v, a)
     np.testing.assert_allclose(more, difference, atol=1e-8)
-    np.testing.assert_allclose(Compensator(model, load).payload_torque(q, v, a).total, difference, atol=1e-8)
+    np.testing.assert_allclose(
+        Compensator(model, load).payload_torque(q, v, a).total, difference, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("name", ["load", "presliding-load", "coupled"])
@@ -140,7 +147,9 @@ def test_gravity_is_the_slope_of_potential_energy(models, rng):
     for q in rng.uniform(-2, 2, (5, robot.n)):
         step = 1e-6 * np.eye(robot.n)
         slope = [(energy(q + h) - energy(q - h)) / 2e-6 for h in step]
-        held = Compensator(models["power"], load).gravity(q) - Compensator(models["power"]).gravity(q)
+        held = Compensator(models["power"], load).gravity(q) - Compensator(models["power"]).gravity(
+            q
+        )
         np.testing.assert_allclose(held, slope, atol=1e-6)
 
 
@@ -168,7 +177,9 @@ def test_weight_on_a_joint_that_slides_is_gravity_though_it_is_constant(tiny, rn
     loaded = robot.with_payload(flange_body(robot, load))
     held = loaded.gravity_torque(q)
     assert np.abs(held[:, 0]).min() > 50
-    np.testing.assert_allclose(compensator.gravity(q), held + np.array([offset[0], 0, 0]), atol=1e-3)
+    np.testing.assert_allclose(
+        compensator.gravity(q), held + np.array([offset[0], 0, 0]), atol=1e-3
+    )
     parts = compensator.batch(q, v, a)
     np.testing.assert_allclose(parts.gravity, compensator.gravity(q), atol=1e-9)
     np.testing.assert_allclose(parts.offset, np.tile([0, *offset[1:]], (len(q), 1)), atol=1e-3)
@@ -179,7 +190,9 @@ def test_weight_on_a_joint_that_slides_is_gravity_though_it_is_constant(tiny, rn
 def test_uncertainty_is_that_of_many_payloads(models, name, rng):
     model = models[name]
     q, v, a = (signal[::40] for signal in motion(model.robot, 7))
-    size = 0.05 if name == "power" else 0.001  # small beside the kink of |L| where a gear carries nothing
+    size = (
+        0.05 if name == "power" else 0.001
+    )  # small beside the kink of |L| where a gear carries nothing
     root = size * rng.normal(size=(10, 10)) * np.array([0.3, *[0.03] * 3, *[0.01] * 6])[:, None]
     load = Payload(body(), body(), root @ root.T, np.ones(model.robot.n), Verdict("drawn"))
     change = Compensator(model, load).payload_torque(q, v, a)
@@ -191,4 +204,6 @@ def test_uncertainty_is_that_of_many_payloads(models, name, rng):
         draws = draws[:300]
         bodies = (InertialParameters.from_vector(draw, model.robot.flange) for draw in draws)
         torques = np.array([Compensator(model, other).batch(q, v, a).total for other in bodies])
-    np.testing.assert_allclose(torques.std(axis=0), change.std, rtol=0.1 if name == "power" else 0.2)
+    np.testing.assert_allclose(
+        torques.std(axis=0), change.std, rtol=0.1 if name == "power" else 0.2
+    )

@@ -37,10 +37,16 @@ def assert_same_rows(robot, rng):
     """Row by row and column by column."""
     q, v, a = motion(rng, robot.n)
     robot = robot.with_drive(replace(robot.drive, sign_width=0.05))  # as smooth as JAX needs it
-    sizes = {"torque": (14 * robot.n, robot.n), "payload": (10 + 3 * robot.n, robot.n), "wrench": (10, 6)}
+    sizes = {
+        "torque": (14 * robot.n, robot.n),
+        "payload": (10 + 3 * robot.n, robot.n),
+        "wrench": (10, 6),
+    }
     for kind in KINDS:
         columns, height = sizes[kind]
-        rows = RegressorRows(kind, np.arange(columns), rng.uniform(0.5, 2, height), gravity=kind != "wrench")
+        rows = RegressorRows(
+            kind, np.arange(columns), rng.uniform(0.5, 2, height), gravity=kind != "wrench"
+        )
         found = rows.compiled(robot).rows(q, v, a)
         np.testing.assert_allclose(found, rows.exact(robot, q, v, a), atol=1e-10)
 
@@ -58,7 +64,9 @@ def test_jax_rows_are_those_of_pinocchio_for_urdfs(kind, tiny, rng):
 def test_jax_rows_know_coupled_drives_smoothed_signs_and_powers(rng):
     coupling = np.eye(6)
     coupling[5, 4] = 0.7
-    drive = DriveModel(np.ones(6), exponent=np.linspace(0.5, 1.5, 6), sign_width=0.05, coupling=coupling)
+    drive = DriveModel(
+        np.ones(6), exponent=np.linspace(0.5, 1.5, 6), sign_width=0.05, coupling=coupling
+    )
     assert_same_rows(load_robot("tx60").with_drive(drive), rng)
 
 
@@ -77,7 +85,9 @@ def test_friction_counts_from_the_speed_on_that_identification_counts():
 def test_slacks_of_torque_are_those_of_pinocchio(sliding, tiny, rng):
     robot = RobotModel.from_urdf_text(tiny["prismatic"]) if sliding else load_robot("tx60")
     n = robot.n
-    robot = robot.with_drive(DriveModel(rng.uniform(0.5, 2, n)))  # without friction, which they bound
+    robot = robot.with_drive(
+        DriveModel(rng.uniform(0.5, 2, n))
+    )  # without friction, which they bound
     joints, signals = replace(JointLimits.none(n), tau_max=rng.uniform(50, 90, n)), motion(rng, n)
     share = robot.torque(*signals) / joints.tau_max
     expected = np.hstack([0.99 - share, 0.99 + share])
@@ -95,7 +105,9 @@ def test_exact_wrench_is_what_the_load_needs(rng):
     load = robot.payload_regressor(q, v, a) @ body
     for j in range(6):
         unit = robot.frame_motion(q, np.tile(np.eye(6)[j], (4, 1)), np.zeros((4, 6)))
-        power = (unit.linear_velocity * wrench[:, :3] + unit.angular_velocity * wrench[:, 3:]).sum(axis=1)
+        power = (unit.linear_velocity * wrench[:, :3] + unit.angular_velocity * wrench[:, 3:]).sum(
+            axis=1
+        )
         np.testing.assert_allclose(power, load[:, j], atol=1e-9)
 
 
@@ -120,7 +132,9 @@ def test_gram_matrix_pulls_on_the_motion_as_finite_differences_do(rng):
     assert RegressorRows("torque", columns, np.array([1.0, 2.0])).compiled(robot) is program
     q, v, a = motion(rng, 2)
     A = program.rows(q, v, a)
-    np.testing.assert_allclose(program.gram(q, v, a), np.einsum("tij,tik->jk", A, A) / 12, atol=1e-9)
+    np.testing.assert_allclose(
+        program.gram(q, v, a), np.einsum("tij,tik->jk", A, A) / 12, atol=1e-9
+    )
     change = rng.normal(size=(24, 24))
     pulls = program.pull(q, v, a, change)
     step = rng.normal(size=(3, 12, 2))
@@ -160,8 +174,12 @@ def test_grid_limits_hold_at_every_time(rng):
 
 @pytest.mark.parametrize("form", ["exact", "amplitude"])
 def test_limit_blocks_have_the_derivatives_that_they_say(form, rng):
-    limits = JointLimits([-1.0, -np.inf, -1], [1.5, 2.0, 1], [0.7, 2.0, 1], [2.0, np.inf, 3], [np.inf] * 3)
-    space = MotionSpace(np.array([0.2, 0.5, 0.0]), np.array([0, 2]), 3, 6.0, True, True, np.array([0.5, 2.0]))
+    limits = JointLimits(
+        [-1.0, -np.inf, -1], [1.5, 2.0, 1], [0.7, 2.0, 1], [2.0, np.inf, 3], [np.inf] * 3
+    )
+    space = MotionSpace(
+        np.array([0.2, 0.5, 0.0]), np.array([0, 2]), 3, 6.0, True, True, np.array([0.5, 2.0])
+    )
     block = space.joint_constraint(DesignLimits(limits, form=form))
     u, du, h = rng.normal(size=space.size), rng.normal(size=space.size), 1e-6
     now = block.linearised(u)
@@ -193,14 +211,18 @@ def test_effects_have_the_derivatives_that_they_say(rng):
         height=(0.1, 2.0),
         linear_speed=np.array([1.0, np.inf, 2.0]),
         angular_speed=np.full(3, 3.0),
-        workspace=OrientationWorkspace((Sector("z", (0.2, 3.0), (-1.0, 2.0)), Sector("x", (0.1, 2.0)))),
+        workspace=OrientationWorkspace(
+            (Sector("z", (0.2, 3.0), (-1.0, 2.0)), Sector("x", (0.1, 2.0)))
+        ),
     )
     limited = MotionSlacks(robot, limits)
     q, v, a = motion(rng, 7, 20)
     by_motion = limited.slopes(q, v, a)
     step, h = rng.normal(size=(3, 20, 7)), 1e-7
     up, down = (limited.slacks(*(np.array([q, v, a]) + x * step)) for x in (h, -h))
-    np.testing.assert_allclose((up - down) / (2 * h), np.einsum("tkdj,dtj->tk", by_motion, step), atol=2e-5)
+    np.testing.assert_allclose(
+        (up - down) / (2 * h), np.einsum("tkdj,dtj->tk", by_motion, step), atol=2e-5
+    )
 
 
 def test_limits_of_samples_have_derivatives_near_them_and_are_even_far_away(rng):
@@ -226,7 +248,10 @@ def test_limits_of_samples_have_derivatives_near_them_and_are_even_far_away(rng)
 def test_clearances_have_the_derivatives_that_they_say(rng):
     robot = load_robot("ur10")
     scene = Scene(
-        (Body.half_space("floor", (0, 0, -0.4), (0, 0, 1)), Body.box("table", (0.9, 0, 0), (0.4, 0.4, 0.4)))
+        (
+            Body.half_space("floor", (0, 0, -0.4), (0, 0, 1)),
+            Body.box("table", (0.9, 0, 0), (0.4, 0.4, 0.4)),
+        )
     )
     clearances = scene.clearances(robot)
     slacks, slopes = clearances.slacks, clearances.slopes
@@ -249,7 +274,11 @@ def test_distances_of_capsules_agree_with_dense_sampling(rng):
     q = rng.uniform(-2, 2, (10, 6))
     distance = model.distances(q)
     frames = [robot.forward_kinematics(q, name) for name in robot.link_names]
-    forearm = np.linspace(0, 1, 2001)[:, None] * [robot.dh.a[3], 0, 0]  # link 3: from its frame along x
+    forearm = np.linspace(0, 1, 2001)[:, None] * [
+        robot.dh.a[3],
+        0,
+        0,
+    ]  # link 3: from its frame along x
     for i in range(10):
         low = (frames[2][i][:3, :3] @ forearm.T)[2] + frames[2][i][2, 3]
         pairs = [k for k, name in enumerate(model.pair_names) if name == "link 3 and floor"]

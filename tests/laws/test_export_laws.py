@@ -78,7 +78,9 @@ def fields(text):
 
 
 def read_ur(text):
-    m, com, inertia, time = ast.literal_eval(code(text, "#").strip().removeprefix("set_target_payload"))
+    m, com, inertia, time = ast.literal_eval(
+        code(text, "#").strip().removeprefix("set_target_payload")
+    )
     assert time == 0.0
     return m, com, matrix(*inertia)
 
@@ -118,7 +120,11 @@ def read_kuka(text):
     x, y, z, a, b, c = numbers(data.group(2))
     a, b, c = np.radians([a, b, c])
     R = turn("z", a) @ turn("y", b) @ turn("x", c)
-    return float(data.group(1)), np.array([x, y, z]) / 1e3, R @ np.diag(numbers(data.group(3))) @ R.T
+    return (
+        float(data.group(1)),
+        np.array([x, y, z]) / 1e3,
+        R @ np.diag(numbers(data.group(3))) @ R.T,
+    )
 
 
 def read_fanuc(text):
@@ -144,7 +150,11 @@ def read_urdf(text):
     entries = {key: float(value) for key, value in inertial.find("inertia").items()}
     inertia = matrix(*(entries[key] for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")))
     assert inertial.find("origin").get("rpy") == "0 0 0"
-    return float(inertial.find("mass").get("value")), numbers(inertial.find("origin").get("xyz")), inertia
+    return (
+        float(inertial.find("mass").get("value")),
+        numbers(inertial.find("origin").get("xyz")),
+        inertia,
+    )
 
 
 def read_mjcf(text):

@@ -59,7 +59,9 @@ def test_vector_has_the_order_of_its_names(rng):
     m, h, I = summed(masses, points)  # noqa: E741 - the letter of the books
     by_name = {"m": m, "mx": h[0], "my": h[1], "mz": h[2]}
     by_name |= {f"I{'xyz'[i]}{'xyz'[j]}": I[i, j] for i in range(3) for j in range(3)}
-    np.testing.assert_allclose(body(masses, points).vector, [by_name[name] for name in PARAMETER_NAMES])
+    np.testing.assert_allclose(
+        body(masses, points).vector, [by_name[name] for name in PARAMETER_NAMES]
+    )
 
 
 def test_inertia_about_the_com_is_that_of_the_centred_cloud(rng):
@@ -79,14 +81,18 @@ def test_pseudo_inertia_is_the_second_moment_of_homogeneous_points(rng):
     J = sum(m * np.outer(x, x) for m, x in zip(masses, homogeneous, strict=True))
     made = body(masses, points)
     np.testing.assert_allclose(made.pseudo_inertia, J, atol=1e-14)
-    np.testing.assert_allclose(InertialParameters.from_pseudo_inertia(J).vector, made.vector, atol=1e-14)
+    np.testing.assert_allclose(
+        InertialParameters.from_pseudo_inertia(J).vector, made.vector, atol=1e-14
+    )
 
 
 def test_in_frame_is_the_cloud_of_moved_points(rng):
     masses, points = cloud(rng)
     T_tool_flange = transform(rng)
     seen = body(masses, points).in_frame("tool", T_tool_flange)
-    np.testing.assert_allclose(seen.vector, body(masses, moved(T_tool_flange, points)).vector, atol=1e-13)
+    np.testing.assert_allclose(
+        seen.vector, body(masses, moved(T_tool_flange, points)).vector, atol=1e-13
+    )
     assert seen.frame == "tool"
 
 
@@ -178,7 +184,9 @@ def test_a_negative_second_moment_is_named(rng):
     assert "break the triangle inequality" in made.why_not_physical
     assert "negative second moment of -0.05 kg m^2" in made.why_not_physical
     assert "frame 'flange'" in made.why_not_physical
-    with pytest.raises(ValueError, match=r"only a physical body has log-Cholesky .* triangle inequality"):
+    with pytest.raises(
+        ValueError, match=r"only a physical body has log-Cholesky .* triangle inequality"
+    ):
         _ = made.log_cholesky
 
 

@@ -1,8 +1,9 @@
 """Kinematics and dynamics against computations of their own: products of matrices, sums over point masses.
 
-The dynamics here know no inertia tensor, no recursion and no Pinocchio. A link is a cloud of points; with the
-acceleration of every point, d'Alembert gives the torque of joint i, which turns about z through o, as
-z . sum (p - o) x m (a_p - g) over all points p behind it (and as z . sum m (a_p - g) where it slides).
+The dynamics here know no inertia tensor, no recursion and no Pinocchio. A link is a cloud of
+points; with the acceleration of every point, d'Alembert gives the torque of joint i, which turns
+about z through o, as z . sum (p - o) x m (a_p - g) over all points p behind it (and as z . sum m
+(a_p - g) where it slides).
 """
 
 import json
@@ -28,7 +29,7 @@ from steelyard.robot import (
 ARMS = robot_names()
 
 
-# --- own kinematics and dynamics ------------------------------------------------------------------------
+# --- own kinematics and dynamics
 
 
 def rot(axis, angle):
@@ -141,11 +142,16 @@ def random_transform(rng):
 
 
 def random_body(rng, frame="flange"):
-    return InertialParameters.from_points(rng.uniform(0.1, 1.0, 6), rng.normal(0.1, 0.2, (6, 3)), frame)
+    return InertialParameters.from_points(
+        rng.uniform(0.1, 1.0, 6), rng.normal(0.1, 0.2, (6, 3)), frame
+    )
 
 
 def random_drive(rng, n, **more):
-    values = {name: rng.uniform(0.3, 2.0, n) for name in ("rotor_inertia", "coulomb", "viscous", "exponent")}
+    values = {
+        name: rng.uniform(0.3, 2.0, n)
+        for name in ("rotor_inertia", "coulomb", "viscous", "exponent")
+    }
     return DriveModel(**values, offset=rng.normal(size=n), **more)
 
 
@@ -157,7 +163,7 @@ MIXED = [
 ]
 
 
-# --- kinematics -----------------------------------------------------------------------------------------
+# --- kinematics
 
 
 @pytest.mark.parametrize(("types", "convention"), MIXED)
@@ -176,9 +182,9 @@ def derivatives(function, h=2e-3):
     """First and second derivative at 0, by stencils of sixth order."""
     f = [function(k * h) for k in range(-3, 4)]
     first = (-f[0] + 9 * f[1] - 45 * f[2] + 45 * f[4] - 9 * f[5] + f[6]) / (60 * h)
-    second = (2 * f[0] - 27 * f[1] + 270 * f[2] - 490 * f[3] + 270 * f[4] - 27 * f[5] + 2 * f[6]) / (
-        180 * h * h
-    )
+    second = (
+        2 * f[0] - 27 * f[1] + 270 * f[2] - 490 * f[3] + 270 * f[4] - 27 * f[5] + 2 * f[6]
+    ) / (180 * h * h)
     return first, second
 
 
@@ -190,7 +196,9 @@ def vee(S):
 @pytest.mark.parametrize(("types", "convention"), MIXED)
 def test_frame_motion_is_the_derivative_of_the_pose(rng, types, convention, frame):
     robot = as_robot(
-        random_table(rng, types, convention), random_clouds(rng, 4), T_link_flange=random_transform(rng)
+        random_table(rng, types, convention),
+        random_clouds(rng, 4),
+        T_link_flange=random_transform(rng),
     )
     q, v, a = motion(rng, 4)
     seen = robot.frame_motion(q, v, a, frame)
@@ -236,7 +244,10 @@ def test_ur10e_is_the_arm_of_the_recordings(rng, shared_data):
 
 def test_ur10_turns_as_the_manufacturer_says(rng):
     """xu2024's modified table against the manufacturer's classic one: the same arm, base turned by half."""
-    table = {"alpha": [np.pi / 2, 0, 0, np.pi / 2, -np.pi / 2, 0], "a": [0, -0.612, -0.5723, 0, 0, 0]}
+    table = {
+        "alpha": [np.pi / 2, 0, 0, np.pi / 2, -np.pi / 2, 0],
+        "a": [0, -0.612, -0.5723, 0, 0, 0],
+    }
     table |= {"d": [0.1273, 0, 0, 0.163941, 0.1157, 0.0922], "theta": [0] * 6}
     table |= {"types": ["revolute"] * 6, "convention": "classic"}
     postures = rng.uniform(-np.pi, np.pi, (20, 6))
@@ -251,7 +262,7 @@ def test_panda_has_the_table_of_the_recordings(shared_data):
     np.testing.assert_allclose(np.column_stack([dh.alpha, dh.a, dh.d, dh.theta]), rows, atol=1e-12)
 
 
-# --- dynamics -------------------------------------------------------------------------------------------
+# --- dynamics
 
 
 @pytest.mark.parametrize(("types", "convention"), MIXED)
@@ -290,7 +301,10 @@ def urdf_points(text):
     root, at = ET.fromstring(text), {}
     for link in root.iter("link"):
         inertial = link.find("inertial")
-        entries = [float(inertial.find("inertia").get(k)) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+        entries = [
+            float(inertial.find("inertia").get(k))
+            for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        ]
         inertia = np.zeros((3, 3))
         inertia[np.triu_indices(3)] = entries
         inertia = np.triu(inertia) + np.triu(inertia, 1).T
@@ -301,7 +315,9 @@ def urdf_points(text):
     def positions(q):
         T, q, points = np.eye(4), list(q), []
         for joint in root.iter("joint"):
-            axis = numbers(joint.find("axis"), "xyz") / np.linalg.norm(numbers(joint.find("axis"), "xyz"))
+            axis = numbers(joint.find("axis"), "xyz") / np.linalg.norm(
+                numbers(joint.find("axis"), "xyz")
+            )
             T = T @ placed(joint.find("origin"))
             if joint.get("type") == "prismatic":
                 T = T @ trans(*axis * q.pop(0))
@@ -312,7 +328,9 @@ def urdf_points(text):
             points.append(at[joint.find("child").get("link")][1] @ T[:3, :3].T + T[:3, 3])
         return np.concatenate(points)
 
-    return np.concatenate([at[j.find("child").get("link")][0] for j in root.iter("joint")]), positions
+    return np.concatenate(
+        [at[j.find("child").get("link")][0] for j in root.iter("joint")]
+    ), positions
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "continuous", "fixed"])
@@ -322,8 +340,12 @@ def test_urdf_dynamics_do_the_virtual_work_of_point_masses(rng, tiny, kind):
     robot = RobotModel.from_urdf_text(tiny[kind], gravity_base=gravity)
     masses, positions = urdf_points(tiny[kind])
     q, v, a = rng.uniform(-1.5, 1.5, (3, robot.n))
-    force = masses[:, None] * (derivatives(lambda t: positions(q + v * t + a * t**2 / 2))[1] - gravity)
-    expected = [(force * derivatives(lambda t, e=e: positions(q + e * t))[0]).sum() for e in np.eye(robot.n)]
+    force = masses[:, None] * (
+        derivatives(lambda t: positions(q + v * t + a * t**2 / 2))[1] - gravity
+    )
+    expected = [
+        (force * derivatives(lambda t, e=e: positions(q + e * t))[0]).sum() for e in np.eye(robot.n)
+    ]
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), expected, atol=1e-7)
 
 
@@ -348,7 +370,9 @@ def test_a_pendulum_is_held_against_gravity():
 def test_mass_matrix_has_the_torques_of_unit_accelerations_as_columns(rng, name):
     robot = load_robot(name)
     q, rest = rng.uniform(-1.5, 1.5, robot.n), np.zeros(robot.n)
-    columns = [robot.inverse_dynamics(q, rest, e) - robot.gravity_torque(q) for e in np.eye(robot.n)]
+    columns = [
+        robot.inverse_dynamics(q, rest, e) - robot.gravity_torque(q) for e in np.eye(robot.n)
+    ]
     M = robot.mass_matrix(q)
     np.testing.assert_allclose(M, np.transpose(columns), atol=1e-11)
     np.testing.assert_array_equal(M, M.T)
@@ -361,7 +385,9 @@ def test_coriolis_matrix_belongs_to_the_mass_matrix(rng, types, convention):
     C = robot.coriolis_matrix(q, v)
     speed_torque = robot.inverse_dynamics(q, v, np.zeros(4)) - robot.gravity_torque(q)
     np.testing.assert_allclose(C @ v, speed_torque, atol=1e-11)
-    np.testing.assert_allclose(C + C.T, derivatives(lambda t: robot.mass_matrix(q + v * t))[0], atol=1e-8)
+    np.testing.assert_allclose(
+        C + C.T, derivatives(lambda t: robot.mass_matrix(q + v * t))[0], atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "continuous"])
@@ -386,7 +412,9 @@ def test_a_locked_gripper_is_part_of_the_hand(rng, tiny):
     """With its fingers locked the arm moves as one with the fingers' bodies added to the hand."""
     locked = {"finger_left": 0.3, "finger_right": -0.2}
     arm = RobotModel.from_urdf_text(tiny["gripper"], locked=locked)
-    T_base_hand, *fixed = (arm.forward_kinematics([0.4, -0.9], name) for name in ("hand", *ON_THE_HAND))
+    T_base_hand, *fixed = (
+        arm.forward_kinematics([0.4, -0.9], name) for name in ("hand", *ON_THE_HAND)
+    )
     single = arm.links[0]  # every link of this robot is the same body
     expected = sum((frame_change_matrix(np.linalg.inv(T_base_hand) @ T) for T in fixed), np.eye(10))
     np.testing.assert_allclose(arm.links[1].vector, expected @ single.vector, atol=1e-12)
@@ -394,7 +422,7 @@ def test_a_locked_gripper_is_part_of_the_hand(rng, tiny):
     assert arm.links[1].mass == pytest.approx(4 * single.mass)
 
 
-# --- regressors -----------------------------------------------------------------------------------------
+# --- regressors
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -415,7 +443,9 @@ def test_regressor_of_a_urdf_with_coupled_drives(rng, tiny, kind, sign_width):
     coupling[-1, 0] = 11.0
     robot = robot.with_drive(random_drive(rng, robot.n, coupling=coupling, sign_width=sign_width))
     q, v, a = motion(rng, robot.n)
-    np.testing.assert_allclose(robot.regressor(q, v, a) @ robot.parameters, robot.torque(q, v, a), atol=1e-10)
+    np.testing.assert_allclose(
+        robot.regressor(q, v, a) @ robot.parameters, robot.torque(q, v, a), atol=1e-10
+    )
     pieces = list(robot.regressor_chunks(q, v, a, chunk=4))
     assert [piece for piece, _ in pieces] == [slice(0, 4), slice(4, 6)]
     np.testing.assert_array_equal(np.concatenate([Y for _, Y in pieces]), robot.regressor(q, v, a))
@@ -444,18 +474,22 @@ def test_a_payload_is_its_cloud_at_the_flange(rng, types, convention):
     in_link = points @ T_link_flange[:3, :3].T + T_link_flange[:3, 3]
     last = np.concatenate([clouds[-1][0], masses]), np.concatenate([clouds[-1][1], in_link])
     q, v, a = motion(rng, 4)
-    expected = [own_torque(table, [*clouds[:-1], last], gravity, *row) for row in zip(q, v, a, strict=True)]
+    expected = [
+        own_torque(table, [*clouds[:-1], last], gravity, *row) for row in zip(q, v, a, strict=True)
+    ]
     np.testing.assert_allclose(loaded.inverse_dynamics(q, v, a), expected, atol=1e-10)
 
 
 def test_panda_flange_is_107_mm_off_its_last_frame(rng):
     robot = load_robot("panda")
     q = rng.uniform(-1.5, 1.5, 7)
-    T_link_flange = np.linalg.inv(robot.forward_kinematics(q, "link7")) @ robot.forward_kinematics(q)
+    T_link_flange = np.linalg.inv(robot.forward_kinematics(q, "link7")) @ robot.forward_kinematics(
+        q
+    )
     np.testing.assert_allclose(T_link_flange, trans(0, 0, 0.107), atol=1e-12)
 
 
-# --- drives ---------------------------------------------------------------------------------------------
+# --- drives
 
 
 def test_coupled_drives_conserve_power(rng):
@@ -501,10 +535,12 @@ def test_currents_of_coupled_drives_are_torques_of_their_motors(rng):
     C = rng.normal(size=(4, 4)) + 40 * np.eye(4)
     constant, current = rng.uniform(0.05, 0.1, 4), rng.normal(size=(6, 4))
     drive = DriveModel(np.zeros(4), gain=constant * np.diag(C), coupling=C)
-    np.testing.assert_allclose(drive.torque_from_current(current), drive.joint_torque(constant * current))
+    np.testing.assert_allclose(
+        drive.torque_from_current(current), drive.joint_torque(constant * current)
+    )
 
 
-# --- base parameters ------------------------------------------------------------------------------------
+# --- base parameters
 
 
 @pytest.mark.parametrize("drive", [True, False])
@@ -544,7 +580,9 @@ def ur10e_urdf(digits):
             <origin {placement}/><axis xyz="0 0 1"/>
             <limit lower="-6.28" upper="6.28" velocity="2" effort="330"/></joint>"""
         )
-        placement = f'xyz="{table["a"][i]} 0 {table["d"][i]}" rpy="{table["alpha"][i]:.{digits}f} 0 0"'
+        placement = (
+            f'xyz="{table["a"][i]} 0 {table["d"][i]}" rpy="{table["alpha"][i]:.{digits}f} 0 0"'
+        )
     parts.append(f"""<link name="tool0"/><joint name="fixed" type="fixed"><parent link="link6"/>
         <child link="tool0"/><origin {placement}/></joint></robot>""")
     return "".join(parts)
@@ -561,7 +599,9 @@ def test_a_urdf_with_rounded_angles_has_the_same_base_parameters(rng, digits, dr
     assert basis.weakest_kept > 1e4 * basis.strongest_dropped
     q, v, a = motion(rng, 6, 20)
     torque = basis.reduce(robot.regressor(q, v, a)) @ (basis.K @ robot.parameters)
-    dropped = 10 * basis.strongest_dropped  # rotor inertias that only the rounding sets apart, 1 kg m^2 or so
+    dropped = (
+        10 * basis.strongest_dropped
+    )  # rotor inertias that only the rounding sets apart, 1 kg m^2 or so
     np.testing.assert_allclose(torque, robot.torque(q, v, a), rtol=1e-9, atol=1e-9 + dropped)
     exact = ParameterBasis.of(RobotModel.from_urdf_text(ur10e_urdf(16)), drive=drive)
     assert basis.short_names == exact.short_names
@@ -576,7 +616,11 @@ def test_ur10e_urdf_and_table_are_one_arm(rng):
 
 def test_base_parameters_are_the_same_every_time_and_for_every_seed():
     robot = load_robot("tx60")
-    first, again, other = ParameterBasis.of(robot), ParameterBasis.of(robot), ParameterBasis.of(robot, seed=7)
+    first, again, other = (
+        ParameterBasis.of(robot),
+        ParameterBasis.of(robot),
+        ParameterBasis.of(robot, seed=7),
+    )
     np.testing.assert_array_equal(first.K, again.K)
     np.testing.assert_array_equal(first.independent, other.independent)
     np.testing.assert_allclose(first.K, other.K, atol=1e-12)

@@ -1,6 +1,7 @@
 """MuJoCo against the identification model, against numpy, and against the laws of mechanics.
 
-Nothing is at zero: every joint moves and carries torque in the runs compared, which is asserted first.
+Nothing is at zero: every joint moves and carries torque in the runs compared, which is asserted
+first.
 """
 
 from dataclasses import replace
@@ -75,7 +76,9 @@ def smooth_run(name, loaded):
 def rough_run(name):
     """A run with power-law friction; the two-link arm, which has none, gets some."""
     robot = arm(name)
-    drive = replace(robot.drive, exponent=np.full(robot.n, 0.6), offset=np.linspace(0.2, -0.3, robot.n))
+    drive = replace(
+        robot.drive, exponent=np.full(robot.n, 0.6), offset=np.linspace(0.2, -0.3, robot.n)
+    )
     if name == "planar2r":
         drive = replace(drive, coulomb=np.array([3.0, 2.0]), viscous=np.array([4.0, 2.0]))
     robot = robot.with_drive(drive)
@@ -92,7 +95,7 @@ def require_generic(truth):
     assert (np.abs(truth.tau).max(axis=0) > 2e-3).all()
 
 
-# --- torques --------------------------------------------------------------------------------------------
+# --- torques
 
 
 @pytest.mark.parametrize("loaded", [False, True])
@@ -102,7 +105,9 @@ def test_torque_of_the_engine_is_that_of_the_model(name, loaded):
     truth = made.truth
     require_generic(truth)
     scale = np.abs(truth.tau).max()
-    np.testing.assert_allclose(model.torque(truth.q, truth.v, truth.a), truth.tau, atol=1e-11 * scale)
+    np.testing.assert_allclose(
+        model.torque(truth.q, truth.v, truth.a), truth.tau, atol=1e-11 * scale
+    )
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -128,13 +133,15 @@ def test_rough_torque_balances_everywhere(name):
 
 @pytest.mark.parametrize("name", ARMS)
 def test_rough_torque_is_that_of_the_model_outside_a_band_about_rest(name):
-    # A drive is stiff, and solved implicitly, where friction would take half of its speed in one step of
-    # h = 1 ms: below |v| = 2 h f / inertia. Above it the law holds to rounding.
+    # A drive is stiff, and solved implicitly, where friction would take half of its speed in one
+    # step of h = 1 ms: below |v| = 2 h f / inertia. Above it the law holds to rounding.
     model, made = rough_run(name)
     truth, drive = made.truth, model.drive
     scale = np.abs(truth.tau).max()
     wrong = np.abs(model.torque(truth.q, truth.v, truth.a) - truth.tau) > 1e-11 * scale
-    inertia = np.array([1 / np.diag(np.linalg.inv(_inertia(model, q))) for q in truth.q[::50]]).min(axis=0)
+    inertia = np.array([1 / np.diag(np.linalg.inv(_inertia(model, q))) for q in truth.q[::50]]).min(
+        axis=0
+    )
     friction = np.abs(drive.friction(truth.v) - drive.offset)
     band = 1.2 * 2 * 1e-3 * friction / inertia
     assert not (wrong & (np.abs(truth.v) > band)).any()
@@ -158,8 +165,9 @@ def test_friction_never_exceeds_its_law_nor_drives_the_arm(name):
 
 
 def test_friction_laws_of_every_kind_agree_with_the_model():
-    # Load-dependent friction takes the load from the steps before: exact but for h^2 times its second
-    # derivative, which is large only when another joint sticks or slips; hence the median beside the bulk.
+    # Load-dependent friction takes the load from the steps before: exact but for h^2 times its
+    # second derivative, which is large only when another joint sticks or slips; hence the median
+    # beside the bulk.
     robot = arm("ur10e")
     every = {"load_coulomb": 0.08, "stribeck": 4.0, "stribeck_speed": 0.05, "exponent": 0.7}
     drive = replace(robot.drive, sign_width=0.01, **{k: np.full(6, x) for k, x in every.items()})
@@ -170,7 +178,9 @@ def test_friction_laws_of_every_kind_agree_with_the_model():
     assert fast.mean() > 0.7
     assert np.median(error) < 1e-4
     assert np.quantile(error, 0.95) < 0.02
-    plain = robot.with_drive(replace(drive, load_coulomb=np.zeros(6))).torque(truth.q, truth.v, truth.a)
+    plain = robot.with_drive(replace(drive, load_coulomb=np.zeros(6))).torque(
+        truth.q, truth.v, truth.a
+    )
     assert np.median(np.abs(plain - truth.tau)[fast]) > 0.1
 
 
@@ -190,7 +200,9 @@ def test_coupled_drives_agree_with_the_model():
     assert error[fast].max() < 1e-10
     uncoupled = robot.with_drive(replace(drive, coupling=None)).torque(truth.q, truth.v, truth.a)
     assert np.abs(uncoupled - truth.tau)[fast].max() > 1
-    np.testing.assert_allclose(drive.torque_from_current(made.recording.current), truth.tau, atol=1e-9)
+    np.testing.assert_allclose(
+        drive.torque_from_current(made.recording.current), truth.tau, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "continuous", "fixed"])
@@ -218,7 +230,7 @@ def test_tilted_world_is_another_gravity_that_the_controller_does_not_know():
     np.testing.assert_allclose(newton_euler(robot, truth), truth.wrench, atol=1e-9)
 
 
-# --- wrench and pushes ----------------------------------------------------------------------------------
+# --- wrench and pushes
 
 
 def newton_euler(robot, truth):
@@ -272,7 +284,9 @@ def point_jacobian(robot, q, frame, point):
     return np.column_stack(columns)
 
 
-@pytest.mark.parametrize(("name", "frame"), [("ur10", "link3"), ("lwr4", "link5"), ("panda", "flange")])
+@pytest.mark.parametrize(
+    ("name", "frame"), [("ur10", "link3"), ("lwr4", "link5"), ("panda", "flange")]
+)
 def test_push_is_the_transposed_jacobian_times_the_force(name, frame):
     robot = frictionless(arm(name))
     payload = load(robot)
@@ -286,7 +300,9 @@ def test_push_is_the_transposed_jacobian_times_the_force(name, frame):
     np.testing.assert_array_equal(truth.external[~acting], 0)
     needed = robot.with_payload(payload).torque(truth.q, truth.v, truth.a)
     np.testing.assert_allclose(truth.tau + truth.external, needed, atol=1e-9)
-    np.testing.assert_allclose(truth.tau_link + truth.external, needed - rotors(robot, truth), atol=1e-9)
+    np.testing.assert_allclose(
+        truth.tau_link + truth.external, needed - rotors(robot, truth), atol=1e-9
+    )
 
 
 def rotors(robot, truth):
@@ -310,21 +326,26 @@ def test_wrist_sensor_feels_pushes_on_the_load_only():
 def test_pushes_add_up():
     robot = frictionless(arm("planar2r"))
     one, two = (
-        Push(0.1, 0.3, "link2", np.array(f), np.array([-0.1, 0.05, 0])) for f in ([3, 4, 0], [-1, 9, 0])
+        Push(0.1, 0.3, "link2", np.array(f), np.array([-0.1, 0.05, 0]))
+        for f in ([3, 4, 0], [-1, 9, 0])
     )
     both = Push(0.1, 0.3, "link2", one.force_world + two.force_world, one.point)
-    runs = [simulate(robot, Sines(robot), sensors=IDEAL, pushes=p).truth for p in ([one, two], [both])]
+    runs = [
+        simulate(robot, Sines(robot), sensors=IDEAL, pushes=p).truth for p in ([one, two], [both])
+    ]
     assert np.abs(runs[0].external).max() > 1
     np.testing.assert_allclose(runs[0].tau, runs[1].tau, atol=1e-9)
 
 
-# --- sticking, energy, time -----------------------------------------------------------------------------
+# --- sticking, energy, time
 
 
 def test_arm_that_nobody_controls_sticks_until_the_push_exceeds_friction():
     table = DHTable.from_rows([[0, 0, 0, 0]])
     body = InertialParameters.from_com(2.0, [0.3, 0, 0], np.diag([0.01, 0.02, 0.025]), "link1")
-    robot = RobotModel.from_dh(table, links=[body], drive=DriveModel(np.array([0.1]), np.array([2.0])))
+    robot = RobotModel.from_dh(
+        table, links=[body], drive=DriveModel(np.array([0.1]), np.array([2.0]))
+    )
     weak, strong = (
         Push(0.1, 0.5, "link1", np.array([0, f, 0.0]), np.array([0.5, 0, 0])) for f in (3.98, 4.2)
     )
@@ -391,13 +412,15 @@ def test_shorter_steps_change_little():
     assert np.abs(runs[0].tau - runs[1].tau).mean() < 0.05
 
 
-# --- noise ----------------------------------------------------------------------------------------------
+# --- noise
 
 
 def test_noise_has_the_wanted_size_and_depends_on_the_seed_only():
     robot = arm("ur10")
     std = np.linspace(0.1, 0.6, 6)
-    sensors = SensorModel(torque_std=std, wrench_std=np.arange(1, 7) / 10, wrench_drift=np.arange(6))
+    sensors = SensorModel(
+        torque_std=std, wrench_std=np.arange(1, 7) / 10, wrench_drift=np.arange(6)
+    )
     runs = [
         simulate(robot, Sines(robot), payload=load(robot), sensors=sensors, rate_hz=1000, seed=seed)
         for seed in (7, 7, 8)

@@ -36,7 +36,9 @@ def test_the_regressor_is_what_point_masses_do(rng):
 
 def test_the_regressor_is_what_mujoco_does_on_a_tilted_base():
     robot = load_robot("ur10e")
-    load = InertialParameters.from_com(4.0, [0.03, -0.02, 0.06], np.diag([0.03, 0.02, 0.025]), robot.flange)
+    load = InertialParameters.from_com(
+        4.0, [0.03, -0.02, 0.06], np.diag([0.03, 0.02, 0.025]), robot.flange
+    )
     path = FourierTrajectory.random(
         robot.home, reach=[0.6] * 6, speed=[1.5] * 6, period_s=1.0, harmonics=3, seed=4
     )
@@ -59,7 +61,9 @@ def test_the_wrench_is_linear_in_features_and_parameters(rng):
     assert len(FEATURES) == 12
     wrench = wrench_regressor(x) @ phi
     np.testing.assert_allclose(wrench, x @ wrench_slope(phi).T, rtol=1e-12)
-    np.testing.assert_allclose(wrench, np.einsum("nl,lij,j->ni", x, wrench_tensor(), phi), rtol=1e-12)
+    np.testing.assert_allclose(
+        wrench, np.einsum("nl,lij,j->ni", x, wrench_tensor(), phi), rtol=1e-12
+    )
     assert not wrench_tensor().flags.writeable
 
 
@@ -76,10 +80,15 @@ def test_the_slope_of_the_features_is_their_finite_difference(rng):
     for j in range(9):
         step = np.zeros(9)
         step[j] = h
-        ends = [features(g, a + s * step[:3], w + s * step[3:6], alpha + s * step[6:])[0] for s in (1, -1)]
+        ends = [
+            features(g, a + s * step[:3], w + s * step[3:6], alpha + s * step[6:])[0]
+            for s in (1, -1)
+        ]
         slope = (ends[0] - ends[1]) / (2 * h)
         unit = np.outer(step, step)[None] / h**2  # an error of one signal alone
-        np.testing.assert_allclose(feature_covariance(w, unit)[0], np.outer(slope, slope), atol=1e-8)
+        np.testing.assert_allclose(
+            feature_covariance(w, unit)[0], np.outer(slope, slope), atol=1e-8
+        )
 
 
 def test_noise_of_the_motion_becomes_noise_of_features_without_bias(rng):
@@ -138,7 +147,9 @@ def test_gravity_of_a_tilted_base_is_that_of_the_paper():
     U, V = np.radians([1.824, 2.326])
     R_world_base = Rotation.from_euler("x", U).as_matrix() @ Rotation.from_euler("y", V).as_matrix()
     expected = R_world_base.T @ [0, 0, -9.81]  # liu2025 eq. (6), (9)
-    np.testing.assert_allclose(BaseGravity(np.array([0, 0, -9.81])).tilted([U, V]), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        BaseGravity(np.array([0, 0, -9.81])).tilted([U, V]), expected, atol=1e-12
+    )
 
 
 def test_the_noise_gain_of_filter_and_differences_is_that_of_noise(rng):
@@ -168,7 +179,9 @@ def test_the_pose_filter_follows_a_motion_and_tells_its_noise(rng):
         for k in range(N):
             state = filters.step(state, measured[k], quaternion[k])
             errors.append(
-                np.concatenate([state.linear[2] - a_base[k], state.angular[0] - [0, 0, rate * np.cos(t[k])]])
+                np.concatenate(
+                    [state.linear[2] - a_base[k], state.angular[0] - [0, 0, rate * np.cos(t[k])]]
+                )
             )
         late = np.array(errors[500:])
         assert np.abs(late).max() < 0.4

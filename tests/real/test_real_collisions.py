@@ -34,7 +34,9 @@ def drive(contact):
 
 @pytest.fixture(scope="module")
 def observer(contact, drive):
-    samples = prepare(contact("unloaded/ur-20_02_19_14harm50sec"), Preparation(cutoff_hz=10.0), drive=drive)
+    samples = prepare(
+        contact("unloaded/ur-20_02_19_14harm50sec"), Preparation(cutoff_hz=10.0), drive=drive
+    )
     model = identify(load_robot("ur10e"), samples, friction="presliding-load")
     return Observer.of(model)
 
@@ -47,7 +49,8 @@ def found(contact, drive, observer):
 
 def others(contacts, listed, within_s=0.3):
     near = [
-        {i for i, c in enumerate(contacts) if c.start_s - within_s <= x <= c.end_s + within_s} for x in listed
+        {i for i, c in enumerate(contacts) if c.start_s - within_s <= x <= c.end_s + within_s}
+        for x in listed
     ]
     return sum(not hits for hits in near), len(contacts) - len(set().union(*near))
 
@@ -65,8 +68,12 @@ def test_pushes_of_a_resting_arm_are_found_and_its_static_friction_is_not(found)
     detections = found("contact/ur-20_01_22-push_pose_1")
     assert others(detections.contacts, PUSHED_S) == (0, 0)
     resting = detections.residuals.t > 14
-    assert np.abs(detections.residuals.residual[resting, 0]).min() > 5  # friction, more than in motion
-    assert not np.any(np.abs(detections.residuals.beyond_friction[resting]) > detections.threshold[resting])
+    assert (
+        np.abs(detections.residuals.residual[resting, 0]).min() > 5
+    )  # friction, more than in motion
+    assert not np.any(
+        np.abs(detections.residuals.beyond_friction[resting]) > detections.threshold[resting]
+    )
 
 
 @pytest.mark.parametrize("name", ["collision_3link", "ur-20_01_22-push_pose_1"])

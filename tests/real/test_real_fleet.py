@@ -17,7 +17,9 @@ def test_a_real_arm_weighs_what_it_carried(tmp_path):
     known = sy.identify("ur10e", DATA / "unloaded" / f"{EMPTY[1]}.npz", friction="presliding")
     known.save(tmp_path / "model.json")
     rows = [{"file": DATA / "unloaded" / f"{name}.npz", "load": 0} for name in EMPTY]
-    rows += [{"file": DATA / "loaded" / f"{name}.npz", "load": load} for name, load in LOADED.items()]
+    rows += [
+        {"file": DATA / "loaded" / f"{name}.npz", "load": load} for name, load in LOADED.items()
+    ]
     rows = [{"robot": "ur10e", "model": "model.json", **row} for row in rows]
     fleet = sy.Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
     assert fleet.identify()["ur10e"].verdict.ok

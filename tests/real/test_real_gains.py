@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from steelyard.identification import identify
-from steelyard.identification.gains import gains_from_known_mass, gains_from_targets, scaled_by_targets
+from steelyard.identification.gains import (
+    gains_from_known_mass,
+    gains_from_targets,
+    scaled_by_targets,
+)
 from steelyard.identification.gains.scale import SMOOTH_HZ
 from steelyard.io import read_recording
 from steelyard.recording import Preparation
@@ -61,7 +65,9 @@ def test_a_sweep_of_one_joint_tells_those_that_it_shakes(name, from_targets):
 
 
 def test_recordings_agree_within_what_they_claim(from_targets):
-    value, std = (np.array([getattr(g, name) for g in from_targets.values()]) for name in ("value", "std"))
+    value, std = (
+        np.array([getattr(g, name) for g in from_targets.values()]) for name in ("value", "std")
+    )
     precision = 1 / std**2
     mean = np.nansum(value * precision, axis=0) / precision.sum(axis=0)
     z = ((value - mean) / std)[np.isfinite(value)]
@@ -83,11 +89,15 @@ def test_the_controllers_model_shows_one_scale_that_does_not_hang_on_a_run():
     gains, how = gains_from_targets(recordings), Preparation(cutoff_hz=SMOOTH_HZ)
     drive = gains.in_drive(robot.drive)
     measured = [prepare(part, how, drive=drive) for part in recordings]
-    targets = [prepare(replace(part, tau=part.tau_target, current=None), how) for part in recordings]
+    targets = [
+        prepare(replace(part, tau=part.tau_target, current=None), how) for part in recordings
+    ]
     k, std = [], []
     for without in (None, *range(len(names))):
         kept = [i for i in range(len(names)) if i != without]
-        scaled = scaled_by_targets(gains, robot, [measured[i] for i in kept], [targets[i] for i in kept])
+        scaled = scaled_by_targets(
+            gains, robot, [measured[i] for i in kept], [targets[i] for i in kept]
+        )
         k.append(float(np.log(scaled.value / gains.value)[0]))
         std.append(scaled.common[0, 0])
         agree = re.search(r"runs agree to ([0-9.]+) %", scaled.verdict.summary)
@@ -107,7 +117,9 @@ def test_a_weighed_payload_agrees_with_the_controller(offset, from_targets):
         for name in ("unloaded/ur-20_02_19_14harm50sec", "loaded/ur-20_02_19_14harm50secLoad")
     )
     model = identify(robot, empty)
-    gains = gains_from_known_mass(model, weigh(model, loaded), 2.805, empty=[empty], loaded=[loaded])
+    gains = gains_from_known_mass(
+        model, weigh(model, loaded), 2.805, empty=[empty], loaded=[loaded]
+    )
     far = np.abs(np.log(gains.value / reference.value)) / (gains.std / gains.value)
     assert (far < 4).all()
     assert "payload of 2.805 kg" in gains.verdict.sentence

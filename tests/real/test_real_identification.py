@@ -26,7 +26,9 @@ def ur10e():
         pytest.skip("no real recordings here")
 
     def samples(name, drive):
-        return prepare(read_recording(folder / f"{name}.npz"), Preparation(cutoff_hz=10.0), drive=drive)
+        return prepare(
+            read_recording(folder / f"{name}.npz"), Preparation(cutoff_hz=10.0), drive=drive
+        )
 
     training = ["unloaded/ur-20_02_19_14harm50sec", "unloaded/ur-20_02_12-50sec_12harm"]
     gain = gains_from_targets([read_recording(folder / f"{name}.npz") for name in training]).value
@@ -79,7 +81,9 @@ def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loade
     before, after = (shared_data / "ur10e" / f"{name}.npz" for name in (empty, loaded))
     model = sy.identify("ur10e", before, friction="band")
     payload = sy.weigh(model, after, method=method, empty=before)
-    widest = {"torque-change": 0.25, "manufacturer": 0.4}[method]  # the controller's model is off by so much
+    widest = {"torque-change": 0.25, "manufacturer": 0.4}[
+        method
+    ]  # the controller's model is off by so much
     assert abs(payload.mass - mass) < 1.96 * payload.std[0]
     assert 1.96 * payload.std[0] < widest * mass
     assert ("s in common with the empty run" in payload.status) == (method == "torque-change")
@@ -90,11 +94,15 @@ def test_panda_predicts_the_second_half_from_the_first(shared_data):
     recording = read_recording(shared_data / "panda" / "exciting_traj1.npz")
     how = Preparation(cutoff_hz=5.0, torque_cutoff_hz=5.0, rate_hz=500.0, lowest_speed=0.0)
     middle = recording.duration_s / 2
-    first, second = (prepare(recording.between(*span), how) for span in ((0, middle), (middle, 2 * middle)))
+    first, second = (
+        prepare(recording.between(*span), how) for span in ((0, middle), (middle, 2 * middle))
+    )
     model = identify(robot, first, friction="presliding")
     assert (model.validate(second).rms <= [0.14, 0.20, 0.14, 0.13, 0.075, 0.06, 0.055]).all()
     R = model.factor.weighted(solve_weighted(model.factor).weights)
-    free = ParameterBounds({f"Ia{j}": (-np.inf, np.inf) for j in range(1, 8)})  # sensors sit behind the gears
+    free = ParameterBounds(
+        {f"Ia{j}": (-np.inf, np.inf) for j in range(1, 8)}
+    )  # sensors sit behind the gears
     bodies = feasible_parameters(robot, model.basis, R, bounds=free)
     assert bodies.rms_ratio < 1.03
     assert all(link.is_physical for link in bodies.robot.links)
@@ -106,26 +114,34 @@ def tx40(folder):
     for i, joint in enumerate(joints):
         xyz, rpy, axis = (" ".join(map(str, joint[key])) for key in ("xyz", "rpy", "axis"))
         text += (
-            f'<link name="link{i + 1}"/><joint name="joint{i + 1}" type="continuous"><parent link="link{i}"/>'
-            f'<child link="link{i + 1}"/><origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/></joint>'
+            f'<link name="link{i + 1}"/><joint name="joint{i + 1}" type="continuous"><parent'
+            f' link="link{i}"/>'
+            f'<child link="link{i + 1}"/><origin xyz="{xyz}" rpy="{rpy}"/><axis'
+            f' xyz="{axis}"/></joint>'
         )
     ratios = np.array([32.0, 32, 45, -48, 45, 32])
     coupling = np.diag(ratios)
     coupling[5, 4] = ratios[5]
-    return RobotModel.from_urdf_text(text + "</robot>").with_drive(DriveModel(np.zeros(6), coupling=coupling))
+    return RobotModel.from_urdf_text(text + "</robot>").with_drive(
+        DriveModel(np.zeros(6), coupling=coupling)
+    )
 
 
 def test_tx40_with_its_coupled_wrist_shows_the_published_friction_and_rotors(shared_data):
     robot = tx40(shared_data / "tx40")
     file = np.load(shared_data / "tx40" / "tx40.npz")
-    q = robot.drive.joint_position(file["motor_pos_rad"]) + np.array([0, -np.pi / 2, np.pi / 2, 0, 0, 0])
+    q = robot.drive.joint_position(file["motor_pos_rad"]) + np.array(
+        [0, -np.pi / 2, np.pi / 2, 0, 0, 0]
+    )
     tau = robot.drive.joint_torque(file["motor_torque_nm"])
     recording = Recording(t=np.arange(len(q)) / 5000.0, q=q, tau=tau, joint_names=robot.joint_names)
     how = Preparation(cutoff_hz=50.0, torque_cutoff_hz=50.0, decimate=20, lowest_speed=0.05)
     estimate = identify(robot, prepare(recording, how), friction="band").estimate
     found = dict(zip(estimate.names, estimate.value, strict=True))
     # the published values are those of the joints: joint 5 drags motor 6 along
-    viscous = np.array([found[f"Fv{j}"] for j in range(1, 7)]) + np.array([0, 0, 0, 0, found["Fv6"], 0])
+    viscous = np.array([found[f"Fv{j}"] for j in range(1, 7)]) + np.array(
+        [0, 0, 0, 0, found["Fv6"], 0]
+    )
     np.testing.assert_allclose(viscous, [8.05, 5.53, 1.97, 1.11, 1.86, 0.65], rtol=0.05)
     coulomb = [found[f"Fc{j}"] for j in range(1, 6)]
     np.testing.assert_allclose(coulomb, [7.14, 8.26, 6.34, 2.48, 3.03], rtol=0.05)

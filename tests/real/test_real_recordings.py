@@ -21,7 +21,13 @@ ids = {"ids": lambda path: path.stem}
 def test_the_ur10e(path):
     recording = read_recording(path)
     with np.load(path) as archive:
-        pairs = {"q": "q", "v": "qd", "current": "i", "current_target": "i_des", "tau_target": "tau_des"}
+        pairs = {
+            "q": "q",
+            "v": "qd",
+            "current": "i",
+            "current_target": "i_des",
+            "tau_target": "tau_des",
+        }
         for channel, key in pairs.items():
             if key in archive.files:
                 np.testing.assert_array_equal(getattr(recording, channel), archive[key])
@@ -45,7 +51,9 @@ def test_what_is_said_about_the_ur10e_is_true(path, with_limits):
     steps = np.diff(recording.t)
     off = np.mean(np.abs(steps - 0.01) > 0.0019)
     assert kinds.pop("rate").severity == "info"
-    assert kinds.pop("jitter").sentence.startswith(f"{100 * off:.2g} % of the steps are off the median 10 ms")
+    assert kinds.pop("jitter").sentence.startswith(
+        f"{100 * off:.2g} % of the steps are off the median 10 ms"
+    )
     still = np.flatnonzero(np.ptp(recording.q, axis=0) < 0.01)
     if still.size:
         assert kinds.pop("still_joint").place.joints == tuple(f"joint{j + 1}" for j in still)
@@ -73,7 +81,9 @@ def test_the_panda():
     assert report.ok
     assert set(found) == {"rate", "jitter", "gap", "repeated_rows"}
     with np.load(PANDA) as archive:
-        same = (np.diff(np.hstack([archive[k] for k in ("q", "qd", "tau")]), axis=0) == 0).all(axis=1)
+        same = (np.diff(np.hstack([archive[k] for k in ("q", "qd", "tau")]), axis=0) == 0).all(
+            axis=1
+        )
         steps = np.diff(archive["t"])
     assert found["repeated_rows"].sentence.startswith(f"{same.sum()} rows")
     assert found["gap"].place.row == np.argmax(steps) + 1
@@ -110,7 +120,9 @@ def test_the_tx40_needs_its_columns_named():
     recording = read_recording(path, columns={"q": "motor_pos_rad", "tau": "motor_torque_nm"})
     assert (len(recording), recording.n, round(recording.rate_hz)) == (45000, 6, 5000)
     report = check_quality(recording)
-    assert "degrees" in {finding.kind for finding in report.findings}  # motors turn far beyond two turns
+    assert "degrees" in {
+        finding.kind for finding in report.findings
+    }  # motors turn far beyond two turns
 
 
 def test_a_wrench_without_time_is_refused():

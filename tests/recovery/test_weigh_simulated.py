@@ -20,7 +20,9 @@ LOAD = InertialParameters.from_com(3.5256, [0.01, -0.02, 0.0296], np.diag([0.006
 def ur10_runs(seed):
     """The arm, and recordings of it empty and loaded."""
     robot = load_robot("ur10")
-    robot = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))  # simulated gains are exact
+    robot = robot.with_drive(
+        replace(robot.drive, gain_std=np.zeros(6))
+    )  # simulated gains are exact
     motion, sensors = load_trajectory("xu2024"), SensorModel(torque_std=UR10_NOISE)
     return robot, [
         simulate(robot, motion, payload=load, sensors=sensors, seed=2 * seed + k).recording
@@ -68,7 +70,11 @@ def test_a_seven_joint_arm_with_torque_sensors_weighs_a_light_payload():
             centre, reach=[1.2] * 7, speed=[1.5] * 7, period_s=15.0, harmonics=5, seed=3 + k
         )
         runs.append(
-            prepare(simulate(robot, motion, payload=load, sensors=sensors, rate_hz=200, seed=k).recording)
+            prepare(
+                simulate(
+                    robot, motion, payload=load, sensors=sensors, rate_hz=200, seed=k
+                ).recording
+            )
         )
     payload = weigh(identify(robot, runs[0]), runs[1])
     assert payload.body.mass == pytest.approx(0.144, abs=3 * payload.std[0])

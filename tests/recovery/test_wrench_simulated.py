@@ -11,7 +11,14 @@ from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
-from steelyard.wrist import Postures, WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
+from steelyard.wrist import (
+    Postures,
+    WrenchRecording,
+    WrenchSamples,
+    WristSensor,
+    weigh_dynamic,
+    weigh_static,
+)
 from steelyard.wrist.estimators import ESTIMATORS
 from steelyard.wrist.regressor import BaseGravity
 
@@ -20,7 +27,9 @@ LOAD = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3,
 DRIFT = np.array([6.0, -4.0, 12.0, 0.8, -0.5, 0.3])
 NOISE = np.array([0.3, 0.3, 0.3, 0.03, 0.03, 0.03])
 SENSORS = SensorModel(encoder_step=6e-6, wrench_std=NOISE, wrench_drift=DRIFT)
-OPTIONS = SimulationOptions(gravity_base=BaseGravity(np.array([0, 0, -9.81])).tilted(TILT), step_s=0.004)
+OPTIONS = SimulationOptions(
+    gravity_base=BaseGravity(np.array([0, 0, -9.81])).tilted(TILT), step_s=0.004
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,11 @@ class Visits:
         way = self.postures[np.minimum(k + 1, len(self.postures) - 1)] - self.postures[k]
         first = (30 * x**2 - 60 * x**3 + 30 * x**4) / self.move_s
         second = (60 * x - 180 * x**2 + 120 * x**3) / self.move_s**2
-        return self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, first * way, second * way
+        return (
+            self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way,
+            first * way,
+            second * way,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +64,12 @@ def robot():
 @pytest.fixture(scope="module")
 def at_rest(robot):
     turns = np.random.default_rng(2).uniform(-1.3, 1.3, size=(9, 3))
-    postures = robot.home + np.array([0, 0, 0, 0, 0.7, 0]) + np.column_stack([np.zeros((9, 3)), turns])
-    return simulate(robot, Visits(postures), payload=LOAD, sensors=SENSORS, rate_hz=125, options=OPTIONS)
+    postures = (
+        robot.home + np.array([0, 0, 0, 0, 0.7, 0]) + np.column_stack([np.zeros((9, 3)), turns])
+    )
+    return simulate(
+        robot, Visits(postures), payload=LOAD, sensors=SENSORS, rate_hz=125, options=OPTIONS
+    )
 
 
 def moving(robot, **extra):
@@ -125,7 +142,10 @@ def test_a_sensor_turned_about_the_flange_axis_is_found(robot, at_rest):
     turn = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
     turned = recording.wrench.reshape(-1, 2, 3) @ turn  # readings of a sensor that is turned by yaw
     said = WrenchRecording.of_measured(
-        recording.t, turned.reshape(-1, 6), recording.R_base_sensor, sensor=WristSensor(yaw_known=False)
+        recording.t,
+        turned.reshape(-1, 6),
+        recording.R_base_sensor,
+        sensor=WristSensor(yaw_known=False),
     )
     found = weigh_static(Postures.of(said), yaw_axis=[0, 0, 1])
     assert found.yaw == pytest.approx(yaw, abs=5 * found.yaw_std)

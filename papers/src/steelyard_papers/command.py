@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 
 
 def command(
-    paper: Annotated[str, typer.Argument(help="ding2019, gaz2017, xu2024, liu2025 or all.")] = "all",
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the pages.")] = Path(
-        "out/reproduce"
-    ),
+    paper: Annotated[
+        str, typer.Argument(help="ding2019, gaz2017, xu2024, liu2025 or all.")
+    ] = "all",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for the pages.")
+    ] = Path("out/reproduce"),
     as_json: JsonFlag = False,
 ) -> None:
     """Recomputes papers: their tables and figures beside our method and the truth, one page for each."""
     from steelyard_papers import PAPERS, reproduce
 
-    names, out = _names(paper, tuple(PAPERS)), Output(as_json)
+    names = _names(paper, tuple(PAPERS))
+    out = Output(as_json)
     output.mkdir(parents=True, exist_ok=True)
     pages: dict[str, Page] = {}
     results: dict[str, Any] = {}
@@ -36,7 +39,9 @@ def command(
         began = time.perf_counter()
         with out.progress(f"{name} ({k + 1} of {len(names)})") as done:
             pages[name] = reproduce(name, done)
-        results[name] = _written(name, pages[name], output) | {"seconds": time.perf_counter() - began}
+        results[name] = _written(name, pages[name], output) | {
+            "seconds": time.perf_counter() - began
+        }
         if not as_json:
             _print(pages[name], results[name])
     if len(names) > 1:

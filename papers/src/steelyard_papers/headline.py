@@ -1,7 +1,8 @@
 """How every page opens: what the paper prints beside its method here and ours, and whether it is met.
 
-A printed number is met where it lies within two standard deviations of what the paper's own method gives here
-over independent seeds, about 95 % of them; a number without seeds, where it agrees to the printed digits.
+A printed number is met where it lies within two standard deviations of what the paper's own method
+gives here over independent seeds, about 95 % of them; a number without seeds, where it agrees to
+the printed digits.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from steelyard.report import Section, Table
 _SPREAD = 2.0  # standard deviations
 HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "met")
 _RULE = (
-    "Met (green): the printed number lies within two standard deviations, over seeds, of what the paper's own"
+    "Met (green): the printed number lies within two standard deviations, over seeds, of what the"
+    " paper's own"
     " method gives here; without seeds, it agrees to the printed digits."
 )
 
@@ -29,8 +31,8 @@ class Claim:
         what: it is, in words
         unit: of all of them; empty for a plain number
         paper: as printed; None where the paper prints none
-        here: by the paper's method, one for each seed; one alone where nothing is random; none where the
-            paper's method has no such number
+        here: by the paper's method, one for each seed; one alone where nothing is random; none
+            where the paper's method has no such number
         ours: the same by our method
         digit: the printed number is known to this, for numbers without seeds
     """
@@ -58,7 +60,9 @@ class Claim:
 
 
 def _number(value: float | None) -> float:
-    return np.nan if value is None else value
+    if value is None:
+        return np.nan
+    return value
 
 
 def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -83,7 +87,8 @@ def opening(
     """
     met = [claim.met for claim in claims]
     counted = f"{sum(x is True for x in met)} of {sum(x is not None for x in met)}"
-    rows, words = [claim.row for claim in claims], f"{_RULE} {note}".strip()
+    rows = [claim.row for claim in claims]
+    words = f"{_RULE} {note}".strip()
     table = Table("What the paper prints, its method here, and ours.", HEAD, rows, words, met)
     return (
         [f"{counted} printed numbers are met by the paper's own method here."],

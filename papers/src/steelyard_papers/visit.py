@@ -34,13 +34,18 @@ class Visit:
         Args:
             t: times, (N,) [s]
         """
-        period, last = self.rest_s + self.move_s, len(self.postures) - 1
+        period = self.rest_s + self.move_s
+        last = len(self.postures) - 1
         k = np.minimum((np.asarray(t) // period).astype(int), last)
         x = np.clip((t - k * period - self.rest_s) / self.move_s, 0.0, 1.0)[:, None]
         way = self.postures[np.minimum(k + 1, last)] - self.postures[k]
         first = 30 * x**2 * (1 - x) ** 2 / self.move_s
         second = 60 * x * (1 - x) * (1 - 2 * x) / self.move_s**2
-        return self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, first * way, second * way
+        return (
+            self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way,
+            first * way,
+            second * way,
+        )
 
     def ends_of_rest(self, t: Array, last_s: float) -> list[Indices]:
         """The rows in the last seconds of each rest.

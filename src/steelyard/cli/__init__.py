@@ -41,8 +41,12 @@ _VERBS = {
     "fleet": "fleet.command",
 }
 """Our verbs, and the functions that run them; modules are loaded when they are called."""
-_BAD_INPUT, _OUR_FAULT, _STOPPED = 2, 70, 130
-_ELSEWHERE = {"reproduce": "pip install ./papers (steelyard-papers, in the repository of steelyard)"}
+_BAD_INPUT = 2
+_OUR_FAULT = 70
+_STOPPED = 130
+_ELSEWHERE = {
+    "reproduce": "pip install ./papers (steelyard-papers, in the repository of steelyard)"
+}
 """Verbs that packages beside this one plug in, and how to install each."""
 
 
@@ -68,7 +72,8 @@ def _app(first: str) -> typer.Typer:
     """The command with the one verb that is named first; with all of them where that is none of ours."""
     app = typer.Typer(
         name="steelyard",
-        help="Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor.",
+        help="Weighs what a robot arm carries, from joint torques, motor currents or a wrist"
+        " sensor.",
         no_args_is_help=False,
         invoke_without_command=True,
         add_completion=True,
@@ -78,7 +83,9 @@ def _app(first: str) -> typer.Typer:
     app.callback()(_steelyard)
     for verb in (first,) if first in _VERBS else _VERBS:
         module, function = _VERBS[verb].split(".")
-        app.command(name=verb, cls=Verb)(getattr(import_module(f"steelyard.cli.{module}"), function))
+        app.command(name=verb, cls=Verb)(
+            getattr(import_module(f"steelyard.cli.{module}"), function)
+        )
     if first not in _VERBS:
         _plug_in(app)
     return app
@@ -93,7 +100,9 @@ def _plug_in(app: typer.Typer) -> None:
         app.command(name=entry.name, cls=Verb)(entry.load())
     for name in _ELSEWHERE.keys() - {entry.name for entry in found}:
         anything = {"ignore_unknown_options": True, "allow_extra_args": True}
-        app.command(name=name, hidden=True, add_help_option=False, context_settings=anything)(_missing)
+        app.command(name=name, hidden=True, add_help_option=False, context_settings=anything)(
+            _missing
+        )
 
 
 def _missing(ctx: typer.Context) -> None:
@@ -122,18 +131,34 @@ def _complaint(error: Exception) -> tuple[str, int]:
     if isinstance(error, SteelyardError):
         return str(error), _BAD_INPUT
     if isinstance(error, TyperException):
-        words, param, ctx = error.format_message(), getattr(error, "param", None), getattr(error, "ctx", None)
-        help_ = getattr(param, "help", None) if words.startswith("Missing") else None
-        verb = "" if ctx is None or ctx.parent is None else f" {ctx.info_name}"
+        words = error.format_message()
+        param = getattr(error, "param", None)
+        ctx = getattr(error, "ctx", None)
+        if words.startswith("Missing"):
+            help_ = getattr(param, "help", None)
+        else:
+            help_ = None
+        if ctx is None or ctx.parent is None:
+            verb = ""
+        else:
+            verb = f" {ctx.info_name}"
         return f"{words}{f' {help_}' if help_ else ''} (see steelyard{verb} --help)", _BAD_INPUT
     if isinstance(error, typer.Abort):
         return "stopped", _STOPPED
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
+        if error.filename:
+            where = f"{error.filename}: "
+        else:
+            where = ""
         return f"{where}{error.strerror or error}", _BAD_INPUT
     if isinstance(error, LinAlgError):
         return f"these numbers cannot be computed with ({error}): look for absurd ones", _BAD_INPUT
     if isinstance(error, MemoryError):
         return f"this needs more memory than there is ({error})", _BAD_INPUT
-    report = "please report it with the command, its files, and what it prints with STEELYARD_DEBUG=1"
-    return f"unforeseen, a fault of steelyard: {type(error).__name__}: {error}; {report}", _OUR_FAULT
+    report = (
+        "please report it with the command, its files, and what it prints with STEELYARD_DEBUG=1"
+    )
+    return (
+        f"unforeseen, a fault of steelyard: {type(error).__name__}: {error}; {report}",
+        _OUR_FAULT,
+    )

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A recording: .parquet, .npz, .csv, or a ROS 2 bag.")],
+    file: Annotated[
+        Path, typer.Argument(help="A recording: .parquet, .npz, .csv, or a ROS 2 bag.")
+    ],
     robot: Annotated[
         str | None, typer.Option(help="The arm it should be of: a name, .urdf or .toml.")
     ] = None,
@@ -33,7 +35,8 @@ def command(
     names: options.NamesOption = None,
     degrees: options.DegreesFlag = False,
     between: Annotated[
-        str | None, typer.Option(metavar="FROM,TO", help="Only these times, from the first row on [s].")
+        str | None,
+        typer.Option(metavar="FROM,TO", help="Only these times, from the first row on [s]."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -78,8 +81,13 @@ def command(
 
 
 def _show(file: Path, recording: Recording, report: QualityReport) -> None:
-    rate = f"{recording.rate_hz:.4g} Hz" if recording.rate_hz else "one time only"
-    print(f"{file}: {len(recording)} rows, {recording.n} joints, {recording.duration_s:.3f} s, {rate}")
+    if recording.rate_hz:
+        rate = f"{recording.rate_hz:.4g} Hz"
+    else:
+        rate = "one time only"
+    print(
+        f"{file}: {len(recording)} rows, {recording.n} joints, {recording.duration_s:.3f} s, {rate}"
+    )
     print(f"signals: {', '.join(recording.channels)}")
     for finding in report.findings:
         print(f"{finding.severity:>8}  {finding.sentence}")

@@ -24,14 +24,21 @@ def command(
         Path | None, typer.Option(help="What the arm carries (.json, from steelyard weigh).")
     ] = None,
     learn: Annotated[
-        Path | None, typer.Option(help="A recording without contact: thresholds and friction of the day.")
+        Path | None,
+        typer.Option(help="A recording without contact: thresholds and friction of the day."),
     ] = None,
-    false_alarms: Annotated[float, typer.Option(help="With --learn: how many are allowed [1/h].")] = 1.0,
+    false_alarms: Annotated[
+        float, typer.Option(help="With --learn: how many are allowed [1/h].")
+    ] = 1.0,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Without --learn: for all joints [Nm], 6 by default; energy: [W], no default."),
+        typer.Option(
+            help="Without --learn: for all joints [Nm], 6 by default; energy: [W], no default."
+        ),
     ] = None,
-    observer: Annotated[str, typer.Option(help="momentum, inverse-dynamics or energy.")] = "momentum",
+    observer: Annotated[
+        str, typer.Option(help="momentum, inverse-dynamics or energy.")
+    ] = "momentum",
     bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
@@ -51,9 +58,15 @@ def command(
 
     if learn is None:
         options.refuse_without_effect(ctx, "without --learn", "false_alarms")
-    arm, kind = DynamicModel.load(model), cast("ObserverKind", observer)
+    arm = DynamicModel.load(model)
+    kind = cast("ObserverKind", observer)
     read = partial(
-        options.read_requested, column=column, joints=joints, robot=arm.robot, degrees=degrees, names=names
+        options.read_requested,
+        column=column,
+        joints=joints,
+        robot=arm.robot,
+        degrees=degrees,
+        names=names,
     )
     found = collisions(
         arm,
@@ -65,11 +78,14 @@ def command(
         observer=kind,
         bandwidth_hz=bandwidth,
     )
-    output, title = Output(as_json), f"Contacts: {recording.name}"
+    output = Output(as_json)
+    title = f"Contacts: {recording.name}"
     page = partial(collisions_page, found, title=title)
     output.report(ctx, page, [model, recording, payload, learn], report=report, picture=picture)
     files = {"picture": picture, "report": report}
-    output.emit(found.to_dict() | files, lambda: _show(output, found), files=files, verdict=found.verdict)
+    output.emit(
+        found.to_dict() | files, lambda: _show(output, found), files=files, verdict=found.verdict
+    )
 
 
 def _show(output: Output, found: Detections) -> None:

@@ -55,14 +55,16 @@ def command(
     from steelyard.workflow.wrist import contact as contact_of
     from steelyard.wrist import WrenchPayload
 
-    load, arm = WrenchPayload.load(payload), options.load_arm_if_named(robot, lock, flange)
+    load = WrenchPayload.load(payload)
+    arm = options.load_arm_if_named(robot, lock, flange)
     tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
     about = options.described(sensor, tables)
     how: dict[str, Any] = {"frame": frame, "rezero": rezero}  # checked where they are used
     contact = contact_of(load, recording, robot=arm, sensor=about, cutoff_hz=cutoff, **how)
     if output is not None:
         picture = picture or output.with_suffix(".png")
-    out, title = Output(as_json), f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"
+    out = Output(as_json)
+    title = f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"
     read_files = [payload, recording, robot, sensor]
     page = partial(contact_page, contact, title=title)
     with saved.together():
@@ -73,7 +75,11 @@ def command(
     requested = {"the force": contact.force.mean(), "the torque": contact.torque.mean()}
     files = {"table": output, "picture": picture, "report": report}
     out.emit(
-        facts, partial(_show, contact, recording), files=files, verdict=contact.verdict, requested=requested
+        facts,
+        partial(_show, contact, recording),
+        files=files,
+        verdict=contact.verdict,
+        requested=requested,
     )
 
 
@@ -88,7 +94,8 @@ def _show(contact: ContactForce, recording: Path) -> None:
 
 def _words(size: Any, unit: str) -> str:
     return (
-        f"mean {size.mean():.3f} {unit}, deviation {size.std():.3f} {unit}, largest {size.max():.3f} {unit}"
+        f"mean {size.mean():.3f} {unit}, deviation {size.std():.3f} {unit}, largest"
+        f" {size.max():.3f} {unit}"
     )
 
 

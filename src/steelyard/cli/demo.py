@@ -26,27 +26,41 @@ if TYPE_CHECKING:
 
 
 _EXAMPLES = {
-    "ur10": "a UR10 in MuJoCo on xu2024's motion, 10 s at 125 Hz, empty and with 2.5 kg at 10, -20, 60 mm"
+    "ur10": "a UR10 in MuJoCo on xu2024's motion, 10 s at 125 Hz, empty and with 2.5 kg at 10,"
+    " -20, 60 mm"
 }
-_TORQUE_NOISE = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]  # xu2024 Table VIII: nonlinear, empty
+_TORQUE_NOISE = [
+    1.3102,
+    2.5186,
+    1.1437,
+    0.3914,
+    0.2793,
+    0.3325,
+]  # xu2024 Table VIII: nonlinear, empty
 _MOTIONS = ("ur10_payload", "xu2024")
 _WORDS = (
-    "The motion ur10_payload was designed for weighing with this arm (objective 'payload'), with higher"
-    " accelerations of the wrist; xu2024 is that of the paper. Arm, friction, noise and length are the same.",
+    "The motion ur10_payload was designed for weighing with this arm (objective 'payload'), with"
+    " higher"
+    " accelerations of the wrist; xu2024 is that of the paper. Arm, friction, noise and length are"
+    " the same.",
 )
-_MASS, _COM, _MOMENTS = 3.5256, [0.0, 0.0, 0.0296], [0.0064, 0.0064, 0.0045]  # xu2024 Table VII
+_MASS = 3.5256
+_COM = [0.0, 0.0, 0.0296]
+_MOMENTS = [0.0064, 0.0064, 0.0045]  # xu2024 Table VII
 
 
 def command(
     ctx: typer.Context,
-    picture: Annotated[Path, typer.Option("--picture", "-o", help="Where the picture goes.")] = Path(
-        "out/demo.png"
-    ),
+    picture: Annotated[
+        Path, typer.Option("--picture", "-o", help="Where the picture goes.")
+    ] = Path("out/demo.png"),
     report: options.ReportOption = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the simulated noise.")] = 0,
     live: Annotated[
         bool,
-        typer.Option("--live", help="A simulated controller: move, weigh meanwhile, set the payload."),
+        typer.Option(
+            "--live", help="A simulated controller: move, weigh meanwhile, set the payload."
+        ),
     ] = False,
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -62,12 +76,16 @@ def command(
     picture.parent.mkdir(parents=True, exist_ok=True)
     report = report or picture.with_suffix(".html")
     options.require_targets([picture, report], [])
-    output, began = Output(as_json), time.perf_counter()
+    output = Output(as_json)
+    began = time.perf_counter()
     truth = InertialParameters.from_com(_MASS, _COM, np.diag(_MOMENTS))
     weighed = {motion: _weighed(output, motion, truth, 2 * seed) for motion in _MOTIONS}
-    found, (payload, other) = weighed[_MOTIONS[0]], (each.payload for each in weighed.values())
+    found = weighed[_MOTIONS[0]]
+    (payload, other) = (each.payload for each in weighed.values())
     beside = motions_section({_MOTIONS[0]: payload, _MOTIONS[1]: other}, truth, words=_WORDS)
-    output.report(ctx, lambda: found.page(truth=truth, extra=[beside]), [], report=report, picture=picture)
+    output.report(
+        ctx, lambda: found.page(truth=truth, extra=[beside]), [], report=report, picture=picture
+    )
     seconds = time.perf_counter() - began
     known = {"mass_truth": truth.mass, "com_truth": truth.com, "vector_truth": truth.vector}
     known |= {"xu2024": other.to_dict()}
@@ -93,13 +111,19 @@ def _weighed(output: Output, motion: str, truth: InertialParameters, seed: int) 
     from steelyard.trajectory import load_trajectory
     from steelyard.workflow.payload import Weighing
 
-    robot, trajectory = load_robot("ur10"), load_trajectory(motion)
-    robot = robot.with_drive(replace(robot.drive, gain_std=np.zeros(robot.n)))  # exact: it is simulated
-    sensors, recordings = SensorModel(torque_std=np.array(_TORQUE_NOISE)), {}
+    robot = load_robot("ur10")
+    trajectory = load_trajectory(motion)
+    robot = robot.with_drive(
+        replace(robot.drive, gain_std=np.zeros(robot.n))
+    )  # exact: it is simulated
+    sensors = SensorModel(torque_std=np.array(_TORQUE_NOISE))
+    recordings = {}
     for k, (name, load) in enumerate((("empty", None), ("loaded", truth))):
         with output.progress(f"MuJoCo: the {name} arm runs the motion {motion}") as done:
             how = SimulationOptions(progress=done)
-            run = simulate(robot, trajectory, payload=load, sensors=sensors, seed=seed + k, options=how)
+            run = simulate(
+                robot, trajectory, payload=load, sensors=sensors, seed=seed + k, options=how
+            )
             recordings[name] = run.recording
     model = identify(robot, prepare(recordings["empty"], drive=robot.drive))
     return Weighing(model, {"loaded": recordings["loaded"]})
@@ -108,14 +132,20 @@ def _weighed(output: Output, motion: str, truth: InertialParameters, seed: int) 
 def _rows(payload: Payload, truth: InertialParameters, other: Payload) -> list[tuple[str, ...]]:
     known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
     return [
-        (x.name, *(f"{number:.4f}" for number in (x.value, x.half_width, t, y.value, y.half_width)), x.unit)
+        (
+            x.name,
+            *(f"{number:.4f}" for number in (x.value, x.half_width, t, y.value, y.half_width)),
+            x.unit,
+        )
         for x, t, y in zip(payload.quantities, known, other.quantities, strict=True)
     ]
 
 
 def example_command(
     name: Annotated[str, typer.Argument(help=f"Which: {', '.join(_EXAMPLES)}.")] = "ur10",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the recordings.")] = Path("."),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the recordings.")
+    ] = Path("."),
     as_json: options.JsonFlag = False,
 ) -> None:
     """Writes two small recordings, of an arm that is empty and loaded, to try the other verbs with."""

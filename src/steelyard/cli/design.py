@@ -38,20 +38,24 @@ def command(
         Path | None, typer.Option(help="A TOML file of limits (see docs/excitation.md).")
     ] = None,
     envelope: Annotated[
-        str | None, typer.Option(help="Stay within the peaks of another motion: xu2024 or a .json file.")
+        str | None,
+        typer.Option(help="Stay within the peaks of another motion: xu2024 or a .json file."),
     ] = None,
     joints: Annotated[
-        str | None, typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default.")
+        str | None,
+        typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default."),
     ] = None,
     start: Annotated[
-        str | None, typer.Option(help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default.")
+        str | None,
+        typer.Option(help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default."),
     ] = None,
     standing: Annotated[str | None, typer.Option("--from", help="The same as --start.")] = None,
     accuracy: Annotated[
         list[str] | None,
         typer.Option(
             metavar="WHAT=HOW",
-            help="The shortest motion that weighs so well (95 %): mass=1% or 20g, com=2mm, inertia=5%;"
+            help="The shortest motion that weighs so well (95 %): mass=1% or 20g, com=2mm,"
+            " inertia=5%;"
             " may be repeated.",
         ),
     ] = None,
@@ -60,29 +64,45 @@ def command(
     ] = "2kg:0,0,0.05",
     model: Annotated[
         Path | None,
-        typer.Option(help="With --accuracy: the identified arm (.json), its noise, friction and gains."),
+        typer.Option(
+            help="With --accuracy: the identified arm (.json), its noise, friction and gains."
+        ),
     ] = None,
-    longest: Annotated[float, typer.Option(help="With --accuracy: no motion longer than this [s].")] = 60.0,
+    longest: Annotated[
+        float, typer.Option(help="With --accuracy: no motion longer than this [s].")
+    ] = 60.0,
     periodic: Annotated[bool, typer.Option("--periodic", help="Not at rest at the ends.")] = False,
-    rigid: Annotated[bool, typer.Option("--rigid", help="Links only, no rotors and friction.")] = False,
+    rigid: Annotated[
+        bool, typer.Option("--rigid", help="Links only, no rotors and friction.")
+    ] = False,
     noise: Annotated[
-        str | None, typer.Option(help="Torque noise of each joint for payload designs, as s1,...,sn [Nm].")
+        str | None,
+        typer.Option(help="Torque noise of each joint for payload designs, as s1,...,sn [Nm]."),
     ] = None,
     starts: Annotated[
-        int, typer.Option(max=100_000, help="Random starts; beyond 4 the best of a first descent go on.")
+        int,
+        typer.Option(
+            max=100_000, help="Random starts; beyond 4 the best of a first descent go on."
+        ),
     ] = 32,
     device: Annotated[str, typer.Option(help="Of the first descent: cpu or gpu.")] = "cpu",
-    seed: Annotated[int, typer.Option(min=0, help="Of the starts; the same seed gives the same motion.")] = 0,
-    time_limit: Annotated[float | None, typer.Option(help="Take the best after so long [s].")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of the starts; the same seed gives the same motion.")
+    ] = 0,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Take the best after so long [s].")
+    ] = None,
     approach: Annotated[
         bool,
         typer.Option(
             "--approach",
-            help="Enter from home (of a URDF: all joints at zero) and return to it (not for .json).",
+            help="Enter from home (of a URDF: all joints at zero) and return to it (not for"
+            " .json).",
         ),
     ] = False,
     rate: Annotated[
-        float, typer.Option(min=0.1, max=1e5, help="Of the recording, and of the rows written [Hz].")
+        float,
+        typer.Option(min=0.1, max=1e5, help="Of the recording, and of the rows written [Hz]."),
     ] = 125.0,
     output: Annotated[
         Path | None,
@@ -119,8 +139,10 @@ def command(
 
     _refuse_without_effect(ctx)
     arm = options.load_arm(robot, lock, flange, gravity)
-    bounds, out = options.load_limits(arm, robot, limits, package_dir), Output(as_json)
-    bounds = bounds if envelope is None else _narrowed(arm, bounds, envelope)
+    bounds = options.load_limits(arm, robot, limits, package_dir)
+    out = Output(as_json)
+    if envelope is not None:
+        bounds = _narrowed(arm, bounds, envelope)
     ends = _posture(arm, start, standing)
     settings = DesignSettings(
         starts=starts,
@@ -138,7 +160,9 @@ def command(
                 start=ends,
                 harmonics=harmonics,
                 longest_s=longest,
-                settings=replace(settings, progress=lambda x, at_s: done(x, f"a design of {at_s:.2f} s")),
+                settings=replace(
+                    settings, progress=lambda x, at_s: done(x, f"a design of {at_s:.2f} s")
+                ),
             )
         page = partial(shortest_page, request.loaded, bounds, motion)
         return _finish(ctx, arm, bounds, motion.design, page)
@@ -160,10 +184,13 @@ def command(
 def _refuse_without_effect(ctx: typer.Context) -> None:
     """Refuses options that were given and have no effect beside the others."""
     given = ctx.params
-    objective, output = given["objective"], given["output"]
+    objective = given["objective"]
+    output = given["output"]
     if given["accuracy"]:
         others = ("noise", "gravity") if given["model"] else ()
-        options.refuse_without_effect(ctx, "with --accuracy", "period", "objective", "joints", "rigid")
+        options.refuse_without_effect(
+            ctx, "with --accuracy", "period", "objective", "joints", "rigid"
+        )
         options.refuse_without_effect(ctx, "with --model, which has its own", *others)
     else:
         options.refuse_without_effect(ctx, "without --accuracy", "typical", "model", "longest")
@@ -178,14 +205,21 @@ def _refuse_without_effect(ctx: typer.Context) -> None:
 
 
 def _finish(
-    ctx: typer.Context, arm: RobotModel, bounds: DesignLimits, found: Design, page: Callable[[], Page]
+    ctx: typer.Context,
+    arm: RobotModel,
+    bounds: DesignLimits,
+    found: Design,
+    page: Callable[[], Page],
 ) -> None:
     """Writes and prints what was found."""
     from steelyard.drawing import save_picture
     from steelyard.report.motion import orientation_plot
 
-    given, out = ctx.params, Output(ctx.params["as_json"])
-    output, picture, report = given["output"], given["picture"], given["report"]
+    given = ctx.params
+    out = Output(ctx.params["as_json"])
+    output = given["output"]
+    picture = given["picture"]
+    report = given["report"]
     with saved.together():
         if output is not None and output.suffix == ".json":
             found.save(output)
@@ -199,7 +233,11 @@ def _finish(
             plot = orientation_plot(R, bounds.workspace)
             save_picture([plot], _axes(picture), title=f"A motion for {arm.name}")
     files = {"file": output, "picture": picture, "report": report}
-    facts = {"robot": arm.name, **found.to_dict(), **{name: path or "" for name, path in files.items()}}
+    facts = {
+        "robot": arm.name,
+        **found.to_dict(),
+        **{name: path or "" for name, path in files.items()},
+    }
     out.emit(
         facts,
         partial(_show, out, found),
@@ -213,14 +251,21 @@ def _posture(arm: RobotModel, start: str | None, standing: str | None) -> Any:
     """The posture at both ends, by either of its names."""
     if start is not None and standing is not None:
         raise InvalidTrajectory("--from and --start are the same: give one of them")
-    named, given = ("--from", standing) if start is None else ("--start", start)
+    if start is None:
+        named, given = ("--from", standing)
+    else:
+        named, given = ("--start", start)
     if given is None or given == "home":
-        return None if given is None else arm.home
+        if given is None:
+            return None
+        return arm.home
     return options.numbers(given, f"{named} {_LISTED}")
 
 
 def _merit_words(best: float) -> str:
-    return f"best log merit {best:.3f}" if best < 1e300 else "compiling"
+    if best < 1e300:
+        return f"best log merit {best:.3f}"
+    return "compiling"
 
 
 def _axes(picture: Path) -> Path:
@@ -233,7 +278,9 @@ def _narrowed(arm: RobotModel, bounds: DesignLimits, envelope: str) -> DesignLim
 
     other = DesignLimits.envelope(load_trajectory(envelope), joint_names=arm.joint_names).joints
     if len(other) != arm.n:
-        raise InvalidTrajectory(f"trajectory '{envelope}' has {len(other)} joints, {arm.name} has {arm.n}")
+        raise InvalidTrajectory(
+            f"trajectory '{envelope}' has {len(other)} joints, {arm.name} has {arm.n}"
+        )
     return bounds.narrowed(other, joint_names=arm.joint_names)
 
 
@@ -243,7 +290,9 @@ def _objective(name: str, rigid: bool, noise: str | None) -> Objective:
     if name == "payload" and noise is not None:
         return PayloadOptimal(options.numbers(noise, f"--noise {_LISTED}"))
     if rigid and name in ("condition", "dopt"):
-        return ConditionNumber(drive=False) if name == "condition" else DOptimal(drive=False)
+        if name == "condition":
+            return ConditionNumber(drive=False)
+        return DOptimal(drive=False)
     return Objective.named(name)
 
 
@@ -254,10 +303,14 @@ def _write(
     from steelyard.trajectory import ApproachedTrajectory, Trajectory
 
     trajectory: Trajectory = found.trajectory
-    certificate, remarks = found.certificate, []
+    certificate = found.certificate
+    remarks = []
     if approach:
-        v_max, a_max = bounds.joints.v_max, bounds.joints.a_max
-        trajectory = ApproachedTrajectory.within(found.trajectory, arm.home, v_max=v_max, a_max=a_max)
+        v_max = bounds.joints.v_max
+        a_max = bounds.joints.a_max
+        trajectory = ApproachedTrajectory.within(
+            found.trajectory, arm.home, v_max=v_max, a_max=a_max
+        )
         certificate = bounds.certify(arm, trajectory)
         if not certificate.holds:
             closest = certificate.worst.sentence
@@ -272,8 +325,12 @@ def _show(output: Output, found: Design) -> None:
 
     head = f"{found.objective}: {found.value:.6g} (condition number {found.condition_number:.4g})"
     if found.prediction is not None:
-        half, mass = found.prediction["half_widths"][0], found.prediction["payload"][0]
-        head = f"{found.trajectory.period_s:.3g} s weigh {mass:g} kg to {100 * half / mass:.2g} % (95 %)."
+        half = found.prediction["half_widths"][0]
+        mass = found.prediction["payload"][0]
+        head = (
+            f"{found.trajectory.period_s:.3g} s weigh {mass:g} kg to {100 * half / mass:.2g} %"
+            " (95 %)."
+        )
     print(head)
     summary = found.verdict.summary
     print(f"{summary[0].upper()}{summary[1:]}; {found.seconds:.1f} s.\n")
@@ -301,6 +358,8 @@ def _show(output: Output, found: Design) -> None:
         output.table(*predicted_table(found))
     elif found.std:
         weighed = [(name, f"{std:.3g}") for name, std in found.std.items()]
-        output.table("\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed)
+        output.table(
+            "\nPredicted standard deviations of a payload [SI]", ("parameter", "std"), weighed
+        )
     for doubt in found.verdict.doubts:
         print(f"warning: {doubt.words}")

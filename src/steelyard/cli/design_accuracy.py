@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
     from steelyard.torque.shortest import Accuracy, ShortestMotion
 
-_RULE = "--accuracy is mass=1% or 20g, com=2mm, inertia=5% (of the largest, about the flange) or 0.001"
+_RULE = (
+    "--accuracy is mass=1% or 20g, com=2mm, inertia=5% (of the largest, about the flange) or 0.001"
+)
 _TYPICAL = "--typical is KGkg:X,Y,Z, say 3.5kg:0,0,0.05"
 _UNITS = {
     "mass": {"": 1.0, "kg": 1.0, "g": 1e-3},
@@ -57,14 +59,21 @@ class WeighingRequest:
         from steelyard.torque.prediction import assumed_model
 
         given = ctx.params
-        noise, source = given["noise"], ctx.get_parameter_source("rate")
+        noise = given["noise"]
+        source = ctx.get_parameter_source("rate")
         if given["model"] is None:
-            listed = None if noise is None else options.numbers(noise, "--noise takes numbers as 1,2,3")
+            if noise is None:
+                listed = None
+            else:
+                listed = options.numbers(noise, "--noise takes numbers as 1,2,3")
             model = assumed_model(arm, listed)
         else:
             model = _model_of(given["model"], arm)
         body = _typical(given["typical"], model.robot)
-        rate_hz = model.rate_hz if source is not None and source.name == "DEFAULT" else None
+        if source is not None and source.name == "DEFAULT":
+            rate_hz = model.rate_hz
+        else:
+            rate_hz = None
         return cls(model, body, _accuracy(given["accuracy"], body), rate_hz)
 
     @property
@@ -75,7 +84,13 @@ class WeighingRequest:
         return loaded_arm(self.model, self.body)
 
     def motion(
-        self, limits: DesignLimits, *, start: Any, harmonics: int, longest_s: float, settings: DesignSettings
+        self,
+        limits: DesignLimits,
+        *,
+        start: Any,
+        harmonics: int,
+        longest_s: float,
+        settings: DesignSettings,
     ) -> ShortestMotion:
         """The shortest motion that is enough.
 
@@ -112,8 +127,13 @@ def predicted_table(design: Design) -> tuple[str, tuple[str, ...], list[tuple[st
     wanted = found.requested.half_widths * [1, 1e3, 1e3, 1e3, *[1] * 6]
     rows: list[tuple[str, ...]] = []
     for quantity, most in zip(found.prediction.quantities, wanted, strict=True):
-        half = f"{quantity.half_width:.3g}" if np.isfinite(quantity.half_width) else "unknown"
-        rows.append((quantity.name, half, f"{most:.3g}" if np.isfinite(most) else "", quantity.unit))
+        if np.isfinite(quantity.half_width):
+            half = f"{quantity.half_width:.3g}"
+        else:
+            half = "unknown"
+        rows.append(
+            (quantity.name, half, f"{most:.3g}" if np.isfinite(most) else "", quantity.unit)
+        )
     title = f"\nPredicted 95 % intervals of a payload of {found.prediction.body.mass:g} kg"
     return title, ("", "+-", "requested", "unit"), rows
 
@@ -129,7 +149,9 @@ def _model_of(path: Path, arm: RobotModel) -> DynamicModel:
         for name in ("joint_placements", "joint_axes", "T_joint_flange")
     )
     if not same:
-        raise InvalidRobot(f"{path} is a model of {other.name}, not of {arm.name}: identify that arm first")
+        raise InvalidRobot(
+            f"{path} is a model of {other.name}, not of {arm.name}: identify that arm first"
+        )
     return model
 
 
@@ -139,12 +161,18 @@ def _typical(text: str, robot: RobotModel) -> InertialParameters:
     mass, _, centre = text.partition(":")
     number = re.fullmatch(r"\s*([0-9.eE+-]+)\s*kg\s*", mass)
     try:
-        kg = float(number[1]) if number else np.nan
+        if number:
+            kg = float(number[1])
+        else:
+            kg = np.nan
     except ValueError:
         kg = np.nan
     if not np.isfinite(kg):
         raise InvalidSamples(f"{_TYPICAL}; got '{text}'")
-    com = options.numbers(centre, _TYPICAL, count=3) if centre else [0.0, 0.0, 0.05]
+    if centre:
+        com = options.numbers(centre, _TYPICAL, count=3)
+    else:
+        com = [0.0, 0.0, 0.05]
     if not np.isfinite(com).all():
         raise InvalidSamples(f"{_TYPICAL}; got '{text}'")
     return typical_payload(robot, kg, com)
@@ -163,8 +191,12 @@ def _accuracy(requests: list[str], body: InertialParameters) -> Accuracy:
             raise InvalidSamples(f"{_RULE}; got '{request}'")
         if name in found:
             raise InvalidSamples(f"--accuracy {name} is given twice: give it once")
-        number, unit = float(parts[1]), parts[2]
-        factor = whole.get(name, np.nan) / 100 if unit == "%" else _UNITS[name].get(unit, np.nan)
+        number = float(parts[1])
+        unit = parts[2]
+        if unit == "%":
+            factor = whole.get(name, np.nan) / 100
+        else:
+            factor = _UNITS[name].get(unit, np.nan)
         if not np.isfinite(factor):
             raise InvalidSamples(f"{_RULE}; got '{request}'")
         found[name] = number * factor

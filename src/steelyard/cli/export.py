@@ -31,7 +31,15 @@ _MADE_BY = {
 }
 _MOTIONS = ("design", "trajectory")
 _FOR_LOADS = (
-    *("tool_frame", "as_mounted", "payload", "name", "number", "largest_mass_error", "largest_com_error"),
+    *(
+        "tool_frame",
+        "as_mounted",
+        "payload",
+        "name",
+        "number",
+        "largest_mass_error",
+        "largest_com_error",
+    ),
     *("inertia", "into", "force"),
 )
 
@@ -41,20 +49,23 @@ def command(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A payload (.json, from weigh or weigh-ft), a model (identify) or a motion (design)."
+            help="A payload (.json, from weigh or weigh-ft), a model (identify) or a motion"
+            " (design)."
         ),
     ],
     to: Annotated[
         str,
         typer.Option(
-            help=f"For a payload {_TARGETS}; for a model urdf or mjcf; for a motion ur, ros2, csv or franka,"
+            help=f"For a payload {_TARGETS}; for a model urdf or mjcf; for a motion ur, ros2, csv"
+            " or franka,"
             " or several as ur,csv."
         ),
     ],
     tool_frame: Annotated[
         str | None,
         typer.Option(
-            help="Pose of the frame that the payload was weighed in (the model's flange, or the wrist "
+            help="Pose of the frame that the payload was weighed in (the model's flange, or the"
+            " wrist "
             "sensor) in the target's flange frame, as 'x y z roll pitch yaw' "
             "[m, degrees; R = Rz(yaw) Ry(pitch) Rx(roll)]."
         ),
@@ -62,7 +73,8 @@ def command(
     as_mounted: Annotated[
         bool,
         typer.Option(
-            "--as-mounted", help="Take the wrist sensor's pose in the flange frame from the payload's file."
+            "--as-mounted",
+            help="Take the wrist sensor's pose in the flange frame from the payload's file.",
         ),
     ] = False,
     output: Annotated[
@@ -82,14 +94,16 @@ def command(
     inertia: Annotated[
         str | None,
         typer.Option(
-            help="What is written for a payload's inertia: estimated, sphere (that of a homogeneous ball) or "
+            help="What is written for a payload's inertia: estimated, sphere (that of a"
+            " homogeneous ball) or "
             "none (that of a point); by default the estimate where it is known, else sphere."
         ),
     ] = None,
     into: Annotated[
         Path | None,
         typer.Option(
-            help="Your own URDF or MJCF: inertials, damping and friction of its arm are patched, a payload is"
+            help="Your own URDF or MJCF: inertials, damping and friction of its arm are patched, a"
+            " payload is"
             " added, and everything else stays as it is. -o may name the same file."
         ),
     ] = None,
@@ -98,7 +112,8 @@ def command(
         typer.Option(
             "--from",
             metavar="q1,...,qn",
-            help="Where the arm stands before a motion and after it [rad], or 'home': the way there and"
+            help="Where the arm stands before a motion and after it [rad], or 'home': the way"
+            " there and"
             " back is added; in the first posture by default.",
         ),
     ] = None,
@@ -111,10 +126,12 @@ def command(
         ),
     ] = None,
     robot: Annotated[
-        str | None, typer.Option(help="The arm that a motion is for; as the design says by default.")
+        str | None,
+        typer.Option(help="The arm that a motion is for; as the design says by default."),
     ] = None,
     within: Annotated[
-        Path | None, typer.Option("--limits", help="Limits of a motion (TOML); those of the arm by default.")
+        Path | None,
+        typer.Option("--limits", help="Limits of a motion (TOML); those of the arm by default."),
     ] = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
@@ -133,21 +150,34 @@ def command(
     if kind in _MOTIONS:
         options.refuse_without_effect(ctx, "on a motion", *_FOR_LOADS)
         return _motion(ctx)
-    options.refuse_without_effect(ctx, f"on a {kind}", "posture", "rate", "robot", "within", "flange")
+    options.refuse_without_effect(
+        ctx, f"on a {kind}", "posture", "rate", "robot", "within", "flange"
+    )
     limits = ErrorLimits(largest_mass_error / 100, largest_com_error / 1e3)
     place = _Place(tool_frame, as_mounted)
-    judged = partial(_judged, to=to, place=place, limits=limits, inertia=inertia, name=name, number=number)
+    judged = partial(
+        _judged, to=to, place=place, limits=limits, inertia=inertia, name=name, number=number
+    )
     if lock and into is None:
         raise UnknownName("--lock is for the joints of the file of --into")
     locked = options.named_numbers(lock, "--lock is JOINT=NUMBER, say finger=0.02")
     if kind == "model":
         if payload is None and place.is_given:
-            raise UnknownName("a model has its own frames: --tool-frame and --as-mounted place its --payload")
-        carried = None if payload is None else judged(payload)
-        result = _arm(file, to, carried, placed=place.is_given, into=into, locked=locked, force=force)
+            raise UnknownName(
+                "a model has its own frames: --tool-frame and --as-mounted place its --payload"
+            )
+        if payload is None:
+            carried = None
+        else:
+            carried = judged(payload)
+        result = _arm(
+            file, to, carried, placed=place.is_given, into=into, locked=locked, force=force
+        )
     else:
         if payload is not None:
-            raise UnknownName("--payload belongs to the export of a model; this file is a payload itself")
+            raise UnknownName(
+                "--payload belongs to the export of a model; this file is a payload itself"
+            )
         result = _payload(judged(file), to, into=into, locked=locked, force=force)
     result.emit(output, force=force, as_json=as_json)
 
@@ -158,24 +188,40 @@ def _motion(ctx: typer.Context) -> None:
     from steelyard.io.motions import MOTION_TARGETS, approached, motion_text
 
     given = ctx.params
-    file, targets, output, posture = given["file"], given["to"].split(","), given["output"], given["posture"]
+    file = given["file"]
+    targets = given["to"].split(",")
+    output = given["output"]
+    posture = given["posture"]
     for target in targets:
         if target not in MOTION_TARGETS:
             raise UnknownName(
-                f"{file} is a motion, which is exported to {', '.join(MOTION_TARGETS)}, not to '{target}'"
+                f"{file} is a motion, which is exported to {', '.join(MOTION_TARGETS)}, not to"
+                f" '{target}'"
             )
     if output is None and len(targets) > 1:
         raise UnknownName("several targets need -o, a name to which each adds its ending")
     arm, core = arm_and_motion(file, given["robot"], given["lock"], given["flange"])
     bounds = options.load_limits(arm, given["robot"] or "", given["within"], None)
-    stands = arm.home if posture == "home" else None
+    if posture == "home":
+        stands = arm.home
+    else:
+        stands = None
     if posture not in (None, "home"):
-        stands = np.array(options.numbers(posture, "--from is q1,...,qn [rad], or 'home'", count=arm.n))
+        stands = np.array(
+            options.numbers(posture, "--from is q1,...,qn [rad], or 'home'", count=arm.n)
+        )
     whole = approached(arm, core, stands, bounds)
-    remarks = [] if stands is None else [f"with the way from {stands.round(4).tolist()} rad, and back"]
+    if stands is None:
+        remarks = []
+    else:
+        remarks = [f"with the way from {stands.round(4).tolist()} rad, and back"]
     texts = {
         target: motion_text(
-            target, whole, arm.joint_names, given["rate"] or MOTION_TARGETS[target].rate_hz, remarks=remarks
+            target,
+            whole,
+            arm.joint_names,
+            given["rate"] or MOTION_TARGETS[target].rate_hz,
+            remarks=remarks,
         )
         for target in targets
     }
@@ -183,13 +229,20 @@ def _motion(ctx: typer.Context) -> None:
     with saved.together():
         for target, text in texts.items():
             if output is not None:
-                files[target] = (
-                    output if len(texts) == 1 else output.with_suffix(MOTION_TARGETS[target].ending)
-                )
+                if len(texts) == 1:
+                    files[target] = output
+                else:
+                    files[target] = output.with_suffix(MOTION_TARGETS[target].ending)
                 saved.write_text(files[target], text)
-    facts = {"robot": arm.name, "seconds": whole.duration_s, "files": {k: str(v) for k, v in files.items()}}
+    facts = {
+        "robot": arm.name,
+        "seconds": whole.duration_s,
+        "files": {k: str(v) for k, v in files.items()},
+    }
     facts |= {"text": None if files else texts[targets[0]]}
-    written = "\n".join(f"Written: {path}, {MOTION_TARGETS[name].words}" for name, path in files.items())
+    written = "\n".join(
+        f"Written: {path}, {MOTION_TARGETS[name].words}" for name, path in files.items()
+    )
     Output(given["as_json"]).emit(facts, lambda: print(written or texts[targets[0]]))
 
 
@@ -199,7 +252,10 @@ class _Place:
     def __init__(self, tool_frame: str | None, as_mounted: bool) -> None:
         if tool_frame is not None and as_mounted:
             raise UnknownName("give --tool-frame or --as-mounted, not both")
-        self.T = None if tool_frame is None else _pose(tool_frame)
+        if tool_frame is None:
+            self.T = None
+        else:
+            self.T = _pose(tool_frame)
         self.as_mounted = as_mounted
         self.is_given = self.T is not None or as_mounted
 
@@ -209,19 +265,27 @@ class _Place:
 
         if not isinstance(payload, WrenchPayload):
             if self.as_mounted:
-                raise UnknownName(f"--as-mounted is for wrist sensors; {file} was weighed from joint torques")
+                raise UnknownName(
+                    f"--as-mounted is for wrist sensors; {file} was weighed from joint torques"
+                )
             return self.T
         if in_sensor_frame and self.as_mounted:
-            raise UnknownName("this target wants the frame of the sensor itself: leave --as-mounted out")
+            raise UnknownName(
+                "this target wants the frame of the sensor itself: leave --as-mounted out"
+            )
         if self.T is None and not self.as_mounted and not in_sensor_frame:
             x, y, z = payload.T_flange_sensor[:3, 3]
             turned = not np.allclose(payload.T_flange_sensor[:3, :3], np.eye(3), atol=1e-9)
             raise InvalidInertia(
-                f"{file} was weighed in the frame of a wrist sensor: give the sensor's pose in the target's"
-                " flange frame with --tool-frame, or say --as-mounted if the file's own is right (its origin"
+                f"{file} was weighed in the frame of a wrist sensor: give the sensor's pose in the"
+                " target's"
+                " flange frame with --tool-frame, or say --as-mounted if the file's own is right"
+                " (its origin"
                 f" at {x:g} {y:g} {z:g} m, {'turned' if turned else 'not turned'})"
             )
-        return payload.T_flange_sensor if self.as_mounted else self.T
+        if self.as_mounted:
+            return payload.T_flange_sensor
+        return self.T
 
 
 @dataclass(frozen=True)
@@ -236,8 +300,12 @@ class _Result:
 
     def emit(self, output: Path | None, *, force: bool, as_json: bool) -> None:
         """Writes or prints it; ends with exit code 1 when doubts were not overruled."""
-        out, refused = Output(as_json), not self.verdict.ok and not force
-        beside = self.write(output) if output is not None and not refused else None
+        out = Output(as_json)
+        refused = not self.verdict.ok and not force
+        if output is not None and not refused:
+            beside = self.write(output)
+        else:
+            beside = None
         done = {
             "verdict": self.verdict.to_dict(),
             "forced": not self.verdict.ok and force,
@@ -255,7 +323,10 @@ class _Result:
             else:
                 for words in blocking:
                     print(f"warning: forced in spite of a doubt: {words}")
-                print(f"Written: {output}" + (f", and what it cannot hold: {beside}" if beside else ""))
+                print(
+                    f"Written: {output}"
+                    + (f", and what it cannot hold: {beside}" if beside else "")
+                )
 
         out.emit(self.facts | done, show, verdict=self.verdict if refused else None)
 
@@ -321,23 +392,31 @@ def _arm(
 
     if to not in ARM_TARGETS:
         raise UnknownName(
-            f"{file} is a model of an arm, which is exported to {' or '.join(ARM_TARGETS)}, not to '{to}'"
+            f"{file} is a model of an arm, which is exported to {' or '.join(ARM_TARGETS)}, not to"
+            f" '{to}'"
         )
     model = DynamicModel.load(file)
     facts = {"to": to, "robot": model.robot.name}
-    load, verdict = None, Verdict()
+    load = None
+    verdict = Verdict()
     if carried is not None:
         doubts = tuple(replace(d, words=f"the payload: {d.words}") for d in carried.verdict.doubts)
-        load, verdict = carried.load, replace(carried.verdict, doubts=doubts)
-        load = replace(load, body=load.body.renamed(model.robot.flange)) if placed else load
+        load = carried.load
+        verdict = replace(carried.verdict, doubts=doubts)
+        if placed:
+            load = replace(load, body=load.body.renamed(model.robot.flange))
         if not verdict.ok and not force:
             return _Result(verdict, facts, str, lambda output: None)
     if into is None:
-        body = None if load is None else load.body
+        if load is None:
+            body = None
+        else:
+            body = load.body
         arm = arm_for_export(model, payload=body, doubts=verdict.blocking)
     else:
         arm = arm_into(model, into, to, load=load, doubts=verdict.blocking, locked=locked)
-    text, write = partial(arm.text, to, force=force), partial(arm.write, target=to, force=force)
+    text = partial(arm.text, to, force=force)
+    write = partial(arm.write, target=to, force=force)
     return _Result(arm.verdict, facts, text, write, arm.drives)
 
 
@@ -347,19 +426,31 @@ def _read_payload(file: Path) -> Payload:
 
     kind = _kind(file)
     if kind == "model":
-        raise UnreadableFile(f"{file} is a model of an arm, not a payload; weigh one with steelyard weigh -o")
-    return Payload.load(file) if kind == "payload" else WrenchPayload.load(file)
+        raise UnreadableFile(
+            f"{file} is a model of an arm, not a payload; weigh one with steelyard weigh -o"
+        )
+    if kind == "payload":
+        return Payload.load(file)
+    return WrenchPayload.load(file)
 
 
 def _kind(file: Path) -> str:
     """One of those in `_MADE_BY`."""
     content = saved.read(file)
-    says = content.get("steelyard") if isinstance(content, dict) else None
+    if isinstance(content, dict):
+        says = content.get("steelyard")
+    else:
+        says = None
     if isinstance(says, str) and says in _MADE_BY:
         return says
-    what = f"it says '{says}'" if says else "it does not say what it is"
+    if says:
+        what = f"it says '{says}'"
+    else:
+        what = "it does not say what it is"
     made = "; ".join(f"a {kind} by steelyard {verb} -o" for kind, verb in _MADE_BY.items())
-    raise UnreadableFile(f"{file} holds neither a payload nor a model ({what}); they are made so: {made}")
+    raise UnreadableFile(
+        f"{file} holds neither a payload nor a model ({what}); they are made so: {made}"
+    )
 
 
 def _pose(text: str) -> np.ndarray:

@@ -57,47 +57,62 @@ _USED_BY = {
 @interruptible()
 def command(
     ctx: typer.Context,
-    step: Annotated[_Step, typer.Argument(help="build reduces logs; the others work on the store.")],
+    step: Annotated[
+        _Step, typer.Argument(help="build reduces logs; the others work on the store.")
+    ],
     source: Annotated[
         str,
         typer.Argument(
             metavar="CATALOGUE|STORE",
-            help="build: a table (.csv, .parquet), a folder or a pattern of logs, here or at an address such "
+            help="build: a table (.csv, .parquet), a folder or a pattern of logs, here or at an"
+            " address such "
             "as s3://; else the store.",
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="build: the store; weigh, trend: a table (.parquet, .csv)."),
+        typer.Option(
+            "--output", "-o", help="build: the store; weigh, trend: a table (.parquet, .csv)."
+        ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="build: an arm (bundled, .urdf, .toml or model .json) where the catalogue has none."
+            help="build: an arm (bundled, .urdf, .toml or model .json) where the catalogue has"
+            " none."
         ),
     ] = None,
     friction: Annotated[
-        str | None, typer.Option(help="build: name of a friction law, instead of those of the arms.")
+        str | None,
+        typer.Option(help="build: name of a friction law, instead of those of the arms."),
     ] = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
-    since: Annotated[str | None, typer.Option(help="identify: logs from that day on, as 2026-03-01.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="identify: logs from that day on, as 2026-03-01.")
+    ] = None,
     until: Annotated[str | None, typer.Option(help="identify: logs before that day.")] = None,
     rate: Annotated[
-        float, typer.Option(help="trend: false alarms among all alarms of the fleet, at most, on average.")
+        float,
+        typer.Option(
+            help="trend: false alarms among all alarms of the fleet, at most, on average."
+        ),
     ] = 0.05,
     scheduler: Annotated[
-        str | None, typer.Option(help="A Dask cluster, as tcp://host:8786; else the cores of this machine.")
+        str | None,
+        typer.Option(help="A Dask cluster, as tcp://host:8786; else the cores of this machine."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes on this machine; as many as cores by default.")
+        int | None,
+        typer.Option(min=1, help="Processes on this machine; as many as cores by default."),
     ] = None,
     report: ReportOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Watches a fleet: reduces logs to a store, and finds models, payloads and changes from it.
 
-    Exit code 1 for logs that failed, models not to be used, payloads unlike their load, and changes.
+    Exit code 1 for logs that failed, models not to be used, payloads unlike their load, and
+    changes.
     """
     from steelyard.fleet import Fleet
 
@@ -120,7 +135,9 @@ def command(
                     progress=done,
                 )
         except KeyboardInterrupt:
-            out.complain(f"stopped; what is in {output} is whole, and the same command goes on from there")
+            out.complain(
+                f"stopped; what is in {output} is whole, and the same command goes on from there"
+            )
             raise typer.Exit(130) from None
         _show_build(out, built, output)
         return
@@ -142,7 +159,9 @@ def _arm(model: str | None, lock: list[str] | None, flange: str | None) -> str |
     if lock is None and flange is None:
         return model
     if model is None or Path(model).suffix.lower() == ".json":
-        raise InvalidSamples("--lock and --flange are for an arm given by --model, not for an identified one")
+        raise InvalidSamples(
+            "--lock and --flange are for an arm given by --model, not for an identified one"
+        )
     return load_arm(model, lock, flange)
 
 
@@ -153,7 +172,9 @@ def _day(text: str | None) -> datetime | None:
         day = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidSamples(f"a day is written as 2026-03-01; got '{text}'") from None
-    return day if day.tzinfo else day.replace(tzinfo=UTC)
+    if day.tzinfo:
+        return day
+    return day.replace(tzinfo=UTC)
 
 
 def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
@@ -172,7 +193,10 @@ def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
         print(f"{fleet.built.total()} logs of {len(fleet.robots)} arms: {counts}.")
         said = [f"Of no use: {row['robot']}, {row['file']}: {row['reason']}" for row in failed]
         said += [f"Note: {words}." for words in clashes]
-        print("\n".join(said[:_NAMED]) + (f"\nand {len(said) - _NAMED} more." if len(said) > _NAMED else ""))
+        print(
+            "\n".join(said[:_NAMED])
+            + (f"\nand {len(said) - _NAMED} more." if len(said) > _NAMED else "")
+        )
 
     out.emit(facts, show, files={"Store": store})
     if fleet.built["failed"]:
@@ -206,7 +230,9 @@ def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
         table = fleet.weigh(progress=done)
     _write(table, output)
     rows = table.to_pylist()
-    odd = sorted((row for row in rows if not row["ok"] or _unlike(row)), key=lambda row: -_times(row))
+    odd = sorted(
+        (row for row in rows if not row["ok"] or _unlike(row)), key=lambda row: -_times(row)
+    )
 
     def show() -> None:
         print(f"{len(rows)} logs weighed; {len(odd)} unlike their load, or in doubt.")
@@ -229,7 +255,9 @@ def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
         raise typer.Exit(1)
 
 
-def _trend(out: Output, fleet: Fleet, output: Path | None, rate: float, report: Path | None) -> None:
+def _trend(
+    out: Output, fleet: Fleet, output: Path | None, rate: float, report: Path | None
+) -> None:
     with out.progress("comparing logs") as done:
         trends = fleet.trend(rate=rate, progress=done)
     changes = trends.changes
@@ -241,8 +269,11 @@ def _trend(out: Output, fleet: Fleet, output: Path | None, rate: float, report: 
     foreign = {arm.robot: arm.left_out for arm in trends.arms if arm.left_out}
 
     def show() -> None:
-        tests, arms = changes.num_rows, len(trends.arms)
-        print(f"{len(flagged)} changes flagged among {tests} series of {arms} arms; of them at most")
+        tests = changes.num_rows
+        arms = len(trends.arms)
+        print(
+            f"{len(flagged)} changes flagged among {tests} series of {arms} arms; of them at most"
+        )
         print(f"{100 * rate:g} % are false alarms, on average (Benjamini, Yekutieli).")
         for row in flagged:
             print(f"{row['robot']}: {row['words']}")

@@ -27,26 +27,36 @@ def command(
         str,
         typer.Argument(
             metavar="ROBOT|MODEL",
-            help="A bundled arm, .urdf or .toml, which the controller then knows exactly; or an identified"
+            help="A bundled arm, .urdf or .toml, which the controller then knows exactly; or an"
+            " identified"
             " arm (.json), of which real bodies that explain its data are dragged.",
         ),
     ],
     payload: Annotated[
         Path,
         typer.Option(
-            help="What the controller knows (.json, from steelyard weigh); also what the arm really carries,"
+            help="What the controller knows (.json, from steelyard weigh); also what the arm"
+            " really carries,"
             " unless --payload-true or --mass-true says otherwise."
         ),
     ],
-    payload_true: Annotated[Path | None, typer.Option(help="What the arm really carries (.json).")] = None,
+    payload_true: Annotated[
+        Path | None, typer.Option(help="What the arm really carries (.json).")
+    ] = None,
     mass_true: Annotated[
         float | None, typer.Option(help="Its true mass [kg]: the same body, lighter or heavier.")
     ] = None,
     speed: Annotated[float, typer.Option(help="Mean speed of the hand along a side [m/s].")] = 0.05,
-    centre: Annotated[str, typer.Option(help="Of the rectangle in the base frame, x,y,z [m].")] = "0.6,0,0.3",
+    centre: Annotated[
+        str, typer.Option(help="Of the rectangle in the base frame, x,y,z [m].")
+    ] = "0.6,0,0.3",
     sides: Annotated[str, typer.Option(help="Of the rectangle along x,y [m].")] = "0.3,0.4",
-    friction_share: Annotated[float, typer.Option(help="Of friction that the drives take off.")] = 0.95,
-    unsteadiness: Annotated[float, typer.Option(help="Noise of the hand's force over the force.")] = 0.1,
+    friction_share: Annotated[
+        float, typer.Option(help="Of friction that the drives take off.")
+    ] = 0.95,
+    unsteadiness: Annotated[
+        float, typer.Option(help="Noise of the hand's force over the force.")
+    ] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Of the hand's noise.")] = 0,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
@@ -56,7 +66,8 @@ def command(
 ) -> None:
     """Drags a simulated arm (MuJoCo) around a rectangle by hand, with the payload compensated and without.
 
-    Prints mean and variance of the hand's force for each axis. Exit code 1 when compensation does not help.
+    Prints mean and variance of the hand's force for each axis. Exit code 1 when compensation does
+    not help.
     """
     from steelyard.control.guiding import RectanglePath, TeachMode, compare_guiding
     from steelyard.payload import Payload
@@ -65,15 +76,23 @@ def command(
     from steelyard.simulation.guided import GuidedOptions, Hand
 
     model = _arm(arm, lock, flange)
-    robot = model if isinstance(model, RobotModel) else model.robot
+    if isinstance(model, RobotModel):
+        robot = model
+    else:
+        robot = model.robot
     known = Payload.load(payload)
     truth = _truth(known, payload_true, mass_true)
     corner, lengths = (
-        np.array(options.numbers(text, f"{option} is {k} numbers with commas between them", count=k))
+        np.array(
+            options.numbers(text, f"{option} is {k} numbers with commas between them", count=k)
+        )
         for text, option, k in ((centre, "--centre", 3), (sides, "--sides", 2))
     )
-    path, output = RectanglePath(corner, lengths, speed), Output(as_json)
-    with output.progress(f"MuJoCo: a hand drags {robot.name}, twice {path.duration_s:.0f} s") as done:
+    path = RectanglePath(corner, lengths, speed)
+    output = Output(as_json)
+    with output.progress(
+        f"MuJoCo: a hand drags {robot.name}, twice {path.duration_s:.0f} s"
+    ) as done:
         comparison = compare_guiding(
             model,
             known,
@@ -83,14 +102,18 @@ def command(
             teach=TeachMode(friction_share=friction_share),
             options=GuidedOptions(seed=seed, progress=done),
         )
-    words = f"The {robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg."
+    words = (
+        f"The {robot.name} carries {truth.mass:.3f} kg, compensated as {known.body.mass:.3f} kg."
+    )
     page = partial(guiding_page, comparison, title=f"Hand guiding: {robot.name}", words=words)
     output.report(ctx, page, [arm, payload, payload_true], report=report, picture=picture)
     files = {"picture": picture, "report": report}
     facts = _facts(comparison, known, truth) | files
     show = partial(_show, output, comparison, known, truth)
     forces = [row[1:] for row in comparison.rows]
-    output.emit(facts, show, files=files, verdict=comparison.verdict, requested={"the forces": forces})
+    output.emit(
+        facts, show, files=files, verdict=comparison.verdict, requested={"the forces": forces}
+    )
 
 
 def _arm(name: str, lock: list[str] | None, flange: str | None) -> DynamicModel | RobotModel:
@@ -114,11 +137,15 @@ def _truth(known: Payload, path: Path | None, mass: float | None) -> InertialPar
     if mass is None:
         return known.body
     if not mass > 0 or not known.body.mass > 0:
-        raise InvalidInertia(f"--mass-true must be positive, and so the payload's mass; got {mass:g} kg")
+        raise InvalidInertia(
+            f"--mass-true must be positive, and so the payload's mass; got {mass:g} kg"
+        )
     return known.body.with_mass(mass)
 
 
-def _show(output: Output, comparison: GuidingComparison, known: Payload, truth: InertialParameters) -> None:
+def _show(
+    output: Output, comparison: GuidingComparison, known: Payload, truth: InertialParameters
+) -> None:
     output.table(
         "Force of the hand on the tool (mean of |F|, variance of F; axes of the flange)",
         ("axis", "mean without", "with [N]", "less", "variance without", "with [N²]", "less"),
@@ -128,14 +155,18 @@ def _show(output: Output, comparison: GuidingComparison, known: Payload, truth: 
         ],
     )
     print(f"\n{comparison.verdict}")
-    print(f"The arm carries {truth.mass:.3f} kg; the controller compensates {known.body.mass:.3f} kg.")
+    print(
+        f"The arm carries {truth.mass:.3f} kg; the controller compensates {known.body.mass:.3f} kg."
+    )
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _facts(comparison: GuidingComparison, known: Payload, truth: InertialParameters) -> dict[str, Any]:
+def _facts(
+    comparison: GuidingComparison, known: Payload, truth: InertialParameters
+) -> dict[str, Any]:
     mean = ("mean_without", "mean_with", "mean_reduction")
     names = ("axis", *mean, "variance_without", "variance_with", "variance_reduction")
     return {

@@ -32,14 +32,17 @@ def command(
     ctx: typer.Context,
     robot: options.RobotArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
-    output: Annotated[Path, options.file_to_write("Where the model goes (.json).", "--output", "-o")],
+    output: Annotated[
+        Path, options.file_to_write("Where the model goes (.json).", "--output", "-o")
+    ],
     validate: Annotated[
         list[Path] | None, typer.Option(help="A recording to predict, not to fit; may be repeated.")
     ] = None,
     friction: Annotated[
         str,
         typer.Option(
-            help="auto (chosen by prediction), linear, band, power, smooth, smooth-power, stribeck, load, "
+            help="auto (chosen by prediction), linear, band, power, smooth, smooth-power,"
+            " stribeck, load, "
             "presliding, presliding-power, presliding-load."
         ),
     ] = "auto",
@@ -51,7 +54,10 @@ def command(
         ),
     ] = "auto",
     cutoff: Annotated[
-        str, typer.Option(help="Of the filter on the motion [Hz]; auto for the one that the motion asks for.")
+        str,
+        typer.Option(
+            help="Of the filter on the motion [Hz]; auto for the one that the motion asks for."
+        ),
     ] = "auto",
     torque_cutoff: Annotated[
         float | None,
@@ -67,7 +73,8 @@ def command(
         str | None,
         typer.Option(
             metavar="PERIOD[,HARMONICS]",
-            help="Derivatives of a Fourier series fitted to the positions [s]; 5 harmonics by default.",
+            help="Derivatives of a Fourier series fitted to the positions [s]; 5 harmonics by"
+            " default.",
         ),
     ] = None,
     lowest_speed: Annotated[
@@ -77,11 +84,14 @@ def command(
         str, typer.Option(help="weighted (joints by their noise), ordinary (all alike) or huber.")
     ] = "weighted",
     feasible: Annotated[
-        bool, typer.Option("--feasible", help="Also the nearest parameters that real bodies can have.")
+        bool,
+        typer.Option("--feasible", help="Also the nearest parameters that real bodies can have."),
     ] = False,
     bounds: Annotated[
         Path | None,
-        typer.Option(help="With --feasible: bounds in a TOML file, m1 = [0, 5], cx1 = [-1, 0], ..."),
+        typer.Option(
+            help="With --feasible: bounds in a TOML file, m1 = [0, 5], cx1 = [-1, 0], ..."
+        ),
     ] = None,
     urdf: Annotated[Path | None, options.file_to_write("Write these into a URDF.")] = None,
     picture: options.PictureOption = None,
@@ -97,16 +107,26 @@ def command(
 ) -> None:
     """Identifies the empty arm: base parameters, friction, and how well they predict other motions.
 
-    Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is unexplained.
+    Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is
+    unexplained.
     """
     from steelyard.workflow.arm import Identification
 
     if not feasible:
         options.refuse_without_effect(ctx, "without --feasible", "bounds")
-    known = None if bounds is None else _bounds(bounds)
-    out, arm = Output(as_json), options.load_arm(robot, lock, flange, gravity)
+    if bounds is None:
+        known = None
+    else:
+        known = _bounds(bounds)
+    out = Output(as_json)
+    arm = options.load_arm(robot, lock, flange, gravity)
     read = partial(
-        options.read_requested, column=column, joints=joints, robot=arm, degrees=degrees, names=names
+        options.read_requested,
+        column=column,
+        joints=joints,
+        robot=arm,
+        degrees=degrees,
+        names=names,
     )
     with out.progress(f"identifying {arm.name}") as done:
         found = Identification.of(
@@ -120,7 +140,10 @@ def command(
             progress=done,
         )
     model = found.model
-    bodies = model.feasible_arm(known) if feasible or urdf else None
+    if feasible or urdf:
+        bodies = model.feasible_arm(known)
+    else:
+        bodies = None
     read_files: list[str | Path] = [robot, *recordings, *(validate or []), gains.partition(":")[2]]
     with saved.together():
         model.save(output)
@@ -149,7 +172,9 @@ def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
             return [float(x) for x in wanted.split(",")]
         mass, _, file = wanted.removeprefix("mass=").partition(":")
         if not file:
-            raise InvalidSamples(f"--gains mass=KG:FILE needs a mass and a loaded recording; got '{wanted}'")
+            raise InvalidSamples(
+                f"--gains mass=KG:FILE needs a mass and a loaded recording; got '{wanted}'"
+            )
         return KnownMass(float(mass), read(Path(file)))
     except SteelyardError:
         raise
@@ -165,15 +190,23 @@ def _bounds(path: Path) -> ParameterBounds:
 
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        return ParameterBounds({name: (float(low), float(high)) for name, (low, high) in content.items()})
+        return ParameterBounds(
+            {name: (float(low), float(high)) for name, (low, high) in content.items()}
+        )
     except SteelyardError:
         raise
     except (OSError, ValueError, TypeError) as error:
-        raise UnreadableFile(f"{path}: bounds are NAME = [LOW, HIGH], one per line; {error}") from None
+        raise UnreadableFile(
+            f"{path}: bounds are NAME = [LOW, HIGH], one per line; {error}"
+        ) from None
 
 
 def _preparation(
-    cutoff: str, torque_cutoff: float | None, kinematics: str, fourier: str | None, lowest_speed: float
+    cutoff: str,
+    torque_cutoff: float | None,
+    kinematics: str,
+    fourier: str | None,
+    lowest_speed: float,
 ) -> Preparation:
     from steelyard.recording import Preparation
 
@@ -199,12 +232,15 @@ class _Summary:
     """An identified arm at a glance, for programs and for people."""
 
     def __init__(self, found: Identification, bodies: FeasibleArm | None) -> None:
-        self.found, self.model, self.bodies = found, found.model, bodies
+        self.found = found
+        self.model = found.model
+        self.bodies = bodies
         self.checks = found.validations
 
     def facts(self) -> dict[str, Any]:
         """Everything, for programs."""
-        model, estimate = self.model, self.model.estimate
+        estimate = self.model.estimate
+        model = self.model
         return {
             "base_parameters": len(model.basis),
             "parameters": dict(zip(estimate.names, estimate.value.tolist(), strict=True)),
@@ -216,7 +252,9 @@ class _Summary:
             "alpha": model.law.exponent,
             "gains": model.robot.drive.gain if model.from_currents else None,
             "gains_from": self.found.gains_from,
-            "gains_verdict": None if self.found.gains is None else self.found.gains.verdict.to_dict(),
+            "gains_verdict": None
+            if self.found.gains is None
+            else self.found.gains.verdict.to_dict(),
             "lag_s": model.lag,
             "lag_std_s": model.lag_std,
             "condition": estimate.condition,
@@ -238,7 +276,9 @@ class _Summary:
         output.verdict(model.verdict, before=f"{model.robot.name}: ")
         law = model.law.name
         if model.choice is not None:
-            scores = ", ".join(f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items())
+            scores = ", ".join(
+                f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items()
+            )
             law += f", chosen by predicting {model.choice.folds} ({scores})"
         print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n{model.lag_words}\n")
         title = "Relative residual of the torque of each joint [%]"
@@ -259,24 +299,34 @@ class _Summary:
             return f"{words}."
         relative = dict(zip(estimate.names, estimate.relative_std, strict=True))
         worst = sorted(weak, key=lambda name: -relative[name])
-        more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
+        if len(worst) > _NAMED:
+            more = f" and {len(worst) - _NAMED} more"
+        else:
+            more = ""
         return f"{words}: {', '.join(worst[:_NAMED])}{more}."
 
     def _recordings(self) -> Iterator[str]:
         """Name and role of each recording."""
         for i, path in enumerate(self.checks):
-            role = "fitted" if i < len(self.found.fitted) else "predicted"
+            if i < len(self.found.fitted):
+                role = "fitted"
+            else:
+                role = "predicted"
             file, piece, numbers = path.partition(", rows ")
             yield f"{Path(file).name + piece + numbers} {role}"
 
     def _residuals(self) -> list[tuple[str, ...]]:
         """A row for each joint, and one for their mean, with a cell for each recording [%]."""
         shares = np.array([100 * check.relative for check in self.checks.values()]).T
-        rows = [*zip(self.model.robot.joint_names, shares, strict=True), ("mean", shares.mean(axis=0))]
+        rows = [
+            *zip(self.model.robot.joint_names, shares, strict=True),
+            ("mean", shares.mean(axis=0)),
+        ]
         return [(name, *(f"{x:.1f}" for x in cells)) for name, cells in rows]
 
     def _drives(self) -> list[tuple[str, ...]]:
-        estimate, law = self.model.estimate, self.model.law
+        estimate = self.model.estimate
+        law = self.model.law
         known = {
             name: f"{number(value)} +- {number(std, 2)}"
             for name, value, std in zip(estimate.names, estimate.value, estimate.std, strict=True)

@@ -35,15 +35,20 @@ SecondsOption = Annotated[
 LiveModelOption = Annotated[
     Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
 ]
-AccuracyOption = Annotated[float, typer.Option(help="95 % half-width of the mass that is asked for [%].")]
+AccuracyOption = Annotated[
+    float, typer.Option(help="95 % half-width of the mass that is asked for [%].")
+]
 PageFlag = Annotated[bool, typer.Option("--page", help="Show it on a page in the browser, too.")]
 HostOption = Annotated[
     str,
-    typer.Option(help="Where the page is served; on another address than this machine's own it only shows."),
+    typer.Option(
+        help="Where the page is served; on another address than this machine's own it only shows."
+    ),
 ]
 PortOption = Annotated[int, typer.Option(help="Of the page; the next free one where it is taken.")]
 UrdfOption = Annotated[
-    Path | None, typer.Option(help="The arm's URDF, whose meshes the page shows; capsules by default.")
+    Path | None,
+    typer.Option(help="The arm's URDF, whose meshes the page shows; capsules by default."),
 ]
 DarkFlag = Annotated[bool, typer.Option("--dark", help="A dark page.")]
 YesFlag = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
@@ -55,7 +60,9 @@ RatingOption = Annotated[
 
 
 @contextmanager
-def updating_line(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[Event], None]]]:
+def updating_line(
+    *, quiet: bool
+) -> Iterator[tuple[Callable[[str], None], Callable[[Event], None]]]:
     """What shows a line, which updates in a terminal and comes once per second elsewhere; and an event."""
     if quiet:
         yield lambda words: None, lambda event: None
@@ -126,17 +133,28 @@ def _line_of(update: Update | WristUpdate, accuracy: float) -> str:
     from steelyard.live.words import progress_words
 
     rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
-    waiting = f"waiting: {update.waiting}; " if update.waiting else ""
+    if update.waiting:
+        waiting = f"waiting: {update.waiting}; "
+    else:
+        waiting = ""
     if update.payload is None:
         return f"{waiting}{rows}"
-    mass, half = update.payload.body.mass, 1.96 * update.payload.std[0]
+    mass = update.payload.body.mass
+    half = 1.96 * update.payload.std[0]
     if not np.isfinite(half):
         return f"{waiting}mass unknown; {rows}"
-    trusted = "" if update.payload.verdict.ok else "; do not use it yet"
-    return f"{waiting}{mass:.3f} +- {half:.3f} kg, {progress_words(update, accuracy)}{trusted}; {rows}"
+    if update.payload.verdict.ok:
+        trusted = ""
+    else:
+        trusted = "; do not use it yet"
+    return (
+        f"{waiting}{mass:.3f} +- {half:.3f} kg, {progress_words(update, accuracy)}{trusted}; {rows}"
+    )
 
 
-def settled(out: Output, proposal: Proposal, kept: Path | None, *, yes: bool, transition_s: float) -> bool:
+def settled(
+    out: Output, proposal: Proposal, kept: Path | None, *, yes: bool, transition_s: float
+) -> bool:
     """Shows old beside new, asks, sends and waits for the echo; whether it was sent."""
     if not out.as_json:
         title = f"What {proposal.source} believes in (inertia about the centre of gravity)"
@@ -161,18 +179,25 @@ def _say(out: Output, words: str) -> None:
 
 
 def arm_and_motion(
-    path: Path, robot: str | RobotModel | None, lock: list[str] | None = None, flange: str | None = None
+    path: Path,
+    robot: str | RobotModel | None,
+    lock: list[str] | None = None,
+    flange: str | None = None,
 ) -> tuple[RobotModel, FourierTrajectory]:
     """The motion in a file, and the arm that it is for: the given one, one by name, or the one it names."""
     from steelyard import saved
     from steelyard.errors import InvalidTrajectory
     from steelyard.trajectory import load_trajectory
 
-    core, content = load_trajectory(path), saved.read(path)
+    core = load_trajectory(path)
+    content = saved.read(path)
     named = str(content.get("robot") or "")
     if robot is None and not named:
         raise InvalidTrajectory(f"{path} does not say which arm it is for: give --robot")
-    arm = load_arm(robot or named, lock, flange) if isinstance(robot, str | None) else robot
+    if isinstance(robot, str | None):
+        arm = load_arm(robot or named, lock, flange)
+    else:
+        arm = robot
     if named and arm.name != named:
         raise InvalidTrajectory(f"{path} is a motion for {named}, not for {arm.name}")
     if core.n != arm.n:
@@ -184,6 +209,8 @@ def require_yes(plan: Motion, arm: RobotModel, *, yes: bool) -> None:
     """Asks before the arm moves; without a terminal, --yes is needed."""
     from steelyard.errors import InvalidTrajectory
 
-    question = f"{arm.name} will move for {plan.trajectory.duration_s:.1f} s. Is the space around it free?"
+    question = (
+        f"{arm.name} will move for {plan.trajectory.duration_s:.1f} s. Is the space around it free?"
+    )
     if not yes and not (sys.stdin.isatty() and typer.confirm(question)):
         raise InvalidTrajectory("nothing was moved: --yes moves the arm")

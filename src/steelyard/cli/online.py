@@ -23,7 +23,9 @@ OnlineFlag = Annotated[
 ]
 OnlineAccuracyOption = Annotated[
     float,
-    typer.Option("--accuracy", help="Online: 95 % half-width of the mass at which it has converged [%]."),
+    typer.Option(
+        "--accuracy", help="Online: 95 % half-width of the mass at which it has converged [%]."
+    ),
 ]
 RealTimeFlag = Annotated[
     bool, typer.Option("--real-time", help="Online: not faster than the recording's clock.")
@@ -31,11 +33,15 @@ RealTimeFlag = Annotated[
 SaveStateOption = Annotated[
     Path | None, file_to_write("Online: where the state goes, to resume.", "--save-state")
 ]
-ResumeOption = Annotated[Path | None, typer.Option("--resume", help="Online: a saved state to go on from.")]
+ResumeOption = Annotated[
+    Path | None, typer.Option("--resume", help="Online: a saved state to go on from.")
+]
 
 
 @contextmanager
-def screen(title: str, *, quiet: bool, intervals: bool = True) -> Iterator[Callable[[CurvePoint], None]]:
+def screen(
+    title: str, *, quiet: bool, intervals: bool = True
+) -> Iterator[Callable[[CurvePoint], None]]:
     """A function that shows a point: live in a terminal, elsewhere one line per second.
 
     Args:
@@ -61,7 +67,8 @@ class _Lines:
     """Prints one line per second of the recording."""
 
     def __init__(self, intervals: bool) -> None:
-        self.due_s, self.intervals = -np.inf, intervals
+        self.due_s = -np.inf
+        self.intervals = intervals
 
     def __call__(self, point: CurvePoint) -> None:
         if point.t >= self.due_s - 1e-9:

@@ -28,7 +28,19 @@ _TARGETS = "files to write"
 _LARGEST_NUMBER = 2**63
 LOWEST_HZ = 1e-3
 """Of cut-offs and rates."""
-PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".eps", ".ps", ".svgz", ".tif", ".tiff", ".webp")
+PICTURES = (
+    ".png",
+    ".svg",
+    ".pdf",
+    ".jpg",
+    ".jpeg",
+    ".eps",
+    ".ps",
+    ".svgz",
+    ".tif",
+    ".tiff",
+    ".webp",
+)
 """Endings of picture files."""
 
 _PATCHED = "into"  # a file that is read and may be overwritten, where -o names it again
@@ -57,7 +69,9 @@ def _require_sane(verb: TyperCommand, ctx: Any) -> None:
         value = ctx.params.get(str(param.name))
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if number and value != param.default and not abs(value) < _LARGEST_NUMBER:
-            raise UnknownName(f"{param.opts[0]} is a finite number of a sensible size; got {str(value)[:20]}")
+            raise UnknownName(
+                f"{param.opts[0]} is a finite number of a sensible size; got {str(value)[:20]}"
+            )
 
 
 def file_to_write(
@@ -77,7 +91,10 @@ def file_to_write(
         if value is not None:
             saved.require_target(value)
             if endings and value.suffix.lower() not in endings:
-                listed = f"{', '.join(endings[:-1])} or {endings[-1]}" if endings[1:] else endings[0]
+                if endings[1:]:
+                    listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
+                else:
+                    listed = endings[0]
                 raise UnreadableFile(f"{value}: the name of this file ends in {listed}")
             ctx.meta.setdefault(_TARGETS, {})[param.name] = value
             if beside is not None:
@@ -101,7 +118,9 @@ def require_targets(targets: Iterable[Path], given: Iterable[Any]) -> None:
         saved.sweep(target)
         real = os.path.realpath(target)
         if real in seen:
-            raise UnreadableFile(f"{target} would be written twice (as {seen[real]}): give two names")
+            raise UnreadableFile(
+                f"{target} would be written twice (as {seen[real]}): give two names"
+            )
         seen[real] = target
         for path in read:
             inside = (
@@ -144,7 +163,8 @@ GravityOption = Annotated[
     typer.Option(
         "--gravity",
         metavar="X,Y,Z",
-        help="Where things fall in the base frame [m/s^2], for a tilted base, a wall (say 0,9.81,0) or a "
+        help="Where things fall in the base frame [m/s^2], for a tilted base, a wall (say"
+        " 0,9.81,0) or a "
         "ceiling (0,0,9.81); the arm's own by default, 0,0,-9.81 of a URDF.",
     ),
 ]
@@ -153,7 +173,8 @@ PackageOption = Annotated[
     typer.Option(
         "--package-dir",
         metavar="FOLDER",
-        help="Where package:// paths of a URDF's meshes begin, besides ROS_PACKAGE_PATH and the folders above"
+        help="Where package:// paths of a URDF's meshes begin, besides ROS_PACKAGE_PATH and the"
+        " folders above"
         " the URDF; may be repeated.",
     ),
 ]
@@ -165,7 +186,8 @@ ColumnOption = Annotated[
     typer.Option(
         "--column",
         metavar="SIGNAL=NAME",
-        help="Where a signal is in a foreign file, as tau=effort_; in a ROS bag q=/topic, tau=effort or "
+        help="Where a signal is in a foreign file, as tau=effort_; in a ROS bag q=/topic,"
+        " tau=effort or "
         "current=effort, wrench=/topic; tau= leaves it out. May be repeated.",
     ),
 ]
@@ -191,17 +213,22 @@ DegreesFlag = Annotated[
 ConventionOption = Annotated[
     str | None,
     typer.Option(
-        "--wrench-convention", help="load_on_sensor or sensor_on_load, for a wrench in a foreign file or bag."
+        "--wrench-convention",
+        help="load_on_sensor or sensor_on_load, for a wrench in a foreign file or bag.",
     ),
 ]
-ArmOption = Annotated[str | None, typer.Option("--robot", help="The arm, for recordings with joints.")]
+ArmOption = Annotated[
+    str | None, typer.Option("--robot", help="The arm, for recordings with joints.")
+]
 SensorOption = Annotated[Path | None, typer.Option("--sensor", help="What the sensor is (.toml).")]
 WrenchCutoffOption = Annotated[
     float, typer.Option("--cutoff", min=LOWEST_HZ, help="Low-pass on motion and wrench [Hz].")
 ]
 
 
-def read_all(paths: Iterable[Path] | None, read: Callable[[Path], Recording]) -> dict[str, Recording]:
+def read_all(
+    paths: Iterable[Path] | None, read: Callable[[Path], Recording]
+) -> dict[str, Recording]:
     """The recordings in files, by name.
 
     Args:
@@ -242,14 +269,21 @@ def repeated(ctx: typer.Context, *names: str) -> str:
     for param in ctx.command.params:
         value = ctx.params.get(str(param.name))
         if param.name in names and value:
-            values = value if isinstance(value, list) else [value]
+            if isinstance(value, list):
+                values = value
+            else:
+                values = [value]
             words += (
-                [param.opts[0]] if value is True else [x for each in values for x in (param.opts[0], each)]
+                [param.opts[0]]
+                if value is True
+                else [x for each in values for x in (param.opts[0], each)]
             )
     return "".join(f" {shlex.quote(word)}" for word in words)
 
 
-def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str | None = None) -> RobotModel:
+def load_arm(
+    name: str, lock: list[str] | None, flange: str | None, gravity: str | None = None
+) -> RobotModel:
     """The arm that a user named.
 
     Args:
@@ -268,7 +302,9 @@ def load_arm(name: str, lock: list[str] | None, flange: str | None, gravity: str
     return robot.with_gravity(numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3))
 
 
-def load_limits(arm: RobotModel, name: str, path: Path | None, package_dir: list[str] | None) -> DesignLimits:
+def load_limits(
+    arm: RobotModel, name: str, path: Path | None, package_dir: list[str] | None
+) -> DesignLimits:
     """The limits in a file, or those of the arm.
 
     Args:
@@ -281,15 +317,22 @@ def load_limits(arm: RobotModel, name: str, path: Path | None, package_dir: list
 
     if path is None:
         return DesignLimits.of(arm)
-    urdf = name if Path(name).suffix in (".urdf", ".xml") else None
+    if Path(name).suffix in (".urdf", ".xml"):
+        urdf = name
+    else:
+        urdf = None
     return load_limits(arm, path, urdf=urdf, package_folders=package_dir or ())
 
 
-def load_arm_if_named(name: str | None, lock: list[str] | None, flange: str | None) -> RobotModel | None:
+def load_arm_if_named(
+    name: str | None, lock: list[str] | None, flange: str | None
+) -> RobotModel | None:
     """The arm, as `load_arm` does it; None where none is named."""
     if name is None and (lock or flange):
         raise InvalidRobot("--lock and --flange are for an arm: name it with --robot")
-    return None if name is None else load_arm(name, lock, flange)
+    if name is None:
+        return None
+    return load_arm(name, lock, flange)
 
 
 def read_requested(
@@ -331,12 +374,21 @@ def requested(
     """What the user says about files of recordings, as `read_requested` takes it."""
     from steelyard.recording.columns import Requested, expanded_names
 
-    joint_names = tuple(name.strip() for name in joints.split(",")) if joints else ()
-    listed, convention = expanded_names(names) if names else (), cast("Any", wrench_convention)
+    if joints:
+        joint_names = tuple(name.strip() for name in joints.split(","))
+    else:
+        joint_names = ()
+    if names:
+        listed = expanded_names(names)
+    else:
+        listed = ()
+    convention = cast("Any", wrench_convention)
     return Requested(_columns(column or []), joint_names, None, convention, degrees, listed)
 
 
-def described(sensor: Path | None, tables: Requested, gravity: str | None = None) -> SensorDescription:
+def described(
+    sensor: Path | None, tables: Requested, gravity: str | None = None
+) -> SensorDescription:
     """What the sensor is, and what the user says besides.
 
     Args:
@@ -346,7 +398,10 @@ def described(sensor: Path | None, tables: Requested, gravity: str | None = None
     """
     from steelyard.io.wrench import SensorDescription
 
-    about = SensorDescription() if sensor is None else SensorDescription.load(sensor)
+    if sensor is None:
+        about = SensorDescription()
+    else:
+        about = SensorDescription.load(sensor)
     if gravity is None:
         return replace(about, tables=tables)
     falls = numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3)
@@ -355,8 +410,13 @@ def described(sensor: Path | None, tables: Requested, gravity: str | None = None
 
 def joint_indices(arm: RobotModel, text: str | None) -> list[int] | None:
     """Where the joints of --joints elbow,5 (names, or numbers from 1) lie in the arm; None for all."""
-    known = {str(k + 1): k for k in range(arm.n)} | {name: k for k, name in enumerate(arm.joint_names)}
-    listed = [] if text is None else [name.strip() for name in text.split(",")]
+    known = {str(k + 1): k for k in range(arm.n)} | {
+        name: k for k, name in enumerate(arm.joint_names)
+    }
+    if text is None:
+        listed = []
+    else:
+        listed = [name.strip() for name in text.split(",")]
     if unknown := [name for name in listed if name not in known]:
         there = f"{', '.join(arm.joint_names)}, also called 1 to {arm.n}"
         raise UnknownName(f"--joints: {arm.name} has no joint '{unknown[0]}'; it has {there}")
@@ -393,5 +453,8 @@ def _columns(requests: list[str]) -> dict[str, str | list[str]]:
         if not signal or not equals:
             raise UnknownName(f"--column is SIGNAL=NAME, say tau=effort; got '{request}'")
         listed = [name.strip() for name in names.split(",") if name.strip()]
-        columns[signal] = listed[0] if len(listed) == 1 else listed
+        if len(listed) == 1:
+            columns[signal] = listed[0]
+        else:
+            columns[signal] = listed
     return columns

@@ -57,10 +57,12 @@ class Output:
         """Prints the answer; ends with exit code 1 where the verdict is against it, 130 where it was stopped.
 
         Args:
-            facts: the answer for programs; arrays are welcome, numbers that are not finite become null
+            facts: the answer for programs; arrays are welcome, numbers that are not finite become
+                null
             show: prints it for people
             files: that were written, by what they are, for people; those that are None were not
-            requested: numbers that the verb is there for, by name; one that is not finite is bad news
+            requested: numbers that the verb is there for, by name; one that is not finite is bad
+                news
             then: what people may do next with a good answer
         """
         if self.as_json:
@@ -75,7 +77,9 @@ class Output:
         if verdict is not None and any(doubt.kind is DoubtKind.STOPPED for doubt in verdict.doubts):
             print("error: stopped; this is the best so far", file=sys.stderr)
             raise typer.Exit(130)
-        unknown = [name for name, value in (requested or {}).items() if not np.isfinite(value).all()]
+        unknown = [
+            name for name, value in (requested or {}).items() if not np.isfinite(value).all()
+        ]
         if unknown and not self.as_json:
             print(f"Do not use this: {', '.join(unknown)} could not be found.")
         if unknown or (verdict is not None and not verdict.ok):
@@ -121,7 +125,9 @@ class Output:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
+        table = Table(
+            title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False
+        )
         for i, header in enumerate(headers):
             table.add_column(header, justify="left" if i in words else "right", header_style="dim")
         for row in rows:
@@ -145,7 +151,10 @@ class Output:
         if self.as_json:
             self._print_json({"error": message})
         line = "".join(x if x.isprintable() else "?" for x in " ".join(message.split()))
-        more = " ..." if len(line) > _LONGEST_LINE else ""
+        if len(line) > _LONGEST_LINE:
+            more = " ..."
+        else:
+            more = ""
         print(f"error: {line[:_LONGEST_LINE]}{more}", file=sys.stderr)
 
     @contextmanager
@@ -155,7 +164,13 @@ class Output:
             yield _silent if self.as_json else _plain_lines(what)
             return
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         columns = (
             TextColumn("{task.description}"),
@@ -178,7 +193,9 @@ class Output:
 
 def number(value: float, digits: int = 4) -> str:
     """The value with that many significant digits; a dash where it is not finite."""
-    return f"{value:.{digits}g}" if math.isfinite(value) else "-"
+    if math.isfinite(value):
+        return f"{value:.{digits}g}"
+    return "-"
 
 
 def _silent(share: float, words: str = "") -> None: ...
@@ -186,13 +203,20 @@ def _silent(share: float, words: str = "") -> None: ...
 
 def _plain_lines(what: str) -> _Done:
     """A line on stderr whenever the words change."""
-    began, before = time.monotonic(), ""
+    began = time.monotonic()
+    before = ""
 
     def done(share: float, words: str = "") -> None:
         nonlocal before
         if words and words != before:
-            left = (time.monotonic() - began) * (1 / share - 1) if share > 0 else 0.0
-            print(f"{what}: {words}" + (f", about {left:.0f} s left" if left >= 1 else ""), file=sys.stderr)
+            if share > 0:
+                left = (time.monotonic() - began) * (1 / share - 1)
+            else:
+                left = 0.0
+            print(
+                f"{what}: {words}" + (f", about {left:.0f} s left" if left >= 1 else ""),
+                file=sys.stderr,
+            )
         before = words
 
     return done
@@ -224,7 +248,10 @@ def _words(value: object) -> str:
 def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    found = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
     for name in _PACKAGES:
         try:
             found[name] = version(name)

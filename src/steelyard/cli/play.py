@@ -16,12 +16,15 @@ from steelyard.computing import interruptible
 @interruptible()
 def command(
     source: SourceArgument,
-    motion: Annotated[Path, typer.Argument(help="A design (.json, from steelyard design), or a trajectory.")],
+    motion: Annotated[
+        Path, typer.Argument(help="A design (.json, from steelyard design), or a trajectory.")
+    ],
     output: Annotated[
         Path | None, file_to_write("Where every row goes (.parquet or .arrows).", "--output", "-o")
     ] = None,
     robot: Annotated[
-        str | None, typer.Option(help="The arm that the motion is for; as the design says by default.")
+        str | None,
+        typer.Option(help="The arm that the motion is for; as the design says by default."),
     ] = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
@@ -31,7 +34,8 @@ def command(
 ) -> None:
     """Moves the arm: from where it stands into the motion, and back. It replaces the program that runs.
 
-    Nothing checks what stands around the arm: see the whole run slowly first, with a hand at the stop.
+    Nothing checks what stands around the arm: see the whole run slowly first, with a hand at the
+    stop.
     """
     from contextlib import ExitStack
 

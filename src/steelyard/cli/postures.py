@@ -28,30 +28,41 @@ def command(
     method: Annotated[
         str,
         typer.Option(
-            help="liu2025-dopt (the best of Algorithm 1's), liu2025 (Algorithm 1 as printed: more than"
-            " --count), dopt (greedy choice from the whole workspace), random (gaz2017) or pick (small moves"
+            help="liu2025-dopt (the best of Algorithm 1's), liu2025 (Algorithm 1 as printed: more"
+            " than"
+            " --count), dopt (greedy choice from the whole workspace), random (gaz2017) or pick"
+            " (small moves"
             " around a posture, gaz2017)."
         ),
     ] = "liu2025-dopt",
     count: Annotated[int, typer.Option(max=100_000, help="How many postures.")] = 15,
     share: Annotated[float, typer.Option("--K", help="K of liu2025's Algorithm 1.")] = -0.2,
-    limits: Annotated[Path | None, typer.Option(help="A TOML file of limits, with the workspace.")] = None,
+    limits: Annotated[
+        Path | None, typer.Option(help="A TOML file of limits, with the workspace.")
+    ] = None,
     joints: Annotated[
-        str | None, typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default.")
+        str | None,
+        typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default."),
     ] = None,
     package_dir: options.PackageOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
-    pick: Annotated[str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")] = None,
+    pick: Annotated[
+        str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of random candidates.")] = 0,
     output: Annotated[
         Path | None,
-        options.file_to_write("A .csv file of joint positions.", "--output", "-o", endings=(".csv",)),
+        options.file_to_write(
+            "A .csv file of joint positions.", "--output", "-o", endings=(".csv",)
+        ),
     ] = None,
     picture: Annotated[
         Path | None,
-        options.file_to_write("A PNG of the sensor axes in the workspace.", endings=options.PICTURES),
+        options.file_to_write(
+            "A PNG of the sensor axes in the workspace.", endings=options.PICTURES
+        ),
     ] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -70,7 +81,10 @@ def command(
         options.refuse_without_effect(ctx, "without a [scene] in --limits", "package_dir")
     bounds = options.load_limits(arm, robot, limits, package_dir)
     moving = options.joint_indices(arm, joints)
-    around = arm.home if pick is None else np.array(options.numbers(pick, f"--pick {_LISTED}"))
+    if pick is None:
+        around = arm.home
+    else:
+        around = np.array(options.numbers(pick, f"--pick {_LISTED}"))
     if method == "random":
         found = PostureSet.random(arm, count, limits=bounds, seed=seed)
     elif method == "pick":
@@ -78,7 +92,10 @@ def command(
     elif method == "liu2025":
         found = PostureSet.liu2025(arm, count, limits=bounds, joints=moving, K=share)
     else:
-        K = share if method == "liu2025-dopt" else None
+        if method == "liu2025-dopt":
+            K = share
+        else:
+            K = None
         found = PostureSet.for_sensor(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
     with saved.together():
         if output is not None:

@@ -39,11 +39,17 @@ def command(
         for report in record(stream.items(seconds), recorder):
             for event in report.events:
                 tell(event)
-            state = f"waiting: {report.waiting}" if report.waiting else "the arm runs"
+            if report.waiting:
+                state = f"waiting: {report.waiting}"
+            else:
+                state = "the arm runs"
             rows = f"{report.rows} rows, {report.rate_hz:.0f} per second"
             show(f"{rows}, {report.missing} missing; {state}")
     files = [str(path) for path in recorder.files]
-    missing = 0 if report is None else report.missing
+    if report is None:
+        missing = 0
+    else:
+        missing = report.missing
     lost = f"{missing} missing, {stream.dropped} dropped here"
     facts = {"files": files, "rows": recorder.rows, "missing": missing, "dropped": stream.dropped}
     words = f"{', '.join(files) or 'No file'}: {recorder.rows} rows, {lost}"

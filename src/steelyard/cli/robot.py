@@ -21,7 +21,8 @@ def list_command(as_json: options.JsonFlag = False) -> None:
     """Lists the bundled arms."""
     from steelyard.robot import load_robot, robot_names
 
-    output, arms = Output(as_json), [load_robot(name) for name in robot_names()]
+    output = Output(as_json)
+    arms = [load_robot(name) for name in robot_names()]
     rows = [(arm.name, str(arm.n), arm.source.split(". ")[0]) for arm in arms]
     title = "Bundled arms (a .urdf or .toml file will do as well)"
     output.emit(
@@ -35,7 +36,9 @@ def command(
     symbolic: Annotated[
         bool, typer.Option("--symbolic", help="Base parameters as exact formulas (DH arms only).")
     ] = False,
-    rigid: Annotated[bool, typer.Option("--rigid", help="Links only, no rotors and friction.")] = False,
+    rigid: Annotated[
+        bool, typer.Option("--rigid", help="Links only, no rotors and friction.")
+    ] = False,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
@@ -52,13 +55,19 @@ def command(
 
         formulas = list(SymbolicBasis.of(robot, drive=not rigid).lines())
     output = Output(as_json)
-    output.emit(_facts(robot, basis, formulas), lambda: _show(output, robot, basis, formulas, rigid=rigid))
+    output.emit(
+        _facts(robot, basis, formulas), lambda: _show(output, robot, basis, formulas, rigid=rigid)
+    )
 
 
 def _show(
     output: Output, robot: RobotModel, basis: ParameterBasis, formulas: list[str], *, rigid: bool
 ) -> None:
-    source = "" if robot.held else f"{robot.source}\n"  # which was said when it was read
+    # which was said when it was read
+    if robot.held:
+        source = ""
+    else:
+        source = f"{robot.source}\n"
     print(f"{robot.name}: {robot.n} joints, flange frame '{robot.flange}'\n{source}")
     rows = [
         (joint, kind, *(number(getattr(robot.limits, limit)[j]) for limit in _LIMITS))
@@ -66,12 +75,17 @@ def _show(
     ]
     headers = ("joint", "type", "q min", "q max", "v max", "a max", "tau max")
     output.table(
-        "Joints [rad, rad/s, rad/s^2, Nm; m, m/s, m/s^2, N where prismatic]", headers, rows, words=(0, 1)
+        "Joints [rad, rad/s, rad/s^2, Nm; m, m/s, m/s^2, N where prismatic]",
+        headers,
+        rows,
+        words=(0, 1),
     )
     for name, unit in _FRICTION.items():
         if getattr(robot.drive, name).any():
             print(f"{name} friction {unit}: {', '.join(map(number, getattr(robot.drive, name)))}")
-    print(f"\n{len(basis)} base parameters out of {basis.K.shape[1] if not rigid else 10 * robot.n}:")
+    print(
+        f"\n{len(basis)} base parameters out of {basis.K.shape[1] if not rigid else 10 * robot.n}:"
+    )
     print("\n".join(formulas))
 
 

@@ -46,7 +46,10 @@ def serve_arm(
     if played is not None:
         world = PlayedRecording(read_recording(played), robot)
     else:
-        start = None if trajectory is None else trajectory.at([0.0])[0][0]
+        if trajectory is None:
+            start = None
+        else:
+            start = trajectory.at([0.0])[0][0]
         world = SimulatedArm(robot, payloads, sensors=sensors, start=start)
     controller = Controller(world)
     if trajectory is not None and played is None:
@@ -57,10 +60,14 @@ def serve_arm(
         while due and now.seconds >= due[0][0]:
             now.fault(due.pop(0)[1])
 
-    with Served(controller, host=host, port=int(port), on_step=step) as found, suppress(KeyboardInterrupt):
+    with (
+        Served(controller, host=host, port=int(port), on_step=step) as found,
+        suppress(KeyboardInterrupt),
+    ):
         ports = f"RTDE {found.port}, dashboard {found.port - 5}, scripts {found.port - 2}"
         print(f"A simulated {robot.name} on {host}: {ports}. Ctrl-C ends it.", flush=True)
-        shown, end = 0, time.monotonic() + seconds
+        shown = 0
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(0.1)
             for line in controller.log[shown:]:
@@ -79,7 +86,8 @@ def timed(request: str, rule: str) -> tuple[float, str]:
 
 def loads_at(requests: list[str]) -> dict[float, tuple[float, str]]:
     """Masses [kg] and centres [m] by time, of `10=2.5kg:0,0,0.05`."""
-    rule, found = "--payload-at is S=KGkg:X,Y,Z, say 10=2.5kg:0,0,0.05", {}
+    rule = "--payload-at is S=KGkg:X,Y,Z, say 10=2.5kg:0,0,0.05"
+    found = {}
     for request in requests:
         at, words = timed(request, rule)
         load = _LOAD.fullmatch(words)

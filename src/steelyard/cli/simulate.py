@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def command(
     ctx: typer.Context,
     robot: Annotated[
-        str | None, typer.Argument(help="A bundled arm, or a .urdf or .toml file.", show_default=False)
+        str | None,
+        typer.Argument(help="A bundled arm, or a .urdf or .toml file.", show_default=False),
     ] = None,
     output: Annotated[
         Path | None, options.file_to_write("Where the recording goes (.parquet).", "--output", "-o")
@@ -31,7 +32,9 @@ def command(
         typer.Option(help="A published one (xu2024), or a design (.json); random by default."),
     ] = None,
     mass: Annotated[float, typer.Option(help="Of a payload [kg].")] = 0.0,
-    com: Annotated[str, typer.Option(help="Its centre of mass in the flange frame, x,y,z [m].")] = "0,0,0.05",
+    com: Annotated[
+        str, typer.Option(help="Its centre of mass in the flange frame, x,y,z [m].")
+    ] = "0,0,0.05",
     size: Annotated[float, typer.Option(help="Edge of the cube that it is taken as [m].")] = 0.1,
     rate: Annotated[float, typer.Option(min=0.1, max=1e5, help="Rows per second [Hz].")] = 125.0,
     ideal: Annotated[bool, typer.Option("--ideal", help="Sensors without noise.")] = False,
@@ -41,7 +44,9 @@ def command(
     gravity: options.GravityOption = None,
     serve: Annotated[
         str | None,
-        typer.Option(metavar="ROBOT", help="Be a UR controller with this arm instead (see docs/live.md)."),
+        typer.Option(
+            metavar="ROBOT", help="Be a UR controller with this arm instead (see docs/live.md)."
+        ),
     ] = None,
     rtde: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Served: where; port 0 for any that is free.")
@@ -49,17 +54,21 @@ def command(
     payload_at: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="S=KGkg:X,Y,Z", help="Served: what it carries from when on: 10=2.5kg:0,0,0.05, 20=0kg."
+            metavar="S=KGkg:X,Y,Z",
+            help="Served: what it carries from when on: 10=2.5kg:0,0,0.05, 20=0kg.",
         ),
     ] = None,
     played: Annotated[
-        Path | None, typer.Option("--from", help="Served: a recording with motor currents, not MuJoCo.")
+        Path | None,
+        typer.Option("--from", help="Served: a recording with motor currents, not MuJoCo."),
     ] = None,
     fault: Annotated[
-        list[str] | None, typer.Option(metavar="S=NAME", help="Served: what goes wrong when: 12=skip:5.")
+        list[str] | None,
+        typer.Option(metavar="S=NAME", help="Served: what goes wrong when: 12=skip:5."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(help="Served: how long [s]; until Ctrl-C by default.", show_default=False)
+        float,
+        typer.Option(help="Served: how long [s]; until Ctrl-C by default.", show_default=False),
     ] = float("inf"),
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -73,7 +82,8 @@ def command(
 
     if (robot is None) == (serve is None) or (robot is not None and output is None):
         raise InvalidRobot(
-            "Missing option '--output' and ROBOT, for a recording; or --serve ROBOT, for a controller"
+            "Missing option '--output' and ROBOT, for a recording; or --serve ROBOT, for a"
+            " controller"
         )
     if serve is None:
         served = ("rtde", "payload_at", "played", "fault", "seconds")
@@ -81,7 +91,10 @@ def command(
     else:
         options.refuse_without_effect(ctx, "with --serve", "output", "rate", "seed")
     arm = options.load_arm(str(robot or serve), lock, flange, gravity)
-    sensors = SensorModel.ideal() if ideal else SensorModel()
+    if ideal:
+        sensors = SensorModel.ideal()
+    else:
+        sensors = SensorModel()
     if output is None:
         from steelyard.cli.serve import loads_at, serve_arm, timed
 
@@ -89,15 +102,24 @@ def command(
         return serve_arm(
             arm,
             rtde,
-            payloads={at: _cube(kg, where, size, arm.flange) if kg else None for at, (kg, where) in carried},
+            payloads={
+                at: _cube(kg, where, size, arm.flange) if kg else None
+                for at, (kg, where) in carried
+            },
             played=played,
             trajectory=None if trajectory is None else load_trajectory(trajectory),
             faults=dict(timed(each, "--fault is S=NAME, say 12=skip:5") for each in fault or []),
             seconds=seconds,
             sensors=sensors,
         )
-    motion = _random_motion(arm, seed) if trajectory is None else load_trajectory(trajectory)
-    load = _cube(mass, com, size, arm.flange) if mass else None
+    if trajectory is None:
+        motion = _random_motion(arm, seed)
+    else:
+        motion = load_trajectory(trajectory)
+    if mass:
+        load = _cube(mass, com, size, arm.flange)
+    else:
+        load = None
     out = Output(as_json)
     with out.progress(f"MuJoCo: {arm.name}, {motion.duration_s:g} s") as done:
         run = simulate(
@@ -110,7 +132,8 @@ def command(
             options=SimulationOptions(progress=done),
         )
     write_recording(run.recording, output)
-    rows, channels = len(run.recording), list(run.recording.channels)
+    rows = len(run.recording)
+    channels = list(run.recording.channels)
     words = f"{output}: {rows} rows, {run.recording.duration_s:g} s; {', '.join(channels)}"
     facts = {"file": output, "rows": rows, "channels": channels, "payload": load and load.vector}
     out.emit(facts, lambda: print(words))
@@ -135,5 +158,7 @@ def _cube(mass: float, com: str, size: float, flange: str) -> InertialParameters
 
     centre = options.numbers(com, "--com is X,Y,Z [m], say 0,0,0.05", count=3)
     if not mass > 0 or not size > 0:
-        raise InvalidInertia(f"a payload needs --mass and --size above 0; got {mass:g} and {size:g}")
+        raise InvalidInertia(
+            f"a payload needs --mass and --size above 0; got {mass:g} and {size:g}"
+        )
     return InertialParameters.from_com(mass, centre, mass * size**2 / 6 * np.eye(3), flange)

@@ -61,7 +61,8 @@ def command(
         Path | None, typer.Option(help="Weigh with a wrist sensor: what it is (.toml).")
     ] = None,
     robot: Annotated[
-        str | None, typer.Option(help="With --sensor: the arm, where rows hold joints and no model is given.")
+        str | None,
+        typer.Option(help="With --sensor: the arm, where rows hold joints and no model is given."),
     ] = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
@@ -69,9 +70,12 @@ def command(
     cutoff: WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
     accuracy: AccuracyOption = 1.0,
     record: Annotated[
-        Path | None, file_to_write("Where every row goes besides (.parquet or .arrows).", "--record")
+        Path | None,
+        file_to_write("Where every row goes besides (.parquet or .arrows).", "--record"),
     ] = None,
-    output: Annotated[Path | None, file_to_write("Where the payload goes (.json).", "--output", "-o")] = None,
+    output: Annotated[
+        Path | None, file_to_write("Where the payload goes (.json).", "--output", "-o")
+    ] = None,
     seconds: SecondsOption = float("inf"),
     page: PageFlag = False,
     host: HostOption = "127.0.0.1",
@@ -82,30 +86,59 @@ def command(
 ) -> None:
     """Weighs what the arm carries while it moves, until Ctrl-C. Exit code 1 when it is not to be trusted.
 
-    By joint torques with --model, by a wrist sensor with --sensor: then with the force of a contact.
+    By joint torques with --model, by a wrist sensor with --sensor: then with the force of a
+    contact.
     """
     from steelyard.identification import DynamicModel
     from steelyard.live import Recorder, Stream, watch
 
-    out, known = Output(as_json), None if model is None else DynamicModel.load(model)
+    out = Output(as_json)
+    if model is None:
+        known = None
+    else:
+        known = DynamicModel.load(model)
     if sensor is None and known is not None:
         refuse_without_effect(ctx, "without --sensor, the model knows its arm", *_OF_THE_ARM)
-    about = None if sensor is None else described(sensor, requested(None, None), gravity)
+    if sensor is None:
+        about = None
+    else:
+        about = described(sensor, requested(None, None), gravity)
     arm = load_arm_if_named(robot, lock, flange)
     how = _Weighing(known, about, arm, cutoff_hz=cutoff, accuracy=accuracy / 100)
     with ExitStack() as pages:
         with ExitStack() as open_now:
             stream = open_now.enter_context(Stream(how.source(source)))
-            recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
+            if record is None:
+                recorder = None
+            else:
+                recorder = open_now.enter_context(Recorder(record, stream.columns))
             weigher = how.weigher(stream, source)
-            kept = None if output is None else output.with_suffix(".undo.json")
+            if output is None:
+                kept = None
+            else:
+                kept = output.with_suffix(".undo.json")
             place = opened_page(
-                weigher, stream.source, asked=page, host=host, port=port, urdf=urdf, dark=dark, kept=kept
+                weigher,
+                stream.source,
+                asked=page,
+                host=host,
+                port=port,
+                urdf=urdf,
+                dark=dark,
+                kept=kept,
             )
-            served, over = pages.enter_context(place), False
-            look = None if served is None else served.look
+            served = pages.enter_context(place)
+            over = False
+            if served is None:
+                look = None
+            else:
+                look = served.look
             updates: Iterator[Update | WristUpdate] = watch(
-                stream.items(seconds), weigher, every_s=UPDATES_S[page], recorder=recorder, look=look
+                stream.items(seconds),
+                weigher,
+                every_s=UPDATES_S[page],
+                recorder=recorder,
+                look=look,
             )
             with suppress(KeyboardInterrupt):
                 show_updates(updates, accuracy / 100, quiet=as_json)
@@ -116,21 +149,38 @@ def command(
 
 
 def _emit(
-    out: Output, source: str, weigher: LiveWeigher | WristWeigher, *, output: Path | None, record: Path | None
+    out: Output,
+    source: str,
+    weigher: LiveWeigher | WristWeigher,
+    *,
+    output: Path | None,
+    record: Path | None,
 ) -> None:
     """Saves and shows the answer."""
     from steelyard.live import WristUpdate
 
-    payload, update = weigher.payload(), weigher.update()
+    payload = weigher.payload()
+    update = weigher.update()
     if payload is None or update is None:
-        why = "" if update is None else f" ({update.waiting})"
+        if update is None:
+            why = ""
+        else:
+            why = f" ({update.waiting})"
         raise InvalidSamples(f"{source}: nothing could be weighed{why}")
     if output is not None:
         payload.save(output)
-    counts: dict[str, Any] = {"rows": update.rows, "missing": update.missing, "dropped": update.dropped}
+    counts: dict[str, Any] = {
+        "rows": update.rows,
+        "missing": update.missing,
+        "dropped": update.dropped,
+    }
     if isinstance(update, WristUpdate):
         counts |= {"contact": update.contact, "contact_std": update.contact_std}
-    facts = payload.to_dict() | counts | {"converged": update.converged, "file": output, "record": record}
+    facts = (
+        payload.to_dict()
+        | counts
+        | {"converged": update.converged, "file": output, "record": record}
+    )
 
     def answer() -> None:
         out.payload("What the arm carries (95 % intervals)", payload)
@@ -154,8 +204,12 @@ class _Weighing:
         accuracy: float,
     ) -> None:
         if known is None and about is None:
-            raise InvalidSamples("say how to weigh: --model for joint torques, --sensor for a wrist sensor")
-        self._known, self._cutoff_hz, self._accuracy = known, cutoff_hz, accuracy
+            raise InvalidSamples(
+                "say how to weigh: --model for joint torques, --sensor for a wrist sensor"
+            )
+        self._known = known
+        self._cutoff_hz = cutoff_hz
+        self._accuracy = accuracy
         self._about = about
         self._arm = known.robot if arm is None and known is not None else arm
 
@@ -175,7 +229,9 @@ class _Weighing:
 
         if self._about is not None:
             options = WristOptions(accuracy=self._accuracy)
-            return WristWeigher(stream, self._about, self._arm, cutoff_hz=self._cutoff_hz, options=options)
+            return WristWeigher(
+                stream, self._about, self._arm, cutoff_hz=self._cutoff_hz, options=options
+            )
         if self._known is None:
             raise InvalidSamples("a model is needed")
         return LiveWeigher(self._known, stream.columns, name=address, accuracy=self._accuracy)

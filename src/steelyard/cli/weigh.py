@@ -43,13 +43,16 @@ def command(
     method: Annotated[
         str,
         typer.Option(
-            help="direct, difference, weighted-difference, torque-change, manufacturer, static, combined,"
+            help="direct, difference, weighted-difference, torque-change, manufacturer, static,"
+            " combined,"
             " pooled; all to see them beside each other."
         ),
     ] = "direct",
     fix: Annotated[
         list[str] | None,
-        typer.Option(help="A number that is known, as mass=2.8, cx=0 or inertia=0; may be repeated."),
+        typer.Option(
+            help="A number that is known, as mass=2.8, cx=0 or inertia=0; may be repeated."
+        ),
     ] = None,
     empty: Annotated[
         list[Path] | None,
@@ -57,17 +60,22 @@ def command(
     ] = None,
     tool: Annotated[
         Path | None,
-        typer.Option(help="A tool the arm carried when it was identified (.json): answer with both."),
+        typer.Option(
+            help="A tool the arm carried when it was identified (.json): answer with both."
+        ),
     ] = None,
     cutoff: Annotated[
         float | None,
         typer.Option(
-            min=options.LOWEST_HZ, help="Of the filter on the motion [Hz]; as the model's, by default."
+            min=options.LOWEST_HZ,
+            help="Of the filter on the motion [Hz]; as the model's, by default.",
         ),
     ] = None,
     kinematics: Annotated[
         str | None,
-        typer.Option(help="measured or commanded motion; as the model's, by default, and it must be."),
+        typer.Option(
+            help="measured or commanded motion; as the model's, by default, and it must be."
+        ),
     ] = None,
     online: OnlineFlag = False,
     estimator: Annotated[
@@ -90,9 +98,15 @@ def command(
     from steelyard.payload import Payload
     from steelyard.workflow.payload import Weighing
 
-    out, arm = Output(as_json), DynamicModel.load(model)
+    out = Output(as_json)
+    arm = DynamicModel.load(model)
     read = partial(
-        options.read_requested, column=column, joints=joints, robot=arm.robot, degrees=degrees, names=names
+        options.read_requested,
+        column=column,
+        joints=joints,
+        robot=arm.robot,
+        degrees=degrees,
+        names=names,
     )
     how = _preparation(arm, cutoff, kinematics)
     files = {"Payload": output, "Picture": picture, "Report": report}
@@ -100,7 +114,8 @@ def command(
         from steelyard.workflow.stream import weigh_online
 
         _require_one(recordings, alone=method == "direct" and not (fix or empty or tool))
-        title, intervals = f"{recordings[0].name}, sample by sample", estimator == "direct"
+        title = f"{recordings[0].name}, sample by sample"
+        intervals = estimator == "direct"
         with screen(title, quiet=as_json, intervals=intervals) as show:
             replayed = weigh_online(
                 arm,
@@ -121,7 +136,10 @@ def command(
             out.report(ctx, replayed.page, read_files, report=report, picture=picture)
         facts = replayed.to_dict() | {"file": output}
         words = partial(show_online, out, replayed, _TITLE, intervals=intervals)
-        requested = _mass(replayed.payload) if intervals else {"the mass": replayed.payload.mass}
+        if intervals:
+            requested = _mass(replayed.payload)
+        else:
+            requested = {"the mass": replayed.payload.mass}
         return out.emit(facts, words, verdict=replayed.payload.verdict, requested=requested)
     options.refuse_without_effect(ctx, "without --online", *_ONLINE_ALONE)
     found = Weighing(
@@ -139,10 +157,15 @@ def command(
             found.payload.save(output)
         out.report(ctx, found.page, read_files, report=report, picture=picture)
     facts = _facts(found) | {"file": output, "picture": picture, "report": report}
-    words, requested = partial(_show, out, found), _mass(found.payload)
-    verdict, then = found.payload.verdict, "-o payload.json keeps it, --report page.html shows it"
+    words = partial(_show, out, found)
+    requested = _mass(found.payload)
+    verdict = found.payload.verdict
+    then = "-o payload.json keeps it, --report page.html shows it"
     if output is not None:
-        then = f"steelyard export {output} --to ur (abb, ...), or --to urdf --into ARM.urdf -o NEW.urdf"
+        then = (
+            f"steelyard export {output} --to ur (abb, ...), or --to urdf --into ARM.urdf -o"
+            " NEW.urdf"
+        )
     out.emit(facts, words, files=files, verdict=verdict, requested=requested, then=then)
 
 
@@ -154,13 +177,17 @@ def _require_one(recordings: list[Path], *, alone: bool) -> None:
         raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
 
 
-def _preparation(arm: DynamicModel, cutoff: float | None, kinematics: str | None) -> Preparation | None:
+def _preparation(
+    arm: DynamicModel, cutoff: float | None, kinematics: str | None
+) -> Preparation | None:
     """How recordings become samples where the user says it; None for as the model's."""
     from steelyard.workflow.data import preparation_for
 
     changes: dict[str, Any] = {"cutoff_hz": cutoff, "kinematics": kinematics}
     changes = {name: value for name, value in changes.items() if value is not None}
-    return replace(preparation_for(arm, None), **changes) if changes else None
+    if changes:
+        return replace(preparation_for(arm, None), **changes)
+    return None
 
 
 def _mass(payload: Payload) -> dict[str, float]:

@@ -40,14 +40,19 @@ def command(
     static: Annotated[Path | None, typer.Option(help="A recording with postures at rest.")] = None,
     dynamic: Annotated[Path | None, typer.Option(help="A recording in motion.")] = None,
     sensor: options.SensorOption = None,
-    estimator: Annotated[str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")] = "ml",
+    estimator: Annotated[
+        str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")
+    ] = "ml",
     cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
     gravity: options.GravityOption = None,
     level: Annotated[bool, typer.Option("--level", help="The base is known to be level.")] = False,
     drift_again: Annotated[
-        bool, typer.Option("--drift-again", help="The zero drift changed after the static recording.")
+        bool,
+        typer.Option("--drift-again", help="The zero drift changed after the static recording."),
     ] = False,
-    output: Annotated[Path | None, options.file_to_write("Where it goes (.json).", "--output", "-o")] = None,
+    output: Annotated[
+        Path | None, options.file_to_write("Where it goes (.json).", "--output", "-o")
+    ] = None,
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
@@ -69,14 +74,16 @@ def command(
 
     arm = options.load_arm_if_named(robot, lock, flange)
     tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
-    about, out = options.described(sensor, tables, gravity), Output(as_json)
+    about = options.described(sensor, tables, gravity)
+    out = Output(as_json)
     if online:
         from steelyard.workflow.wrist_online import weigh_wrist_online
         from steelyard.wrist.online import WristOptions
 
         if static is not None or dynamic is None or estimator != "ml" or drift_again:
             raise InvalidSamples(
-                "--online replays one recording: give it with --dynamic, and leave --static, --estimator and"
+                "--online replays one recording: give it with --dynamic, and leave --static,"
+                " --estimator and"
                 " --drift-again out"
             )
         with screen(f"{dynamic.name}, sample by sample", quiet=as_json) as show:
@@ -90,12 +97,22 @@ def command(
                 real_time=real_time,
                 on_point=show,
             )
-        read_files, written = [robot, dynamic, sensor, resume], (output, report, save_state)
+        read_files = [robot, dynamic, sensor, resume]
+        written = (output, report, save_state)
         return _emit_online(ctx, out, replayed, read_files, *written)
-    options.refuse_without_effect(ctx, "without --online", "accuracy", "real_time", "save_state", "resume")
-    kind: Any = {"estimator": estimator, "cutoff_hz": cutoff, "level": level, "drift_again": drift_again}
+    options.refuse_without_effect(
+        ctx, "without --online", "accuracy", "real_time", "save_state", "resume"
+    )
+    kind: Any = {
+        "estimator": estimator,
+        "cutoff_hz": cutoff,
+        "level": level,
+        "drift_again": drift_again,
+    }
     found = WristWeighing(static, dynamic, arm, about, **kind)
-    stages = [name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None]
+    stages = [
+        name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None
+    ]
     with out.progress(f"weighing {', then '.join(stages)}"):
         payload = found.payload
     with saved.together():
@@ -104,7 +121,8 @@ def command(
         out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)
     facts = _facts(payload, found.at_rest) | {"output": output, "report": report}
     files = {"Payload": output, "Report": report}
-    show, requested = partial(_show, out, payload, found.at_rest), {"the mass": payload.mass + payload.std[0]}
+    show = partial(_show, out, payload, found.at_rest)
+    requested = {"the mass": payload.mass + payload.std[0]}
     out.emit(facts, show, files=files, verdict=payload.verdict, requested=requested)
 
 
@@ -145,7 +163,10 @@ def _show(output: Output, payload: WrenchPayload, static: StaticWeight | None) -
             output.verdict(replace(static.verdict, doubts=tuple(own)))
         if static.yaw_std > 0:
             turn, std = np.degrees([static.yaw, static.yaw_std])
-            print(f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f} degrees.")
+            print(
+                f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f}"
+                " degrees."
+            )
     output.verdict(payload.verdict)
 
 

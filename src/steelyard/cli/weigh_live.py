@@ -54,13 +54,18 @@ def command(
         Path | None,
         typer.Option(help="A design to move by; a short one from where it stands by default."),
     ] = None,
-    reach: Annotated[float, typer.Option(help="How far a joint may go from where it stands [rad].")] = 0.6,
+    reach: Annotated[
+        float, typer.Option(help="How far a joint may go from where it stands [rad].")
+    ] = 0.6,
     period: Annotated[float, typer.Option(help="Length of the motion [s].")] = 6.0,
     accuracy: AccuracyOption = 1.0,
     record: Annotated[
-        Path | None, file_to_write("Where every row goes besides (.parquet or .arrows).", "--record")
+        Path | None,
+        file_to_write("Where every row goes besides (.parquet or .arrows).", "--record"),
     ] = None,
-    output: Annotated[Path | None, file_to_write("Where the payload goes (.json).", "--output", "-o")] = None,
+    output: Annotated[
+        Path | None, file_to_write("Where the payload goes (.json).", "--output", "-o")
+    ] = None,
     set_it: Annotated[bool, typer.Option("--set", help="Set the payload without asking.")] = False,
     transition: TransitionOption = 0.5,
     rating: RatingOption = None,
@@ -83,9 +88,13 @@ def command(
     from steelyard.live.setting import Proposal
     from steelyard.live.ur import controller_of
 
-    out, known = Output(as_json), DynamicModel.load(model)
+    out = Output(as_json)
+    known = DynamicModel.load(model)
     controller = controller_of(source_of(source))
-    kept = None if output is None else output.with_suffix(".undo.json")
+    if output is None:
+        kept = None
+    else:
+        kept = output.with_suffix(".undo.json")
     with ExitStack() as pages:
         with ExitStack() as open_now:
             with Stream(controller) as before:
@@ -94,20 +103,38 @@ def command(
             stream = open_now.enter_context(Stream(controller))
             plan = Motion.of(stream, known.robot, core)
             require_yes(plan, known.robot, yes=yes)
-            recorder = None if record is None else open_now.enter_context(Recorder(record, stream.columns))
+            if record is None:
+                recorder = None
+            else:
+                recorder = open_now.enter_context(Recorder(record, stream.columns))
             weigher = LiveWeigher(known, stream.columns, name=source, accuracy=accuracy / 100)
             place = opened_page(
-                weigher, controller, asked=page, host=host, port=port, urdf=urdf, dark=dark, kept=kept
+                weigher,
+                controller,
+                asked=page,
+                host=host,
+                port=port,
+                urdf=urdf,
+                dark=dark,
+                kept=kept,
             )
             served = pages.enter_context(place)
-            look, every_s = None if served is None else served.look, UPDATES_S[page]
+            if served is None:
+                look = None
+            else:
+                look = served.look
+            every_s = UPDATES_S[page]
             updates: Iterator[Update | WristUpdate] = watch(
                 plan.play(stream), weigher, every_s=every_s, recorder=recorder, look=look
             )
             show_updates(updates, accuracy / 100, quiet=as_json)
-        payload, update = weigher.payload(), weigher.update()
+        payload = weigher.payload()
+        update = weigher.update()
         if payload is None or update is None:
-            why = "" if update is None else f" ({update.waiting})"
+            if update is None:
+                why = ""
+            else:
+                why = f" ({update.waiting})"
             raise InvalidSamples(f"{source}: nothing could be weighed{why}")
         if output is not None:
             payload.save(output)
@@ -120,12 +147,25 @@ def command(
             proposal = Proposal.of(controller, payload, rating_kg=rating)
             sent = settled(out, proposal, kept, yes=set_it, transition_s=transition)
         stay(served)
-    facts = payload.to_dict() | {"rows": update.rows, "missing": update.missing, "set": sent, "file": output}
-    out.emit(facts, lambda: None, files={"Payload": output, "Recording": record}, verdict=payload.verdict)
+    facts = payload.to_dict() | {
+        "rows": update.rows,
+        "missing": update.missing,
+        "set": sent,
+        "file": output,
+    }
+    out.emit(
+        facts, lambda: None, files={"Payload": output, "Recording": record}, verdict=payload.verdict
+    )
 
 
 def _core(
-    out: Output, model: DynamicModel, posture: Array, motion: Path | None, *, reach: float, period_s: float
+    out: Output,
+    model: DynamicModel,
+    posture: Array,
+    motion: Path | None,
+    *,
+    reach: float,
+    period_s: float,
 ) -> FourierTrajectory:
     """The motion in a file, or a short one that is designed from where the arm stands."""
     from steelyard.live.motion import payload_motion
@@ -138,9 +178,11 @@ def _core(
     return found
 
 
-# --- the demo -----------------------------------------------------------------------------------------------
+# --- the demo
 
-_ROBOT, _MASS, _COM = "ur10e", "2.5", "0.01,0.02,0.05"
+_ROBOT = "ur10e"
+_MASS = "2.5"
+_COM = "0.01,0.02,0.05"
 
 
 @interruptible()
@@ -149,12 +191,22 @@ def show_live(folder: Path, *, as_json: bool) -> None:
     out = Output(as_json)
     folder.mkdir(parents=True, exist_ok=True)
     model = _identified(out, folder / "live_model.json")
-    with _controller("--serve", _ROBOT, "--rtde", "127.0.0.1:0", "--mass", _MASS, "--com", _COM) as address:
+    with _controller(
+        "--serve", _ROBOT, "--rtde", "127.0.0.1:0", "--mass", _MASS, "--com", _COM
+    ) as address:
         if not as_json:
             print(
-                f"A simulated {_ROBOT} at {address} carries {_MASS} kg; its controller believes in nothing."
+                f"A simulated {_ROBOT} at {address} carries {_MASS} kg; its controller believes in"
+                " nothing."
             )
-        command(address, model, output=folder / "live_payload.json", yes=True, set_it=True, as_json=as_json)
+        command(
+            address,
+            model,
+            output=folder / "live_payload.json",
+            yes=True,
+            set_it=True,
+            as_json=as_json,
+        )
 
 
 def _identified(out: Output, path: Path) -> Path:
@@ -181,7 +233,10 @@ def _controller(*options: str) -> Iterator[str]:
     words = [sys.executable, "-m", "steelyard", "simulate", *options]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as child:
         try:
-            line = child.stdout.readline() if child.stdout is not None else ""
+            if child.stdout is not None:
+                line = child.stdout.readline()
+            else:
+                line = ""
             port = re.search(r"RTDE (\d+)", line)
             if port is None:
                 raise SourceFailed(f"the simulated controller did not start: {line}")

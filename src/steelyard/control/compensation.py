@@ -3,18 +3,19 @@
     tau = gravity(q) + inertia(q, v, a) + friction(q, v) + offset
     gravity = Y(q, 0, 0) pi,   inertia = (Y(q, v, a) - Y(q, 0, 0)) pi,   pi = pi_empty + J phi
 
-with phi the ten numbers of the payload and J the payload Jacobian (gaz2017 eq. (27)). Gravity takes the
-columns of the links, so base parameters suffice; the offset B of a drive is not gravity, though it does not
-vanish at rest. A joint that slides always the same way against gravity carries a constant weight, which no
-motion separates from its offset: regrouping adds the masses to B ("B1 + 7.4 m1 + ..."). Where columns of
-links reach B, all of it counts as gravity, the drive's own offset included; only their sum is known. Inertia
-holds rotors, Coriolis and centrifugal torques too. What a payload adds is
+with phi the ten numbers of the payload and J the payload Jacobian (gaz2017 eq. (27)). Gravity takes
+the columns of the links, so base parameters suffice; the offset B of a drive is not gravity, though
+it does not vanish at rest. A joint that slides always the same way against gravity carries a
+constant weight, which no motion separates from its offset: regrouping adds the masses to B ("B1 +
+7.4 m1 + ..."). Where columns of links reach B, all of it counts as gravity, the drive's own offset
+included; only their sum is known. Inertia holds rotors, Coriolis and centrifugal torques too. What
+a payload adds is
 
     d tau = W phi + Fl s (|L| - |L_empty|),   cov d tau = G Sigma G',   G = W (1 + Fl s sign(L))
 
-W the payload regressor, Sigma the covariance of phi; Fl is there only where friction grows with the torque L
-that a gear carries. The covariance is that of the payload alone: the arm's own model error comes on top of
-it, with the payload or without.
+W the payload regressor, Sigma the covariance of phi; Fl is there only where friction grows with the
+torque L that a gear carries. The covariance is that of the payload alone: the arm's own model error
+comes on top of it, with the payload or without.
 
 Sample by sample: `init`, `step`; the state is a value, what friction remembers (presliding).
 """
@@ -50,9 +51,11 @@ class _FeedForward:
         gravity: holds links and payload
         inertia: moves links, payload and rotors, Coriolis and centrifugal torques with it
         friction: what friction takes
-        offset: constant torque of each drive; part of gravity where no motion separates it from a weight
-        std: standard deviation of the sum, from the payload's covariance; NaN where the payload has none,
-            infinite where a number that counts was not excited; None where it was not calculated
+        offset: constant torque of each drive; part of gravity where no motion separates it from a
+            weight
+        std: standard deviation of the sum, from the payload's covariance; NaN where the payload has
+            none, infinite where a number that counts was not excited; None where it was not
+            calculated
     """
 
     gravity: Array
@@ -81,12 +84,15 @@ class Compensator:
     _friction: JointFriction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        model, body = self.model, flange_body(self.robot, self.payload)
+        model = self.model
+        body = flange_body(self.robot, self.payload)
         rigid: _IdentifiedArm | _DescribedArm
         if isinstance(model, RobotModel):
-            rigid, friction = _DescribedArm(model.with_payload(body)), model.drive.joint_friction
+            rigid = _DescribedArm(model.with_payload(body))
+            friction = model.drive.joint_friction
         else:
-            rigid, friction = _IdentifiedArm.of(model, body), model.friction
+            rigid = _IdentifiedArm.of(model, body)
+            friction = model.friction
         object.__setattr__(self, "body", body)
         object.__setattr__(self, "_rigid", rigid)
         object.__setattr__(self, "_friction", friction)
@@ -94,12 +100,18 @@ class Compensator:
     @property
     def robot(self) -> RobotModel:
         """The kinematics of the arm."""
-        return self.model if isinstance(self.model, RobotModel) else self.model.robot
+        if isinstance(self.model, RobotModel):
+            return self.model
+        return self.model.robot
 
     def slow_friction(self, speed: float) -> Array:
         """The friction of each drive at a low speed, [rad/s or m/s], without that of load, (n,) [Nm or N]."""
         ones = np.ones(self.robot.n)
-        s = None if isinstance(self.model, RobotModel) else ones  # a described drive blurs its sign itself
+        # a described drive blurs its sign itself
+        if isinstance(self.model, RobotModel):
+            s = None
+        else:
+            s = ones
         columns = self._friction.law.at(speed * ones, s=s)
         return np.asarray(np.maximum((self._friction.coefficients * columns).sum(axis=0), 0.0))
 
@@ -121,7 +133,8 @@ class Compensator:
         motion = np.array([[q, v, a]], dtype=float)
         if motion.shape != (1, 3, self.robot.n) or not np.isfinite(motion).all():
             raise InvalidSamples(
-                f"a sample of {self.robot.name} is {self.robot.n} finite numbers each for q, v and a"
+                f"a sample of {self.robot.name} is {self.robot.n} finite numbers each for q, v and"
+                " a"
             )
         state, parts = self._parts(state, motion)
         return state, _FeedForward(*(part[0] for part in parts))
@@ -135,7 +148,8 @@ class Compensator:
             a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
         """
         motion = _checked_motion(self.robot, q, v, a)
-        state, done = self.init(), []
+        state = self.init()
+        done = []
         for start in range(0, len(motion), _CHUNK):
             state, parts = self._parts(state, motion[start : start + _CHUNK])
             done.append(parts)
@@ -154,25 +168,35 @@ class Compensator:
         still = np.zeros_like(motion[:, 1])
         W = self.robot.payload_regressor(motion[:, 0], motion[:, 1], motion[:, 2])
         held = self.robot.payload_regressor(motion[:, 0], still, still) @ self.body.vector
-        moved, friction, G = W @ self.body.vector - held, still, W
+        moved = W @ self.body.vector - held
+        friction = still
+        G = W
         if self._friction.law.load:
             friction, slope = self._load_friction(motion, W)
             G = W + slope
-        sigma = self.payload.covariance if isinstance(self.payload, Payload) else None
+        if isinstance(self.payload, Payload):
+            sigma = self.payload.covariance
+        else:
+            sigma = None
         return _FeedForward(held, moved, friction, still, _std(G, sigma))
 
     def _parts(self, state: Array | None, motion: Array) -> tuple[Array, tuple[Array, ...]]:
         """The next state, and the parts of a few samples, (k, n) each."""
-        q, v = motion[:, 0], motion[:, 1]
-        state = self._friction.init(q[0]) if state is None else state
+        q = motion[:, 0]
+        v = motion[:, 1]
+        if state is None:
+            state = self._friction.init(q[0])
         gravity, rigid, offset, load = self._rigid.torques(motion)
         state, friction = self._friction.along(state, q, v, load)
         return state, (gravity, rigid - gravity, friction, offset)
 
     def _load_friction(self, motion: Array, W: Array) -> tuple[Array, Array]:
         """Friction that the payload adds, (N, n), and its slope with the ten numbers, (N, n, 10)."""
-        drives, friction = self._friction.transmission, self._friction
-        columns = friction.law.columns(drives.to_drives(motion[:, 0]), drives.to_drives(motion[:, 1]))
+        drives = self._friction.transmission
+        friction = self._friction
+        columns = friction.law.columns(
+            drives.to_drives(motion[:, 0]), drives.to_drives(motion[:, 1])
+        )
         share = friction.coefficients[-1] * columns[0]
         joint_load = self._rigid.torques(motion)[3]
         load, empty = drives.load(joint_load), drives.load(joint_load - W @ self.body.vector)
@@ -186,19 +210,24 @@ def flange_body(
 ) -> InertialParameters:
     """The body that a payload is, refused unless it is in the robot's flange frame and was weighed well.
 
-    Only the frame's name is compared: that the payload was weighed at this very flange, the caller knows. A
-    body without a covariance is taken as it is: whoever gives one means it. None gives ten zeros.
+    Only the frame's name is compared: that the payload was weighed at this very flange, the caller
+    knows. A body without a covariance is taken as it is: whoever gives one means it. None gives ten
+    zeros.
 
     Args:
-        inertia_needed: refuse one whose inertia is not known; else it counts as none, as gaz2017 does after
-            weighing at rest
+        inertia_needed: refuse one whose inertia is not known; else it counts as none, as gaz2017
+            does after weighing at rest
     """
     if payload is None:
         return InertialParameters.nothing(robot.flange)
-    body = payload.body if isinstance(payload, Payload) else payload
+    if isinstance(payload, Payload):
+        body = payload.body
+    else:
+        body = payload
     if body.frame != robot.flange:
         raise InvalidRobot(
-            f"the payload is in frame '{body.frame}', the flange of {robot.name} is '{robot.flange}';"
+            f"the payload is in frame '{body.frame}', the flange of {robot.name} is"
+            f" '{robot.flange}';"
             " bring it there with in_frame()"
         )
     if isinstance(payload, Payload):
@@ -207,11 +236,14 @@ def flange_body(
 
 
 def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed: bool) -> None:
-    against = [doubt for doubt in payload.verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED]
+    against = [
+        doubt for doubt in payload.verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED
+    ]
     if against:
         reasons = "; ".join(doubt.words for doubt in against)
         raise InvalidInertia(
-            f"the payload was weighed badly: {reasons}; weigh it again, or give payload.body if you mean it"
+            f"the payload was weighed badly: {reasons}; weigh it again, or give payload.body if"
+            " you mean it"
         )
     unknown = ~np.isfinite(payload.std)
     if unknown.any():
@@ -220,16 +252,21 @@ def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed
         missing = np.array(PARAMETER_NAMES)[unknown & counts]
         if len(missing):
             raise InvalidInertia(
-                f"the payload's {', '.join(missing)} were not excited; weigh it with a richer motion, or give"
+                f"the payload's {', '.join(missing)} were not excited; weigh it with a richer"
+                " motion, or give"
                 " payload.body if you know that these numbers are right"
             )
     words: str | None = payload.body.why_not_physical
     if unknown.any():  # then only the mass can say
         massless = np.isfinite(payload.std[0]) and payload.body.mass <= 0
-        words = f"the mass is {payload.body.mass:.4g} kg" if massless else None
+        if massless:
+            words = f"the mass is {payload.body.mass:.4g} kg"
+        else:
+            words = None
     if words:
         raise InvalidInertia(
-            f"no body can be this payload: {words}; weigh it again, or give payload.body if you mean it"
+            f"no body can be this payload: {words}; weigh it again, or give payload.body if you"
+            " mean it"
         )
 
 
@@ -246,7 +283,9 @@ class _IdentifiedArm(NamedTuple):
 
     @classmethod
     def of(cls, model: DynamicModel, body: InertialParameters) -> _IdentifiedArm:
-        theta = model.estimate.value[: len(model.basis)] + model.basis.payload_jacobian @ body.vector
+        theta = (
+            model.estimate.value[: len(model.basis)] + model.basis.payload_jacobian @ body.vector
+        )
         kind = kinds(model.basis.short_names)
         is_weight = _holds_weight(model, kind)
         links = np.flatnonzero(~np.isin(kind, ("Ia", "Fc", "Fv", "B")))
@@ -281,7 +320,9 @@ class _DescribedArm(NamedTuple):
 
     def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
         """Gravity; links and rotors; offset; what the gears carry: (k, n) each."""
-        q, v, a = motion[:, 0], motion[:, 1], motion[:, 2]
+        q = motion[:, 0]
+        v = motion[:, 1]
+        a = motion[:, 2]
         drive = self.robot.drive
         links = self.robot.inverse_dynamics(q, v, a)
         rotors = drive.transmission.to_joints(drive.rotor_inertia * drive.transmission.to_drives(a))

@@ -6,11 +6,12 @@ sample by sample, with the covariance of everything that was estimated or measur
 
     cov F_ext = Sw + B Sx B' + C Sigma C'
 
-Sw of the wrench, Sx of the motion, Sigma of the payload, drift and tilt, C the slope of load and drift by
-them.
+Sw of the wrench, Sx of the motion, Sigma of the payload, drift and tilt, C the slope of load and
+drift by them.
 
-Zero drifts move, so what is left at rest may be taken off again (liu2025 eq. (44)): once, at the start, or
-after every rest. What is larger than a drift can be is a contact, and is never taken for a zero.
+Zero drifts move, so what is left at rest may be taken off again (liu2025 eq. (44)): once, at the
+start, or after every rest. What is larger than a drift can be is a contact, and is never taken for
+a zero.
 """
 
 from __future__ import annotations
@@ -49,12 +50,14 @@ class ContactForce:
         frame: 'sensor', 'tool', or 'base' (axes of the base, torque about the sensor's origin)
         raw: what the sensor measured, (N, 6) [N, Nm], in the sensor frame
         load: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
-        drift: what was taken off as zero drift, second compensation included, (N, 6), in the sensor frame
+        drift: what was taken off as zero drift, second compensation included, (N, 6), in the sensor
+            frame
         zeroed_at: times at which the zero was found again, [s]
-        trend: how fast the zero moves, (6,) [N/s, Nm/s], in the sensor frame; NaN where rests are too few
+        trend: how fast the zero moves, (6,) [N/s, Nm/s], in the sensor frame; NaN where rests are
+            too few
         trend_std: its standard deviation, (6,)
-        temperature_trend: how the zero moves with temperature, (6,) [N/K, Nm/K], in the sensor frame; NaN
-            where temperature was not measured or hardly changed between rests
+        temperature_trend: how the zero moves with temperature, (6,) [N/K, Nm/K], in the sensor
+            frame; NaN where temperature was not measured or hardly changed between rests
         temperature_trend_std: its standard deviation, (6,)
         verdict: what was taken off, and what counts against it
     """
@@ -125,7 +128,9 @@ class ZeroKeeper:
     def is_rest(self, external: Array, speed: float | Array) -> Mask:
         """Whether speed and external wrench, (..., 6), are those of a rest without contact, (...)."""
         force, torque = (np.linalg.norm(x, axis=-1) for x in (external[..., :3], external[..., 3:]))
-        still: Mask = (speed <= self.speed) & (force < self.largest_force) & (torque < self.largest_torque)
+        still: Mask = (
+            (speed <= self.speed) & (force < self.largest_force) & (torque < self.largest_torque)
+        )
         return still
 
     def init(self) -> _ZeroState:
@@ -136,14 +141,16 @@ class ZeroKeeper:
         """The next state; its offset is to be taken off this sample.
 
         Args:
-            external: external wrench before the second compensation, (6,) [N, Nm], in the sensor frame
+            external: external wrench before the second compensation, (6,) [N, Nm], in the sensor
+                frame
             speed: how fast the sensor turns, [rad/s]
         """
         if self.mode == "none" or (self.mode == "start" and state.found):
             return state
         if not self.is_rest(external, speed):
             return _ZeroState(state.offset, np.zeros(6), 0, state.found)
-        total, count = state.total + external, state.rows + 1
+        total = state.total + external
+        count = state.rows + 1
         if count < self.rest_rows:
             return _ZeroState(state.offset, total, count, state.found)
         return _ZeroState(total / count, total, count, state.found + (count == self.rest_rows))
@@ -163,7 +170,8 @@ def contact_force(
     Args:
         payload: what the sensor carries, its drift and the tilt of the base
         frame: of the answer: 'sensor', 'tool' or 'base'
-        rezero: second compensation of the zero drift: 'none', at the 'start', after every 'rest', or a keeper
+        rezero: second compensation of the zero drift: 'none', at the 'start', after every 'rest',
+            or a keeper
         T_sensor_tool: the tool in the sensor frame, (4, 4); needed for the frame 'tool'
         temperature: of the sensor at each sample, (N,) [K or degrees Celsius]
     """
@@ -171,16 +179,24 @@ def contact_force(
         raise InvalidSamples(f"frame must be 'sensor', 'tool' or 'base', got '{frame}'")
     if frame == "tool" and T_sensor_tool is None:
         raise InvalidSamples("the frame 'tool' needs T_sensor_tool")
-    keeper = rezero if isinstance(rezero, ZeroKeeper) else ZeroKeeper(rezero)
+    if isinstance(rezero, ZeroKeeper):
+        keeper = rezero
+    else:
+        keeper = ZeroKeeper(rezero)
     x = samples.features(payload.gravity_base)
     load = payload.wrench(x)
     external = samples.wrench - load - payload.drift
     speed = np.linalg.norm(samples.angular_velocity, axis=1)
     offset, zeroed = _second_zero(keeper, external, speed, samples.t)
     trend, trend_std = _trend(keeper, external, speed, samples.t, _SHORTEST_TREND_S)
-    warmth = np.zeros(len(samples.t)) if temperature is None else np.asarray(temperature, dtype=float)
+    if temperature is None:
+        warmth = np.zeros(len(samples.t))
+    else:
+        warmth = np.asarray(temperature, dtype=float)
     if warmth.shape != samples.t.shape or not np.isfinite(warmth).all():
-        raise InvalidSamples(f"temperature must be {len(samples.t)} finite numbers, got shape {warmth.shape}")
+        raise InvalidSamples(
+            f"temperature must be {len(samples.t)} finite numbers, got shape {warmth.shape}"
+        )
     by_warmth = _trend(keeper, external, speed, warmth, _SMALLEST_WARMING)
     plain = ContactForce(
         samples.t,
@@ -207,8 +223,12 @@ def contact_force(
     )
 
 
-def _second_zero(keeper: ZeroKeeper, external: Array, speed: Array, t: Array) -> tuple[Array, list[float]]:
-    state, offset, zeroed = keeper.init(), np.zeros_like(external), []
+def _second_zero(
+    keeper: ZeroKeeper, external: Array, speed: Array, t: Array
+) -> tuple[Array, list[float]]:
+    state = keeper.init()
+    offset = np.zeros_like(external)
+    zeroed = []
     if keeper.mode == "none":
         return offset, []
     for k in range(len(external)):
@@ -240,7 +260,8 @@ def _change(R_base_sensor: Array, frame: ContactFrame, T_sensor_tool: ArrayLike 
         change[:, :3, :3] = change[:, 3:, 3:] = R_base_sensor
         return change
     T = checked_transform(np.eye(4) if T_sensor_tool is None else T_sensor_tool)
-    R, (x, y, z) = T[:3, :3].T, T[:3, 3]
+    R = T[:3, :3].T
+    (x, y, z) = T[:3, 3]
     change[:, :3, :3] = change[:, 3:, 3:] = R
     change[:, 3:, :3] = -R @ np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return change
@@ -266,9 +287,14 @@ def _trend(
 
 
 def _verdict(
-    payload: WrenchPayload, keeper: ZeroKeeper, zeroed: Sequence[float], trend: Array, trend_std: Array
+    payload: WrenchPayload,
+    keeper: ZeroKeeper,
+    zeroed: Sequence[float],
+    trend: Array,
+    trend_std: Array,
 ) -> Verdict:
-    found, doubts = "", []
+    found = ""
+    doubts = []
     if not payload.knows_inertia:
         words = "the inertia of the load is not known: fast motion looks like contact"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
@@ -282,5 +308,8 @@ def _verdict(
         name = ("fx", "fy", "fz", "tx", "ty", "tz")[axis]
         words = f"the zero drift moves, {name} by {3600 * trend[axis]:.3g} an hour"
         doubts.append(Doubt(DoubtKind.DRIFT_MOVES, words, blocks=False))
-    plain = "" if doubts else "load and zero drift were taken off"
+    if doubts:
+        plain = ""
+    else:
+        plain = "load and zero drift were taken off"
     return Verdict(found or plain, tuple(doubts))

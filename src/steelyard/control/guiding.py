@@ -5,18 +5,20 @@ In teach mode the drives hold the arm against gravity and take off most of its f
     tau = gravity(q) + offset + share [r friction(q, v) + (1 - r) f_0 sin(2 pi dither_hz t)],
     r = min(1, |v| / v_0),   f_0 = friction at the speed v_0
 
-Friction belongs to the drives: where motors turn several joints, v and both frictions in the bracket are
-those of the drives, u' = U v, and the joints get U' times the bracket.
-`gravity` is that of the identified arm and of the payload that the controller knows; a payload that it does
-not know hangs in the hand. A velocity says nothing about a joint that sticks, so there the drive pulls to and
-fro, a little less than friction can hold: the hand needs only the rest to break it loose (start-up torque
-compensation: Li et al., Robotica 2025). `share` stays below 1: an arm whose friction is taken off wholly, or
-more than wholly where the model errs, moves by itself. The friction of the simulated UR10, identified from
-one run of 10 s, is right within a few per cent, therefore 0.95; real friction changes by more than that as an
-arm warms up: take less there. Inertia is not compensated: acceleration fed forward to an arm that a person
-holds is positive feedback.
+Friction belongs to the drives: where motors turn several joints, v and both frictions in the
+bracket are those of the drives, u' = U v, and the joints get U' times the bracket.
+`gravity` is that of the identified arm and of the payload that the controller knows; a payload that
+it does not know hangs in the hand. A velocity says nothing about a joint that sticks, so there the
+drive pulls to and fro, a little less than friction can hold: the hand needs only the rest to break
+it loose (start-up torque
+compensation: Li et al., Robotica 2025). `share` stays below 1: an arm whose friction is taken off
+wholly, or more than wholly where the model errs, moves by itself. The friction of the simulated
+UR10, identified from one run of 10 s, is right within a few per cent, therefore 0.95; real friction
+changes by more than that as an arm warms up: take less there. Inertia is not compensated:
+acceleration fed forward to an arm that a person holds is positive feedback.
 
-The table of xu2024 Fig. 12: for each axis of the hand's force, as a sensor on the tool measures it, the mean
+The table of xu2024 Fig. 12: for each axis of the hand's force, as a sensor on the tool measures it,
+the mean
 of |F| (the mean of F itself is nearly zero along x and y on a closed path) and the variance of F about its
 own mean. The text of the paper does not say which of the two its mean is.
 """
@@ -54,8 +56,8 @@ _SHAPES = {"centre": (3,), "sides": (2,), "R_base_flange": (3, 3)}
 class RectanglePath:
     """A rectangle in a horizontal plane, once around from its corner of smallest x and y.
 
-    By default like that of xu2024 Fig. 10; place, size and speed are ours, the paper's text has none. The
-    point comes to rest in every corner and follows each side with the least jerk,
+    By default like that of xu2024 Fig. 10; place, size and speed are ours, the paper's text has
+    none. The point comes to rest in every corner and follows each side with the least jerk,
     s = 10 x^3 - 15 x^4 + 6 x^5 for x = 0 ... 1 (Flash and Hogan 1985), as hands move.
 
     Attributes:
@@ -80,11 +82,14 @@ class RectanglePath:
             object.__setattr__(self, name, array)
         if not ((self.sides > 0).all() and 0 < self.speed < np.inf):
             raise InvalidTrajectory(
-                f"sides and speed of a rectangle must be positive, got {self.sides.tolist()} and {self.speed}"
+                f"sides and speed of a rectangle must be positive, got {self.sides.tolist()} and"
+                f" {self.speed}"
             )
         R = self.R_base_flange
         if not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
-            raise InvalidTrajectory(f"R_base_flange of a rectangle must be a rotation, got {R.tolist()}")
+            raise InvalidTrajectory(
+                f"R_base_flange of a rectangle must be a rotation, got {R.tolist()}"
+            )
 
     @property
     def corners(self) -> Array:
@@ -146,7 +151,9 @@ class TeachMode:
             moving = np.minimum(1.0, np.abs(drives.to_drives(v)) / self.ramp_speed)
             shaken = holds * np.sin(2 * np.pi * self.dither_hz * t)
             eased = moving * drives.load(parts.friction) + (1.0 - moving) * shaken
-            return np.asarray(parts.gravity + parts.offset + self.friction_share * drives.to_joints(eased))
+            return np.asarray(
+                parts.gravity + parts.offset + self.friction_share * drives.to_joints(eased)
+            )
 
         return torque
 
@@ -167,18 +174,24 @@ class TeachMode:
             robot: the arm as it really is, with its drives
             model: the arm as the controller knows it
             payload_true: what it really carries, in the flange frame
-            payload_known: what the controller thinks it carries, in the flange frame; None for nothing
+            payload_known: what the controller thinks it carries, in the flange frame; None for
+                nothing
         """
-        path, hand = path or RectanglePath(), hand or Hand()
+        path = path or RectanglePath()
+        hand = hand or Hand()
         compensator = Compensator(model, payload_known)
         known = compensator.robot
         if known.n != robot.n or known.flange != robot.flange:
             raise InvalidRobot(
-                f"the model is that of {known.name} with {known.n} joints and the flange '{known.flange}',"
+                f"the model is that of {known.name} with {known.n} joints and the flange"
+                f" '{known.flange}',"
                 f" the arm is {robot.name} with {robot.n} and '{robot.flange}'"
             )
-        postures, controller = _postures(robot, path, hand.grip), self.controller(compensator)
-        return drag(robot, postures, path, controller, payload=payload_true, hand=hand, options=options)
+        postures = _postures(robot, path, hand.grip)
+        controller = self.controller(compensator)
+        return drag(
+            robot, postures, path, controller, payload=payload_true, hand=hand, options=options
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +208,9 @@ class GuidingComparison:
 
     def __post_init__(self) -> None:
         if self.frame not in get_args(ForceFrame):
-            raise UnknownName(f"the frame of a guiding force is 'flange' or 'base', got '{self.frame}'")
+            raise UnknownName(
+                f"the frame of a guiding force is 'flange' or 'base', got '{self.frame}'"
+            )
 
     @property
     def forces(self) -> tuple[Array, Array]:
@@ -233,7 +248,9 @@ class GuidingComparison:
     @property
     def verdict(self) -> Verdict:
         """What compensation is worth here; a doubt where the hand has more to do, all axes together."""
-        worse = [axis for axis, change in zip("xyz", self.mean_reduction, strict=True) if change < 0]
+        worse = [
+            axis for axis, change in zip("xyz", self.mean_reduction, strict=True) if change < 0
+        ]
         forces = self.without.force_world, self.compensated.force_world
         without, compensated = (np.linalg.norm(force, axis=1).mean() for force in forces)
         words = f"the hand pulls with {compensated:.1f} N instead of {without:.1f} N on average"
@@ -260,11 +277,13 @@ def compare_guiding(
     Args:
         model: the arm as the controller knows it
         payload: as the controller knows it in the second run, in the flange frame
-        robot: the arm as it really is, with its drives; by default as the controller knows it, of an
-            identified arm the real bodies that explain its data best
-        payload_true: what it really carries, in the flange frame; what the controller knows by default
+        robot: the arm as it really is, with its drives; by default as the controller knows it, of
+            an identified arm the real bodies that explain its data best
+        payload_true: what it really carries, in the flange frame; what the controller knows by
+            default
     """
-    options, teach = options or GuidedOptions(), teach or TeachMode()
+    options = options or GuidedOptions()
+    teach = teach or TeachMode()
     arm = robot or (model if isinstance(model, RobotModel) else _simulable_arm(model))
     carried = payload_true or (payload.body if isinstance(payload, Payload) else payload)
     runs = []
@@ -272,7 +291,13 @@ def compare_guiding(
         part = replace(options, progress=_part(options.progress, 0.5 * k, 0.5))
         runs.append(
             teach.guide(
-                arm, model, payload_true=carried, payload_known=known, path=path, hand=hand, options=part
+                arm,
+                model,
+                payload_true=carried,
+                payload_known=known,
+                path=path,
+                hand=hand,
+                options=part,
             )
         )
     return GuidingComparison(runs[0], runs[1])
@@ -299,4 +324,6 @@ def _postures(robot: RobotModel, path: RectanglePath, grip: Array) -> Array:
 def _part(
     progress: Callable[[float], None] | None, start: float, share: float
 ) -> Callable[[float], None] | None:
-    return None if progress is None else lambda done: progress(start + share * done)
+    if progress is None:
+        return None
+    return lambda done: progress(start + share * done)

@@ -1,8 +1,9 @@
 """A panel as Plotly draws it: few points that keep the extremes, short numbers, one colour for each name.
 
-A line of N points is cut into buckets of equal length; of each the lowest and the highest point stay (and the
-leftmost and rightmost where x goes back), so that no peak is lost however few points are drawn. A cloud of
-dots is thinned evenly instead, its outermost points kept: the extremes of buckets would paint two edges.
+A line of N points is cut into buckets of equal length; of each the lowest and the highest point
+stay (and the leftmost and rightmost where x goes back), so that no peak is lost however few points
+are drawn. A cloud of dots is thinned evenly instead, its outermost points kept: the extremes of
+buckets would paint two edges.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
     traces = []
     for part in panel.curves:
         colour = colours[part.name]
-        traces += _band(part, colour, most) if isinstance(part, Band) else [_curve(part, panel, colour, most)]
+        traces += (
+            _band(part, colour, most)
+            if isinstance(part, Band)
+            else [_curve(part, panel, colour, most)]
+        )
     layout: dict[str, Any] = {"xaxis": {"title": {"text": _words(panel.x)}}}
     layout["yaxis"] = {"title": {"text": _words(panel.y)}}
     if panel.log_y:
@@ -39,7 +44,10 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
     if panel.y_range is not None:
         layout["yaxis"]["range"] = [float(np.log10(y)) if panel.log_y else y for y in panel.y_range]
     if any(isinstance(part, Curve) and part.style == "bars" for part in panel.curves):
-        layout["barmode"] = "overlay" if panel.categories else "group"
+        if panel.categories:
+            layout["barmode"] = "overlay"
+        else:
+            layout["barmode"] = "group"
     if any(isinstance(part, Curve) and part.has_words for part in panel.curves):
         layout["xaxis"]["type"] = "category"  # words that look like numbers stay words
     if panel.categories:
@@ -63,7 +71,8 @@ def _decimated(x: Array, y: Array, most: int) -> Indices:
     kept = [0, N - 1]
     for line in lines:
         gap = np.isnan(line)
-        low, high = np.where(gap, np.inf, line), np.where(gap, -np.inf, line)
+        low = np.where(gap, np.inf, line)
+        high = np.where(gap, -np.inf, line)
         for a, b in pairwise(edges):
             kept += [a + int(low[a:b].argmin()), a + int(high[a:b].argmax())]
             if gap[a:b].any():
@@ -87,7 +96,10 @@ def _rounded(values: ArrayLike, *, relative: bool = False) -> list[float | None]
     """Numbers to about five digits of their span (or of each, if relative); None where not finite."""
     x = np.asarray(values, dtype=float)
     finite = x[np.isfinite(x)]
-    span = float(np.ptp(finite)) if finite.size else 0.0
+    if finite.size:
+        span = float(np.ptp(finite))
+    else:
+        span = 0.0
     if relative or span == 0.0:
         return [float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None for value in x]
     short = np.round(x, _DIGITS - int(np.floor(np.log10(span)))).tolist()
@@ -116,7 +128,12 @@ def _curve(curve: Curve, panel: Panel, colour: str, most: int) -> dict[str, Any]
     if curve.y_std is not None:
         std = np.asarray(curve.y_std, dtype=float)
         half = np.where(np.isfinite(std), Z95 * std, np.nan)[which]
-        trace["error_y"] = {"array": _rounded(half, relative=True), "color": INK, "thickness": 1, "width": 2}
+        trace["error_y"] = {
+            "array": _rounded(half, relative=True),
+            "color": INK,
+            "thickness": 1,
+            "width": 2,
+        }
     return {**trace, **_look(curve.style, colour, len(which))}
 
 
@@ -124,7 +141,12 @@ def _look(style: str, colour: str, count: int) -> dict[str, Any]:
     if style == "bars":
         return {"type": "bar", "marker": {"color": colour}}
     if style == "dots":
-        size = 3 if count > 200 else 5 if count > 30 else 8
+        if count > 200:
+            size = 3
+        elif count > 30:
+            size = 5
+        else:
+            size = 8
         return {"mode": "markers", "marker": {"color": colour, "size": size}}
     line: dict[str, Any] = {"color": colour, "width": 2.6 if colour == MUTED else 1.3}
     if style == "dashed":
@@ -137,7 +159,10 @@ def _band(band: Band, colour: str, most: int) -> list[dict[str, Any]]:
     x, low, high = (np.asarray(values, dtype=float) for values in (band.x, band.low, band.high))
     which = _decimated(x, np.column_stack([low, high]), most)
     whole = np.isfinite(low[which]) & np.isfinite(high[which])
-    stretches = np.split(which, np.flatnonzero(np.diff(whole)) + 1) if len(which) else []
+    if len(which):
+        stretches = np.split(which, np.flatnonzero(np.diff(whole)) + 1)
+    else:
+        stretches = []
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     fill = {"fill": "tonexty", "fillcolor": f"rgba({red},{green},{blue},0.18)"}
     edge = {"name": _words(band.name), "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
@@ -156,5 +181,12 @@ def _mark_line(x: float) -> dict[str, Any]:
 
 
 def _mark_words(x: float, words: str) -> dict[str, Any]:
-    place = {"x": x, "y": 1, "yref": "paper", "xanchor": "left", "yanchor": "top", "showarrow": False}
+    place = {
+        "x": x,
+        "y": 1,
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "top",
+        "showarrow": False,
+    }
     return {"text": _words(words), "textangle": 0, "font": {"size": 11, "color": SOFT}, **place}

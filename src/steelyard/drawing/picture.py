@@ -1,7 +1,7 @@
 """Plots as one picture, drawn by Matplotlib: a file, or inline in a notebook.
 
-Plots stand below each other, each under its caption and one legend, its panels in rows. Matplotlib is loaded
-when something is drawn, and its own windows and settings are left alone.
+Plots stand below each other, each under its caption and one legend, its panels in rows. Matplotlib
+is loaded when something is drawn, and its own windows and settings are left alone.
 """
 
 from __future__ import annotations
@@ -22,12 +22,21 @@ from steelyard.drawing.plot import INK, MUTED, SOFT, Z95, Band, Curve, Panel, Pl
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.saved import replacing
 
-_WIDTH, _WIDTH_INLINE = 12.0, 8.0  # [inch]
-_DPI, _DPI_INLINE = 120, 90
-_HEIGHT, _HEIGHT_SQUARE = 1.9, 3.2  # of a panel, [inch]
-_TITLE, _LINE, _LEGEND = 0.3, 0.175, 0.22  # heights of words, [inch]
-_GAP, _EDGE = 0.12, 0.12  # above words, and left of them, [inch]
-_ABOVE, _BELOW, _LEFT, _RIGHT = 0.22, 0.4, 0.6, 0.1  # of a panel: for its title, ticks and labels, [inch]
+_WIDTH = 12.0
+_WIDTH_INLINE = 8.0  # [inch]
+_DPI = 120
+_DPI_INLINE = 90
+_HEIGHT = 1.9
+_HEIGHT_SQUARE = 3.2  # of a panel, [inch]
+_TITLE = 0.3
+_LINE = 0.175
+_LEGEND = 0.22  # heights of words, [inch]
+_GAP = 0.12
+_EDGE = 0.12  # above words, and left of them, [inch]
+_ABOVE = 0.22
+_BELOW = 0.4
+_LEFT = 0.6
+_RIGHT = 0.1  # of a panel: for its title, ticks and labels, [inch]
 _LETTERS = 13.5  # in an inch of a caption
 _LONG_WORDS = 90  # letters on an axis of words, beyond which they stand upright
 
@@ -46,7 +55,9 @@ class Picture:
         save_picture(self.plots, Path(path))
 
 
-def save_picture(plots: Sequence[Plot], path: Path, *, title: str = "", words: Sequence[str] = ()) -> None:
+def save_picture(
+    plots: Sequence[Plot], path: Path, *, title: str = "", words: Sequence[str] = ()
+) -> None:
     """Writes plots below each other, title and words above; the ending of the file says which kind it is."""
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
@@ -59,11 +70,21 @@ def save_picture(plots: Sequence[Plot], path: Path, *, title: str = "", words: S
 
 
 def notebook_html(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], *, words: str = "", plot: Plot | None = None
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: str = "",
+    plot: Plot | None = None,
 ) -> str:
     """A result in a notebook: a table, words, and a small image where Matplotlib is installed."""
-    head = _row(headers, "th") if any(headers) else ""
-    table = f"<table>{head}{''.join(_row(row, 'td') for row in rows)}</table>" if rows else ""
+    if any(headers):
+        head = _row(headers, "th")
+    else:
+        head = ""
+    if rows:
+        table = f"<table>{head}{''.join(_row(row, 'td') for row in rows)}</table>"
+    else:
+        table = ""
     return f"{table}{f'<p>{html.escape(words)}</p>' if words else ''}{'' if plot is None else _image(plot)}"
 
 
@@ -119,7 +140,10 @@ def _wrapped(words: str, width: float) -> list[str]:
 
 def _head_height(plot: Plot, width: float) -> float:
     """Of the caption and the legend, [inch]."""
-    legend = _LEGEND if len(plot.shared_legend) > 1 else 0.0
+    if len(plot.shared_legend) > 1:
+        legend = _LEGEND
+    else:
+        legend = 0.0
     return _GAP + _LINE * len(_wrapped(plot.caption, width)) + legend
 
 
@@ -132,7 +156,9 @@ def _panel_height(plot: Plot) -> float:
 
 def _words_height(panel: Panel) -> float:
     """Of upright words on the axis of x, beyond that of numbers, [inch]."""
-    return max(map(len, _bar_words(panel))) / _LETTERS if _upright(panel) else 0.0
+    if _upright(panel):
+        return max(map(len, _bar_words(panel))) / _LETTERS
+    return 0.0
 
 
 def _shape(plot: Plot) -> tuple[int, int]:
@@ -151,7 +177,9 @@ def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
     _draw_legend(figure, plot.shared_legend, colours, place)
     top += _head_height(plot, width)
     wide = (width - _EDGE) / columns
-    shared_x, shared_y = (len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in "xy")
+    shared_x, shared_y = (
+        len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in "xy"
+    )
     for k, panel in enumerate(plot.panels):
         upper = top + (k // columns) * tall
         lower = upper + tall - _BELOW - _words_height(panel)
@@ -173,7 +201,13 @@ def _draw_legend(
 ) -> None:
     if len(names) > 1:
         handles = [_swatch(name, style, colours[name]) for name, style in names]
-        look = {"fontsize": 8.5, "frameon": False, "borderpad": 0.1, "borderaxespad": 0, "handlelength": 1.8}
+        look = {
+            "fontsize": 8.5,
+            "frameon": False,
+            "borderpad": 0.1,
+            "borderaxespad": 0,
+            "handlelength": 1.8,
+        }
         where.legend(handles=handles, ncols=len(names), **look, **place)
 
 
@@ -181,13 +215,17 @@ def _draw_panel(ax: Any, panel: Panel, colours: dict[str, str]) -> None:
     bars = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
     for part in panel.curves:
         if isinstance(part, Band):
-            low, high = np.asarray(part.low, dtype=float), np.asarray(part.high, dtype=float)
+            low = np.asarray(part.low, dtype=float)
+            high = np.asarray(part.high, dtype=float)
             ax.fill_between(part.x, low, high, color=colours[part.name], alpha=0.18, lw=0)
         elif part.style != "bars":
             _draw_curve(ax, part, colours[part.name])
     if bars:
         _draw_bars(ax, panel, bars, colours)
-    elif all(isinstance(part, Band) or part.style != "dots" for part in panel.curves) and not panel.equal:
+    elif (
+        all(isinstance(part, Band) or part.style != "dots" for part in panel.curves)
+        and not panel.equal
+    ):
         ax.margins(x=0)
     if panel.log_y:
         from matplotlib.ticker import LogLocator
@@ -212,12 +250,21 @@ def _draw_panel(ax: Any, panel: Panel, colours: dict[str, str]) -> None:
 
 
 def _draw_curve(ax: Any, curve: Curve, colour: str) -> None:
-    x, y = curve.x, np.asarray(curve.y, dtype=float)
+    x = curve.x
+    y = np.asarray(curve.y, dtype=float)
     if curve.style == "dots":
-        size = 1.5 if len(y) > 200 else 3 if len(y) > 30 else 5
+        if len(y) > 200:
+            size = 1.5
+        elif len(y) > 30:
+            size = 3
+        else:
+            size = 5
         ax.plot(x, y, "o", color=colour, ms=size, mew=0, rasterized=True)
     else:
-        ls = "--" if curve.style == "dashed" else "-"
+        if curve.style == "dashed":
+            ls = "--"
+        else:
+            ls = "-"
         ax.plot(x, y, color=colour, lw=2.4 if colour == MUTED else 1.1, ls=ls)
     if curve.y_std is not None:
         half = np.where(np.isfinite(curve.y_std), Z95 * np.asarray(curve.y_std), 0.0)
@@ -227,9 +274,15 @@ def _draw_curve(ax: Any, curve: Curve, colour: str) -> None:
 def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, str]) -> None:
     """Bars on words; those of one word side by side, unless the panel says which words there are."""
     order = _bar_words(panel)
-    width = 0.8 if panel.categories else 0.8 / len(bars)
+    if panel.categories:
+        width = 0.8
+    else:
+        width = 0.8 / len(bars)
     for i, bar in enumerate(bars):
-        shift = 0.0 if panel.categories else (i - (len(bars) - 1) / 2) * width
+        if panel.categories:
+            shift = 0.0
+        else:
+            shift = (i - (len(bars) - 1) / 2) * width
         x = [order.index(str(word)) + shift for word in bar.x]
         ax.bar(x, bar.y, width, color=colours[bar.name])
         if bar.y_std is not None:
@@ -241,7 +294,9 @@ def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, 
 def _bar_words(panel: Panel) -> list[str]:
     """The words on the axis of x, in their order."""
     curves = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
-    return list(panel.categories or dict.fromkeys(str(word) for curve in curves for word in curve.x))
+    return list(
+        panel.categories or dict.fromkeys(str(word) for curve in curves for word in curve.x)
+    )
 
 
 def _upright(panel: Panel) -> bool:
@@ -255,7 +310,11 @@ def _draw_marks(ax: Any, panel: Panel) -> None:
         ax.axvline(x, color="#7b8794", lw=0.9, ls=":")
         late = (x - left) > 0.75 * (right - left)
         place = {"xytext": (-3 if late else 3, 0), "textcoords": "offset points", "va": "top"}
-        at = {"xy": (x, 1.0), "xycoords": ("data", "axes fraction"), "ha": "right" if late else "left"}
+        at = {
+            "xy": (x, 1.0),
+            "xycoords": ("data", "axes fraction"),
+            "ha": "right" if late else "left",
+        }
         ax.annotate(words, **at, **place, fontsize=8, color=SOFT)
 
 
@@ -269,5 +328,8 @@ def _swatch(name: str, style: str, colour: str) -> Any:
         return Patch(color=colour, lw=0, label=name)
     if style == "dots":
         return Line2D([], [], color=colour, ls="", marker="o", ms=4, label=name)
-    kind = "--" if style == "dashed" else "-"
+    if style == "dashed":
+        kind = "--"
+    else:
+        kind = "-"
     return Line2D([], [], color=colour, ls=kind, lw=3 if colour == MUTED else 1.6, label=name)

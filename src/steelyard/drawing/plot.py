@@ -11,7 +11,10 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.errors import InvalidSamples
 
-INK, SOFT, MUTED, TRUTH = "#1f2933", "#52606d", "#b8c1cc", "#c23030"
+INK = "#1f2933"
+SOFT = "#52606d"
+MUTED = "#b8c1cc"
+TRUTH = "#c23030"
 _PALETTE = ("#2266aa", "#d9822b", "#2a9d5c", "#8e5bb5", "#b04a6f", "#5f7a8a", "#8a7a2a", "#17a2b8")
 Z95 = 1.96  # half of a 95 % interval, in standard deviations
 
@@ -26,7 +29,8 @@ class Curve:
         y: (N,); NaN is a gap
         style: 'line', 'dashed', 'dots' or 'bars'
         y_std: standard deviation, drawn as 95 % error bars, (N,); none by default
-        colour: as '#2266aa'; by the name when empty: 'measured' grey, 'truth' red, the others in turn
+        colour: as '#2266aa'; by the name when empty: 'measured' grey, 'truth' red, the others in
+            turn
     """
 
     name: str
@@ -37,7 +41,9 @@ class Curve:
     colour: str = ""
 
     def __post_init__(self) -> None:
-        _require_one_length(self.name, self.x, self.y, *([] if self.y_std is None else [self.y_std]))
+        _require_one_length(
+            self.name, self.x, self.y, *([] if self.y_std is None else [self.y_std])
+        )
 
     @property
     def has_words(self) -> bool:
@@ -94,15 +100,21 @@ class Panel:
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
         """Name and style of each part, each name once; the style of an area is 'band'."""
-        styles = {part.name: "band" if isinstance(part, Band) else part.style for part in self.curves}
+        styles = {
+            part.name: "band" if isinstance(part, Band) else part.style for part in self.curves
+        }
         return tuple((name, style) for name, style in styles.items() if name)
 
     @property
     def log_ticks(self) -> tuple[int, ...]:
         """Which ticks of every decade to draw: 1, 2 and 5, or 1 alone where there are many decades."""
-        drawn = np.concatenate([np.zeros(0), *(part.y for part in self.curves if isinstance(part, Curve))])
+        drawn = np.concatenate(
+            [np.zeros(0), *(part.y for part in self.curves if isinstance(part, Curve))]
+        )
         above = drawn[np.isfinite(drawn) & (drawn > 0)]
-        return (1,) if above.size and above.max() > 300 * above.min() else (1, 2, 5)
+        if above.size and above.max() > 300 * above.min():
+            return (1,)
+        return (1, 2, 5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +152,10 @@ class Plot:
             std: standard deviations of some signals, (N, k): 95 % bands are drawn
             marks: x of vertical lines, each with a word
         """
-        labels = [units] * len(names) if isinstance(units, str) else list(units)
+        if isinstance(units, str):
+            labels = [units] * len(names)
+        else:
+            labels = list(units)
         panels = []
         for k, name in enumerate(names):
             parts: list[Curve | Band] = []
@@ -158,7 +173,9 @@ class Plot:
         """The legend of the panel that shows most, if it serves all; empty where panels need their own."""
         legends = [panel.legend for panel in self.panels]
         longest = max(legends, key=len, default=())
-        return longest if all(set(legend) <= set(longest) for legend in legends) else ()
+        if all(set(legend) <= set(longest) for legend in legends):
+            return longest
+        return ()
 
     @property
     def colours(self) -> dict[str, str]:
@@ -173,14 +190,22 @@ class Plot:
         for panel in self.panels:
             for i, part in enumerate(panel.curves):
                 if isinstance(part, Band) and part.name not in found:
-                    lines = [c for c in (*panel.curves[i:], *panel.curves[i::-1]) if isinstance(c, Curve)]
-                    found[part.name] = part.colour or (found[lines[0].name] if lines else _PALETTE[0])
+                    lines = [
+                        c for c in (*panel.curves[i:], *panel.curves[i::-1]) if isinstance(c, Curve)
+                    ]
+                    found[part.name] = part.colour or (
+                        found[lines[0].name] if lines else _PALETTE[0]
+                    )
         return found
 
 
 def _colour_by_name(name: str) -> str:
     word = name.lower()
-    return MUTED if word.startswith("measured") else TRUTH if word.startswith("truth") else ""
+    if word.startswith("measured"):
+        return MUTED
+    if word.startswith("truth"):
+        return TRUTH
+    return ""
 
 
 def _require_one_length(name: str, *columns: Array | Sequence[str]) -> None:

@@ -39,7 +39,14 @@ class Solid:
 
     @classmethod
     def ellipsoid(
-        cls, name: str, frame: int, centre: Array, matrix: Array, *, colour: str, opacity: float = 1.0
+        cls,
+        name: str,
+        frame: int,
+        centre: Array,
+        matrix: Array,
+        *,
+        colour: str,
+        opacity: float = 1.0,
     ) -> Solid:
         """The ellipsoid { x : (x - centre)' matrix^-1 (x - centre) <= 1 }.
 
@@ -54,7 +61,8 @@ class Solid:
         values, axes = np.linalg.eigh(matrix)
         axes[:, 2] *= np.sign(np.linalg.det(axes))
         T = np.eye(4)
-        T[:3, :3], T[:3, 3] = axes * np.sqrt(np.maximum(values, 0.0)), centre
+        T[:3, :3] = axes * np.sqrt(np.maximum(values, 0.0))
+        T[:3, 3] = centre
         return cls(name, frame, T, _BALL, colour, opacity)
 
 

@@ -10,7 +10,10 @@ import numpy as np
 from steelyard.arrays import Array
 from steelyard.drawing.plot import MUTED, Band, Curve, Panel, Plot
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 6, 6, 20  # room for labels, [px]
+_LEFT = 44
+_RIGHT = 6
+_TOP = 6
+_BOTTOM = 20  # room for labels, [px]
 _FEWEST = 3  # ticks
 _TEXT = 'fill="currentColor" fill-opacity=".6" font-size="11"'
 _GRID = 'fill="none" stroke="currentColor" stroke-opacity=".13"'
@@ -25,28 +28,39 @@ def vector_html(plot: Plot, *, width: int = 360, height: int = 170) -> str:
         width: of a panel, [px]; it grows with the page
         height: of a panel, [px]
     """
-    return "".join(_panel(panel, plot.colours, _Axes(panel, width, height)) for panel in plot.panels)
+    return "".join(
+        _panel(panel, plot.colours, _Axes(panel, width, height)) for panel in plot.panels
+    )
 
 
 class _Axes:
     """From numbers to pixels."""
 
     def __init__(self, panel: Panel, width: int, height: int) -> None:
-        self.log_y, self.width, self.height = panel.log_y, width, height
+        self.log_y = panel.log_y
+        self.width = width
+        self.height = height
         self.inner = (width - _LEFT - _RIGHT, height - _TOP - _BOTTOM)
         xs = [np.asarray(part.x, dtype=float) for part in panel.curves]
-        lines = [[part.y] if isinstance(part, Curve) else [part.low, part.high] for part in panel.curves]
+        lines = [
+            [part.y] if isinstance(part, Curve) else [part.low, part.high] for part in panel.curves
+        ]
         self._x = panel.x_range or _span(xs)
         low, high = panel.y_range or _span([y for line in lines for y in line])
-        self._y = (np.log10(max(low, 1e-9)), np.log10(max(high, 1e-9))) if self.log_y else (low, high)
+        if self.log_y:
+            self._y = (np.log10(max(low, 1e-9)), np.log10(max(high, 1e-9)))
+        else:
+            self._y = (low, high)
 
     def x(self, x: Array) -> Array:
         low, high = self._x
         return np.asarray(_LEFT + (np.asarray(x, dtype=float) - low) / (high - low) * self.inner[0])
 
     def y(self, y: Array) -> Array:
-        (low, high), y = self._y, np.asarray(y, dtype=float)
-        y = np.log10(np.maximum(y, 1e-9)) if self.log_y else y
+        (low, high) = self._y
+        y = np.asarray(y, dtype=float)
+        if self.log_y:
+            y = np.log10(np.maximum(y, 1e-9))
         return np.asarray(np.clip(_TOP + (high - y) / (high - low) * self.inner[1], -1e4, 1e4))
 
     @property
@@ -60,23 +74,34 @@ class _Axes:
         decades = np.arange(np.floor(self._y[0]), np.ceil(self._y[1]) + 1)
         every = (10.0 ** decades[:, None] * [1, 2, 5]).ravel()
         inside = every[(np.log10(every) >= self._y[0]) & (np.log10(every) <= self._y[1])]
-        return inside if len(inside) <= 2 * _FEWEST + 2 else inside[np.isin(inside, 10.0**decades)]
+        if len(inside) > 2 * _FEWEST + 2:
+            inside = inside[np.isin(inside, 10.0**decades)]
+        return np.asarray(inside)
 
 
 def _panel(panel: Panel, colours: dict[str, str], axes: _Axes) -> str:
-    areas = [_area(part, colours[part.name], axes) for part in panel.curves if isinstance(part, Band)]
-    lines = [_line(part, colours[part.name], axes) for part in panel.curves if isinstance(part, Curve)]
+    areas = [
+        _area(part, colours[part.name], axes) for part in panel.curves if isinstance(part, Band)
+    ]
+    lines = [
+        _line(part, colours[part.name], axes) for part in panel.curves if isinstance(part, Curve)
+    ]
     marks = [
-        f'<path {_MARK} d="M{axes.x(np.array(t)):.1f} 0v{axes.height}"><title>{escape(words)}</title></path>'
+        f'<path {_MARK} d="M{axes.x(np.array(t)):.1f}'
+        f' 0v{axes.height}"><title>{escape(words)}</title></path>'
         for t, words in panel.marks
     ]
     (w, h) = axes.inner
     inside = f'x="{_LEFT}" y="{_TOP}" width="{w}" height="{h}" viewBox="{_LEFT} {_TOP} {w} {h}"'
-    legend = "".join(_key(name, colours[name], wide=style == "band") for name, style in panel.legend)
+    legend = "".join(
+        _key(name, colours[name], wide=style == "band") for name, style in panel.legend
+    )
     return (
-        f'<figure style="margin:0 0 14px"><figcaption style="font-size:12px"><b>{escape(panel.title)}</b>'
+        '<figure style="margin:0 0 14px"><figcaption'
+        f' style="font-size:12px"><b>{escape(panel.title)}</b>'
         f' <span style="opacity:.6">{escape(panel.y.removeprefix(panel.title))}</span></figcaption>'
-        f'<svg viewBox="0 0 {axes.width} {axes.height}" width="100%" style="display:block">{_frame(axes)}'
+        f'<svg viewBox="0 0 {axes.width} {axes.height}" width="100%"'
+        f' style="display:block">{_frame(axes)}'
         f"<svg {inside}>{''.join([*areas, *lines, *marks])}</svg></svg>"
         f'<div style="font-size:11px;opacity:.8;padding-left:{_LEFT}px">{legend}'
         f'<span style="float:right">{escape(panel.x)}</span></div></figure>'
@@ -85,27 +110,46 @@ def _panel(panel: Panel, colours: dict[str, str], axes: _Axes) -> str:
 
 def _frame(axes: _Axes) -> str:
     """Grid and labels of the axes."""
-    right, bottom, words = _LEFT + axes.inner[0], _TOP + axes.inner[1], []
+    right = _LEFT + axes.inner[0]
+    bottom = _TOP + axes.inner[1]
+    words = []
     for value, y in zip(axes.ticks_y, axes.y(axes.ticks_y), strict=True):
         words.append(f'<path {_GRID} d="M{_LEFT} {y:.1f}H{right}"/>')
-        words.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" {_TEXT}>{value:.6g}</text>')
+        words.append(
+            f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" {_TEXT}>{value:.6g}</text>'
+        )
     for value, x in zip(axes.ticks_x, axes.x(axes.ticks_x), strict=True):
-        end = "end" if x > right - 10 else "middle"
-        words.append(f'<text x="{x:.1f}" y="{bottom + 15}" text-anchor="{end}" {_TEXT}>{value:.6g}</text>')
+        if x > right - 10:
+            end = "end"
+        else:
+            end = "middle"
+        words.append(
+            f'<text x="{x:.1f}" y="{bottom + 15}" text-anchor="{end}" {_TEXT}>{value:.6g}</text>'
+        )
     return "".join(words)
 
 
 def _line(curve: Curve, colour: str, axes: _Axes) -> str:
-    width = 3.0 if colour == MUTED else 1.7
-    dash = ' stroke-dasharray="5 4"' if curve.style == "dashed" else ""
+    if colour == MUTED:
+        width = 3.0
+    else:
+        width = 1.7
+    if curve.style == "dashed":
+        dash = ' stroke-dasharray="5 4"'
+    else:
+        dash = ""
     paths = (_path(x, y) for x, y in _stretches(axes.x(np.asarray(curve.x)), axes.y(curve.y)))
-    return f'<path fill="none" stroke="{colour}" stroke-width="{width}"{dash} d="{"".join(paths)}"/>'
+    return (
+        f'<path fill="none" stroke="{colour}" stroke-width="{width}"{dash} d="{"".join(paths)}"/>'
+    )
 
 
 def _area(band: Band, colour: str, axes: _Axes) -> str:
-    x, both = axes.x(band.x), np.column_stack([axes.y(band.low), axes.y(band.high)])
+    x = axes.x(band.x)
+    both = np.column_stack([axes.y(band.low), axes.y(band.high)])
     paths = (
-        _path(np.append(x, x[::-1]), np.append(y[:, 0], y[::-1, 1])) + "Z" for x, y in _stretches(x, both)
+        _path(np.append(x, x[::-1]), np.append(y[:, 0], y[::-1, 1])) + "Z"
+        for x, y in _stretches(x, both)
     )
     return f'<path fill="{colour}" fill-opacity=".22" d="{"".join(paths)}"/>'
 
@@ -124,9 +168,15 @@ def _path(x: Array, y: Array) -> str:
 
 
 def _key(name: str, colour: str, *, wide: bool) -> str:
-    look = f"height:9px;background:{colour};opacity:.35" if wide else f"height:3px;background:{colour}"
+    if wide:
+        look = f"height:9px;background:{colour};opacity:.35"
+    else:
+        look = f"height:3px;background:{colour}"
     box = f"display:inline-block;width:14px;border-radius:2px;margin-right:5px;vertical-align:middle;{look}"
-    return f'<span style="margin-right:1em;white-space:nowrap"><i style="{box}"></i>{escape(name)}</span>'
+    return (
+        '<span style="margin-right:1em;white-space:nowrap"><i'
+        f' style="{box}"></i>{escape(name)}</span>'
+    )
 
 
 def _span(values: Sequence[Array]) -> tuple[float, float]:

@@ -1,18 +1,19 @@
 """How well a weighing knows a payload, as an objective: the largest share of what is requested.
 
-The rows Y of a motion have p columns; of the m unknowns x the last ten are the payload phi, and they mix to
-the columns by Y M. With rows Z of what is known before, N samples and white noise, x has the covariance
+The rows Y of a motion have p columns; of the m unknowns x the last ten are the payload phi, and
+they mix to the columns by Y M. With rows Z of what is known before, N samples and white noise, x
+has the covariance
 
     C = A^-1,      A = N M' G M + Z'Z,      G = (1/N) sum_t Y_t' W Y_t.
 
-Where the arm was identified, M = [1 J] with the payload's Jacobian J, and Z is what the empty runs say of the
-base parameters (`torque.prior`). Where it is known without error, ten columns of the payload and 3 n of
-friction are all there is, M = 1 and Z = 0.
+Where the arm was identified, M = [1 J] with the payload's Jacobian J, and Z is what the empty runs
+say of the base parameters (`torque.prior`). Where it is known without error, ten columns of the
+payload and 3 n of friction are all there is, M = 1 and Z = 0.
 
-Each requested half-width is that of a combination l'phi: the mass, one coordinate of the centre of mass, one
-moment of inertia; divided by what is requested, so that r_i = sqrt(l_i'C l_i) is at most 1 where a motion is
-enough. The merit is the largest logarithm of the r_i, smoothed, and a little of the mean of all ten
-deviations, so that what was not requested stays known as well:
+Each requested half-width is that of a combination l'phi: the mass, one coordinate of the centre of
+mass, one moment of inertia; divided by what is requested, so that r_i = sqrt(l_i'C l_i) is at most
+1 where a motion is enough. The merit is the largest logarithm of the r_i, smoothed, and a little of
+the mean of all ten deviations, so that what was not requested stays known as well:
 
     f = (1 / 2s) log sum_i r_i^(2s) + (e / 20) sum_k log C_kk,
     df/dA = -C D C,   D = (1/2) sum_i w_i l_i l_i' + (e / 20) sum_k 1_k 1_k' / C_kk,
@@ -29,7 +30,13 @@ import numpy as np
 
 from steelyard.arrays import Array, Indices
 from steelyard.excitation.gradients import RegressorRows
-from steelyard.excitation.objective import Criterion, Objective, Signals, gram_inverse, independent_columns
+from steelyard.excitation.objective import (
+    Criterion,
+    Objective,
+    Signals,
+    gram_inverse,
+    independent_columns,
+)
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.robot import RobotModel
 
@@ -56,7 +63,8 @@ class PayloadAccuracy(Objective):
     """The largest half-width of a payload beside what is requested, 1 where it is just enough.
 
     Attributes:
-        requested: combinations l_i of the ten numbers, over their requested standard deviations, (k, 10)
+        requested: combinations l_i of the ten numbers, over their requested standard deviations,
+            (k, 10)
         noise: standard deviation of white noise of each joint's torque, (n,) [Nm or N]
         samples: N, how many a weighing has
         arm: what is known of it; everything but friction by default
@@ -72,10 +80,14 @@ class PayloadAccuracy(Objective):
         weights = 1.0 / self.noise
         if self.arm is None:
             every = RegressorRows("payload", np.arange(10 + 3 * robot.n), weights)
-            columns = independent_columns(every.exact(robot, *possible).reshape(-1, 10 + 3 * robot.n))
+            columns = independent_columns(
+                every.exact(robot, *possible).reshape(-1, 10 + 3 * robot.n)
+            )
             rows = RegressorRows("payload", columns, weights)
             ten = columns[columns < 10]
-            weighing = _Weighing(np.eye(len(columns)), np.zeros((len(columns),) * 2), np.arange(len(ten)))
+            weighing = _Weighing(
+                np.eye(len(columns)), np.zeros((len(columns),) * 2), np.arange(len(ten))
+            )
             names = tuple(PARAMETER_NAMES[i] for i in ten) + ("",) * (len(columns) - len(ten))
         else:
             p = len(self.arm.columns)

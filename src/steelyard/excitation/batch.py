@@ -1,21 +1,22 @@
 """Many motions lowered at once, in one program of JAX: on the cores, or on a GPU.
 
-Each start minimises its merit f(u) plus a barrier -mu sum log s(u) over its limits. Slacks of position,
-velocity and acceleration on a grid are s = 1 - y and 1 + y with y linear in u, so that their derivatives J
-are known; with multipliers z > 0, as in `solver`,
+Each start minimises its merit f(u) plus a barrier -mu sum log s(u) over its limits. Slacks of
+position, velocity and acceleration on a grid are s = 1 - y and 1 + y with y linear in u, so that
+their derivatives J are known; with multipliers z > 0, as in `solver`,
 
     (B + J' diag(z / s) J) du = -grad f + mu J' (1 / s),      dz = mu / s - z - (z / s) J du
 
-with B the curvature of f (BFGS, damped as Powell does). One evaluation of f and its gradient is one iteration
-for every start: the trial point is taken where the barrier function falls (Armijo), and from there the next
-direction follows; elsewhere the step is shortened. So all starts do the same work; none waits for another.
+with B the curvature of f (BFGS, damped as Powell does). One evaluation of f and its gradient is one
+iteration for every start: the trial point is taken where the barrier function falls (Armijo), and
+from there the next direction follows; elsewhere the step is shortened. So all starts do the same
+work; none waits for another.
 
-The best of a first descent are then changed and lowered again, time after time: of a copy, one joint gets
-another random motion, the others stay, and so does the curvature that its parent has learned, without which a
-descent would take twice as long. The best of parents and children go on.
+The best of a first descent are then changed and lowered again, time after time: of a copy, one
+joint gets another random motion, the others stay, and so does the curvature that its parent has
+learned, without which a descent would take twice as long. The best of parents and children go on.
 
-The rows are thinned, the barrier stays far from the limits, and what Coal says is left out: this is for
-finding good starts. `solver` refines the best of them.
+The rows are thinned, the barrier stays far from the limits, and what Coal says is left out: this is
+for finding good starts. `solver` refines the best of them.
 """
 
 from __future__ import annotations
@@ -35,23 +36,30 @@ from steelyard.excitation.space import MotionSpace
 
 _SAMPLES_PER_HARMONIC = 10
 _GRID = 16  # points per harmonic
-_TO_BOUNDARY, _SUFFICIENT, _SHORTER = 0.9, 1e-4, 0.4
-_CENTRAL, _SMALLEST = 1e8, 1e-12  # z s stays within this factor of mu; in place of 0
+_TO_BOUNDARY = 0.9
+_SUFFICIENT = 1e-4
+_SHORTER = 0.4
+_CENTRAL = 1e8
+_SMALLEST = 1e-12  # z s stays within this factor of mu; in place of 0
 _SLICE = 25  # iterations between two questions whether to go on
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
 _STAGES = ((0.0, 1.0, 1e-2, 0.2), (1.0, 2.0, 3e-3, 0.4), (1.0, 8.0, 5e-4, 0.4))
 """1 for the own merit, 0 for log det; sharpness, barrier, share of the iterations."""
 _CHANGED_STAGES = ((1.0, 8.0, 5e-4, 0.5), (1.0, 32.0, 1e-4, 0.5))
-_KEPT, _CHANGED = 4, 2  # one in so many starts is kept, and one in so many is changed
+_KEPT = 4
+_CHANGED = 2  # one in so many starts is kept, and one in so many is changed
 _STAY = 0.02  # how far the joints move that are not changed, of their own size
-_SHRINK, _MOST_SHRINKS, _INSIDE = 0.97, 100, 1e-4
+_SHRINK = 0.97
+_MOST_SHRINKS = 100
+_INSIDE = 1e-4
 
 
 class _Given(NamedTuple):
     """The numbers of a problem, which a compiled program does not know: it serves other limits as well.
 
-    The centre, (n,), and scale, (m,), of the motions; the signals at the samples and at the grid of the
-    limits, each (3, N, r); P, factor and offset of the joints' limits; offset and factor of the others.
+    The centre, (n,), and scale, (m,), of the motions; the signals at the samples and at the grid of
+    the limits, each (3, N, r); P, factor and offset of the joints' limits; offset and factor of the
+    others.
     """
 
     centre: Array
@@ -87,10 +95,13 @@ class Batch:
         grid: int = _GRID,
     ) -> None:
         self.jax, self.jnp = jax_numpy()
-        self._criterion, self._slacks = criterion, slacks
+        self._criterion = criterion
+        self._slacks = slacks
         self._group = 0
-        self._joints, self._shape = space.joints, (len(space.joints), space.size // len(space.joints))
-        count, points = samples * space.harmonics, grid * space.harmonics
+        self._joints = space.joints
+        self._shape = (len(space.joints), space.size // len(space.joints))
+        count = samples * space.harmonics
+        points = grid * space.harmonics
         self._given = _Given(
             space.centre,
             space.scale,
@@ -122,27 +133,36 @@ class Batch:
             rng: for the changes
             go_on: called with the share that is done; where it says no, the rest is left out
         """
-        kept, changed = max(1, len(u) // _KEPT), max(1, len(u) // _CHANGED)
+        kept = max(1, len(u) // _KEPT)
+        changed = max(1, len(u) // _CHANGED)
         first, later = iterations
         self._group = changed  # so that one program serves all
         work = np.cumsum([len(u) * first] + rounds * [changed * later])
         ends = work / work[-1]
 
         def part(k: int) -> Callable[[float], bool]:
-            begin = float(ends[k - 1]) if k else 0.0
+            if k:
+                begin = float(ends[k - 1])
+            else:
+                begin = 0.0
             return lambda share: go_on(begin + share * (float(ends[k]) - begin))
 
         score, u, B = self._through(_STAGES, u, _unit(u), first, part(0))
         for k in range(1, rounds + 2):
             best = np.argsort(score, kind="stable")[:kept]
-            score, u, B = score[best], u[best], B[best]
+            score = score[best]
+            u = u[best]
+            B = B[best]
             if k > rounds or not part(k)(0.0):
                 break
             parent = np.arange(changed) % kept
             child, inside = self._shrunk(self._changed(u[parent], rng))
-            reached, child, learned = self._through(_CHANGED_STAGES, child, B[parent], later, part(k))
+            reached, child, learned = self._through(
+                _CHANGED_STAGES, child, B[parent], later, part(k)
+            )
             score = np.concatenate([score, np.where(inside, reached, np.inf)])
-            u, B = np.concatenate([u, child]), np.concatenate([B, learned])
+            u = np.concatenate([u, child])
+            B = np.concatenate([B, learned])
         return score, u
 
     def _changed(self, u: Array, rng: np.random.Generator) -> Array:
@@ -171,13 +191,15 @@ class Batch:
         iterations: int,
         go_on: Callable[[float], bool],
     ) -> tuple[Array, Array, Array]:
-        done, z = 0, [np.zeros((len(u), 2, len(self._joints), len(P))) for P, *_ in self._given.families]
+        done = 0
+        z = [np.zeros((len(u), 2, len(self._joints), len(P))) for P, *_ in self._given.families]
         for own, sharpness, mu, share in stages:
             left = max(1, round(share * iterations))
             while left > 0 and go_on(done / iterations):
                 count = min(left, _SLICE)
                 u, B, z, _ = self._descend(u, B, z, own, sharpness, mu, np.int32(count + 1))
-                left, done = left - count, done + count
+                left = left - count
+                done = done + count
         *_, score = self._descend(u, B, z, 1.0, _EXACT, 0.0, np.int32(1))
         return np.where(np.isfinite(score), score, np.inf), u, B
 
@@ -194,7 +216,8 @@ class Batch:
 
     def _least_slack(self, given: _Given, u: Any) -> Any:
         """How far the closest limit is away, 0 or less outside."""
-        jnp, least = self.jnp, 1.0
+        jnp = self.jnp
+        least = 1.0
         for relative, (_, _, offset) in zip(self._relative(given, u), given.families, strict=True):
             least = jnp.minimum(least, (1 - jnp.abs(relative + offset[:, None])).min())
         return jnp.minimum(least, self._slack(given, u).min(initial=1.0))
@@ -215,10 +238,13 @@ class Batch:
 
     def _value(self, given: _Given, u: Any, own: Any, sharpness: Any, mu: Any) -> tuple[Any, Any]:
         """f, with a barrier of torque and flange, and its gradient."""
-        jax, jnp = self.jax, self.jnp
+        jax = self.jax
+        jnp = self.jnp
         G, pull = jax.vjp(lambda x: self._gram(*self._motion(given, x, given.at)), u)
         merits = self._criterion.merit, self._criterion.log_det_merit
-        f, change = jax.lax.cond(own > 0, *(partial(merit, xp=jnp) for merit in merits), G, sharpness)
+        f, change = jax.lax.cond(
+            own > 0, *(partial(merit, xp=jnp) for merit in merits), G, sharpness
+        )
         (slope,) = pull(change)
         if self._slacks is None:
             return f, slope
@@ -237,31 +263,49 @@ class Batch:
     def _barrier(self, given: _Given, u: Any) -> tuple[Any, Any, list[Any]]:
         """-sum log s of the joints' limits, infinite outside, its gradient, and s, each (2, joints, M)."""
         jnp = self.jnp
-        total, grad, slacks = 0.0, jnp.zeros(self._shape), []
-        for relative, (P, factor, offset) in zip(self._relative(given, u), given.families, strict=True):
+        total = 0.0
+        grad = jnp.zeros(self._shape)
+        slacks = []
+        for relative, (P, factor, offset) in zip(
+            self._relative(given, u), given.families, strict=True
+        ):
             y = relative + offset[:, None]
             inside = (jnp.abs(y) < 1).all()
-            total += jnp.where(inside, -jnp.log(jnp.maximum((1 - y) * (1 + y), 1e-300)).sum(), jnp.inf)
+            total += jnp.where(
+                inside, -jnp.log(jnp.maximum((1 - y) * (1 + y), 1e-300)).sum(), jnp.inf
+            )
             grad += (1 / (1 - y) - 1 / (1 + y)) @ P * factor[:, None]
             slacks.append(jnp.maximum(jnp.stack([1 - y, 1 + y]), _SMALLEST))
         return total, grad.ravel(), slacks
 
     def _curvature(self, given: _Given, weights: list[Any]) -> Any:
         """J' diag(weights) J of the joints' limits, (size, size)."""
-        jnp, (joints, free) = self.jnp, self._shape
+        jnp = self.jnp
+        (joints, free) = self._shape
         blocks = jnp.zeros((joints, free, free))
         for (down, up), (P, factor, _) in zip(weights, given.families, strict=True):
             blocks += jnp.einsum("jm,mr,ms->jrs", (down + up) * factor[:, None] ** 2, P, P)
-        return jnp.einsum("jrs,jk->jrks", blocks, jnp.eye(joints)).reshape(joints * free, joints * free)
+        return jnp.einsum("jrs,jk->jrks", blocks, jnp.eye(joints)).reshape(
+            joints * free, joints * free
+        )
 
     def _stage(
-        self, given: _Given, u: Any, B: Any, z: Any, own: Any, sharpness: Any, mu: Any, iterations: Any
+        self,
+        given: _Given,
+        u: Any,
+        B: Any,
+        z: Any,
+        own: Any,
+        sharpness: Any,
+        mu: Any,
+        iterations: Any,
     ) -> tuple[Any, ...]:
         """One start through one stage: where it ends, the curvature and multipliers learned, and f there.
 
         Multipliers of 0 are not known yet.
         """
-        jnp, each = self.jnp, self.jax.tree_util.tree_map
+        jnp = self.jnp
+        each = self.jax.tree_util.tree_map
 
         def longest(x: Any, dx: Any) -> Any:
             """How far x may go on, at most 1, so that it stays positive."""
@@ -273,11 +317,16 @@ class Batch:
             there = u + length * du
             f_next, slope_next = self._value(given, there, own, sharpness, mu)
             barrier, grad, s = self._barrier(given, there)
-            f_next, downhill = f_next + mu * barrier, slope_next + mu * grad
+            f_next = f_next + mu * barrier
+            downhill = slope_next + mu * grad
             good = f_next <= f + _SUFFICIENT * length * falls
-            learned, onward = self._learned(B, length * du, slope_next - slope), longest(z, dz)
+            learned = self._learned(B, length * du, slope_next - slope)
+            onward = longest(z, dz)
             z_next = each(
-                lambda z, dz, s: jnp.clip(z + onward * dz, mu / s / _CENTRAL, mu / s * _CENTRAL), z, dz, s
+                lambda z, dz, s: jnp.clip(z + onward * dz, mu / s / _CENTRAL, mu / s * _CENTRAL),
+                z,
+                dz,
+                s,
             )
             H = learned + self._curvature(given, each(lambda z, s: z / s, z_next, s))
             H = H + 1e-10 * jnp.trace(H) / len(H) * jnp.eye(len(H))
@@ -299,7 +348,8 @@ class Batch:
     def _learned(self, B: Any, du: Any, change: Any) -> Any:
         """Powell's damped BFGS update; a unit matrix is scaled first. Nothing is learned from no step."""
         jnp = self.jnp
-        along, moved = du @ change, du @ du > 0
+        along = du @ change
+        moved = du @ du > 0
         fresh = (jnp.eye(len(B)) == B).all() & (along > 0) & moved
         B = B * jnp.where(fresh, change @ change / jnp.where(fresh, along, 1.0), 1.0)
         Bdu = B @ du

@@ -1,9 +1,10 @@
 """What a motion is checked against, and the certificate that it keeps it.
 
-A limit holds where its margin is not negative; the certificate gives the margin in the limit's own unit, with
-the joint, axis or pair and the time where it is smallest. Signals may peak between the samples of the grid:
-where a limit is nearly reached, the parabola through three samples says when, a second one through three that
-are closer says it better, and the limit is checked there too: what is broken by 1e-9 is seen.
+A limit holds where its margin is not negative; the certificate gives the margin in the limit's own
+unit, with the joint, axis or pair and the time where it is smallest. Signals may peak between the
+samples of the grid: where a limit is nearly reached, the parabola through three samples says when,
+a second one through three that are closer says it better, and the limit is checked there too: what
+is broken by 1e-9 is seen.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Bounded:
     @property
     def margins(self) -> Array:
         """How far the values are inside, (N, k)."""
-        return self.values - self.bounds if self.low else self.bounds - self.values
+        if self.low:
+            return self.values - self.bounds
+        return self.bounds - self.values
 
     @property
     def shares(self) -> Array:
@@ -61,8 +64,13 @@ class Bounded:
     def closest(self, distance: Array, t: Array | None = None) -> LimitCheck:
         """The check of the value with the smallest distance, (N, k), at its time of t, (N,) [s]."""
         i, k = np.unravel_index(int(distance.argmin()), distance.shape)
-        value, bound, margin = float(self.values[i, k]), float(self.bounds[k]), float(self.margins[i, k])
-        at_s = None if t is None else float(t[i])
+        value = float(self.values[i, k])
+        bound = float(self.bounds[k])
+        margin = float(self.margins[i, k])
+        if t is None:
+            at_s = None
+        else:
+            at_s = float(t[i])
         return LimitCheck(self.limit, self.names[k], at_s, value, bound, margin, self.unit)
 
 
@@ -73,7 +81,8 @@ def closest_checks(bounded: Callable[[Array], list[Bounded]], t: Array) -> list[
         bounded: the limits, of times (M,) [s]
         t: times of the grid, (N,) [s]
     """
-    grid, step_s = bounded(t), float(t[1] - t[0])
+    grid = bounded(t)
+    step_s = float(t[1] - t[0])
     checks = [limit.closest(limit.shares, t) for limit in grid]
     threes = [np.stack([x[:-2], x[1:-1], x[2:]], axis=1) for x in (limit.shares for limit in grid)]
     peaks = _peaks(threes, t[1:-1], step_s)
@@ -112,8 +121,8 @@ def given(*limits: Bounded) -> Iterator[Bounded]:
 class LimitCheck:
     """One limit and where it is closest: the joint, axis or pair of bodies, and the time [s].
 
-    The margin says how far the value is inside its bound, negative outside; there is no time where the limit
-    is on a whole period, or at rest.
+    The margin says how far the value is inside its bound, negative outside; there is no time where
+    the limit is on a whole period, or at rest.
     """
 
     limit: str
@@ -132,9 +141,18 @@ class LimitCheck:
     @property
     def sentence(self) -> str:
         """The check in words: whose limit, which, by how much, and when."""
-        when = "" if self.at_s is None else f" at {self.at_s:.3f} s"
-        side = "beyond" if self.margin < 0 else "inside"
-        return f"{self.where}: {self.limit}, {abs(self.margin):.3g} {self.unit} {side} {self.bound:.6g}{when}"
+        if self.at_s is None:
+            when = ""
+        else:
+            when = f" at {self.at_s:.3f} s"
+        if self.margin < 0:
+            side = "beyond"
+        else:
+            side = "inside"
+        return (
+            f"{self.where}: {self.limit}, {abs(self.margin):.3g} {self.unit} {side}"
+            f" {self.bound:.6g}{when}"
+        )
 
 
 CERTIFICATE = {
@@ -163,7 +181,8 @@ class Certificate:
     Attributes:
         checks: one for each limit, at its closest point
         rate_hz: of the grid, [Hz]
-        unchecked: what was not checked, because no limit or no shape was given, in a few words for each
+        unchecked: what was not checked, because no limit or no shape was given, in a few words for
+            each
         bodies: shapes of the arm whose clearance was checked, in a few words for each
         left_out: pairs of bodies whose clearance no joint, or hardly any posture, can change
     """
@@ -187,7 +206,9 @@ class Certificate:
     @property
     def not_checked(self) -> str:
         """What was not checked, as a sentence without its end; empty when everything was."""
-        return f"NOT checked, as no limits say it: {', '.join(self.unchecked)}" if self.unchecked else ""
+        if self.unchecked:
+            return f"NOT checked, as no limits say it: {', '.join(self.unchecked)}"
+        return ""
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain values, for JSON."""

@@ -51,7 +51,8 @@ def _on(device: str) -> Iterator[None]:
         found = jax.devices(device)[0]
     except RuntimeError as error:
         raise InvalidTrajectory(
-            f"JAX finds no {device} here, only {jax.devices()[0].platform}: leave the device out, or install"
+            f"JAX finds no {device} here, only {jax.devices()[0].platform}: leave the device out,"
+            " or install"
             " JAX for it (jax[cuda13])"
         ) from error
     with wide, jax.default_device(found):
@@ -67,7 +68,9 @@ def compiled(function: Callable[..., Any], device: str = "cpu") -> Callable[...,
     """
     jax, _ = jax_numpy()
     with _on(device):
-        program = jax.jit(function, compiler_options=_compiler_options() if device == "cpu" else None)
+        program = jax.jit(
+            function, compiler_options=_compiler_options() if device == "cpu" else None
+        )
 
     def run(*arrays: Array) -> Any:
         with _on(device):

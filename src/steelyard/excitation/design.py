@@ -1,11 +1,11 @@
 """Design of a motion: the best Fourier series found from several starts, with its certificate.
 
-A motion needs a posture inside all limits to begin with. If no posture is inside, no motion is, and the error
-names the limit that stays broken at the best posture found.
+A motion needs a posture inside all limits to begin with. If no posture is inside, no motion is, and
+the error names the limit that stays broken at the best posture found.
 
-The best motions of all starts (`search`) are judged by their exact value and certified; one whose certificate
-fails is shrunk towards its centre posture by a little, or left out. So what is returned keeps every limit,
-and nothing is returned otherwise.
+The best motions of all starts (`search`) are judged by their exact value and certified; one whose
+certificate fails is shrunk towards its centre posture by a little, or left out. So what is returned
+keeps every limit, and nothing is returned otherwise.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
 _SMALLEST_STROKE = 0.01  # [rad or m]
 _COMFORTABLE = 0.02
-_CANDIDATES, _ROUNDS, _KEPT = 400, 8, 12
+_CANDIDATES = 400
+_ROUNDS = 8
+_KEPT = 12
 
 
 _FORMAT = {
@@ -58,16 +60,19 @@ class Design:
 
     Attributes:
         trajectory: the motion
-        certificate: every limit that was given, checked at 1 kHz; it holds, and says what was not checked
+        certificate: every limit that was given, checked at 1 kHz; it holds, and says what was not
+            checked
         objective: name of the objective
         value: of the objective, exact, at the recording's rate
         condition_number: of the stacked base regressor, for all that the motion determines
-        std: predicted standard deviation of each payload parameter, by name; only for payload designs
+        std: predicted standard deviation of each payload parameter, by name; only for payload
+            designs
         start_values: value that each refined start reached; infinite for those that reached nothing
         seconds: wall time, compilation included, [s]
         verdict: why the search ended, the closest limit, and what was not checked
         robot: name of the arm; empty where a file does not say
-        prediction: what a weighing along it will know, as `torque.ShortestMotion` writes it; None elsewhere
+        prediction: what a weighing along it will know, as `torque.ShortestMotion` writes it; None
+            elsewhere
     """
 
     trajectory: FourierTrajectory
@@ -112,7 +117,10 @@ class Design:
     @classmethod
     def _from_dict(cls, content: Mapping[str, Any]) -> Design:
         fields.check(content, _FORMAT)
-        rest = {name: content[name] for name in ("objective", "value", "condition_number", "std", "seconds")}
+        rest = {
+            name: content[name]
+            for name in ("objective", "value", "condition_number", "std", "seconds")
+        }
         return cls(
             trajectory=FourierTrajectory.from_dict(content["trajectory"]),
             certificate=Certificate.from_dict(content["certificate"]),
@@ -148,16 +156,22 @@ def design(
         start: posture in which the motion begins and ends, (n,) [rad or m]; free by default
     """
     began = time.perf_counter()
-    settings, objective = settings or DesignSettings(), objective or ConditionNumber()
+    settings = settings or DesignSettings()
+    objective = objective or ConditionNumber()
     limits = limits or DesignLimits.of(robot)
     moving = moving_joints(robot, limits, harmonics, period_s, joints)
-    posture = None if start is None else finite(start, (robot.n,), "start", InvalidTrajectory)
+    if start is None:
+        posture = None
+    else:
+        posture = finite(start, (robot.n,), "start", InvalidTrajectory)
     centre = centre_posture(robot, limits, moving, posture, settings.seed)
     w = 2 * np.pi / period_s
     scale = np.minimum(limits.joints.v_max, limits.joints.a_max / w)[moving] / 2
     if settings.at_rest and harmonics < 2:
         raise InvalidTrajectory("at rest at both ends, 1 harmonic leaves no motion; use at least 2")
-    space = MotionSpace(centre, moving, harmonics, period_s, settings.at_rest, start is not None, scale)
+    space = MotionSpace(
+        centre, moving, harmonics, period_s, settings.at_rest, start is not None, scale
+    )
     search = Search(robot, limits, space, objective, settings)
     found = search.run()
     trajectory, certificate = _certified(robot, limits, space, found)
@@ -195,7 +209,9 @@ def moving_joints(
     if not (np.isfinite(period_s) and period_s > 0):
         raise InvalidTrajectory(f"period_s must be positive, got {period_s}")
     if len(limits.joints) != robot.n:
-        raise InvalidTrajectory(f"{robot.name} has {robot.n} joints, the limits are for {len(limits.joints)}")
+        raise InvalidTrajectory(
+            f"{robot.name} has {robot.n} joints, the limits are for {len(limits.joints)}"
+        )
     moving = np.array(range(robot.n) if joints is None else sorted(set(joints)), dtype=np.intp)
     if not moving.size or moving[0] < 0 or moving[-1] >= robot.n:
         raise InvalidTrajectory(
@@ -205,15 +221,19 @@ def moving_joints(
     return moving
 
 
-def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float) -> None:
+def _require_room(
+    robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float
+) -> None:
     """Refuses limits that leave a joint unbounded, or no motion worth its name."""
     w = 2 * np.pi / period_s
-    v_max, a_max = limits.joints.v_max, limits.joints.a_max
+    v_max = limits.joints.v_max
+    a_max = limits.joints.a_max
     for j in joints:
         name = robot.joint_names[j]
         if np.isinf(v_max[j]) and np.isinf(a_max[j]):
             raise InvalidTrajectory(
-                f"{name} of {robot.name} has no limit of velocity or acceleration; give one (--limits)"
+                f"{name} of {robot.name} has no limit of velocity or acceleration; give one"
+                " (--limits)"
             )
         for limit, bound, stroke, power in (
             ("velocity", v_max[j], v_max[j] / w, 1),
@@ -222,7 +242,8 @@ def _require_room(robot: RobotModel, limits: DesignLimits, joints: Indices, peri
             if stroke < _SMALLEST_STROKE:
                 needed = period_s * (_SMALLEST_STROKE / stroke) ** (1 / power)
                 raise InfeasibleDesign(
-                    f"a period of {period_s:g} s is too short for the {limit} limit {bound:g} of {name}:"
+                    f"a period of {period_s:g} s is too short for the {limit} limit {bound:g} of"
+                    f" {name}:"
                     f" it could swing by {stroke:.2g} only, less than {_SMALLEST_STROKE:g};"
                     f" it needs {needed:.3g} s, {needed - period_s:.3g} s more"
                 )
@@ -271,7 +292,10 @@ def _ranked(robot: RobotModel, limits: DesignLimits, q: Array) -> tuple[Array, A
 
 
 def _certified(
-    robot: RobotModel, limits: DesignLimits, space: MotionSpace, found: list[tuple[float, Array | None]]
+    robot: RobotModel,
+    limits: DesignLimits,
+    space: MotionSpace,
+    found: list[tuple[float, Array | None]],
 ) -> tuple[FourierTrajectory, Certificate]:
     """The best motion that keeps all limits, shrunk where it must be."""
     worst = None
@@ -284,7 +308,10 @@ def _certified(
             if certificate.holds:
                 return trajectory, certificate
             worst = worst or certificate.worst
-    words = "the search was stopped before it had any" if worst is None else worst.sentence
+    if worst is None:
+        words = "the search was stopped before it had any"
+    else:
+        words = worst.sentence
     raise InfeasibleDesign(f"no motion was found that keeps all limits; in the way is {words}")
 
 
@@ -294,8 +321,14 @@ def verdict_on(stopped: str, certificate: Certificate) -> Verdict:
     Args:
         stopped: why the search ended early, in words; empty when it did not
     """
-    ended = f"{stopped}; the best so far" if stopped else "best of all starts"
-    which = "every limit that was given holds" if certificate.unchecked else "every limit holds"
+    if stopped:
+        ended = f"{stopped}; the best so far"
+    else:
+        ended = "best of all starts"
+    if certificate.unchecked:
+        which = "every limit that was given holds"
+    else:
+        which = "every limit holds"
     closest = f"{which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
     found = Verdict(f"{ended}; {closest}")
     if stopped == BY_HAND:

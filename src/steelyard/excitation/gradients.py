@@ -1,29 +1,32 @@
 """The arm in JAX: what a motion says of the parameters, how far it is inside its limits, and exact gradients.
 
-Everything is expressed in the base frame, for all samples at once. With axis z_i, origin p_i, velocity w_i,
-acceleration dw_i and linear acceleration b_i (gravity taken off) of joint frame i, r = p_i - p_{i-1} and
-s = 1 for a joint that slides, 0 for one that turns,
+Everything is expressed in the base frame, for all samples at once. With axis z_i, origin p_i,
+velocity w_i, acceleration dw_i and linear acceleration b_i (gravity taken off) of joint frame i, r
+= p_i - p_{i-1} and s = 1 for a joint that slides, 0 for one that turns,
 
     w_i  = w_{i-1} + (1 - s) z_i v_i          dw_i = dw_{i-1} + (1 - s) (z_i a_i + w_{i-1} x z_i v_i)
     b_i  = b_{i-1} + dw_{i-1} x r + w_{i-1} x (w_{i-1} x r) + s (z_i a_i + 2 w_{i-1} x z_i v_i)
 
-A body with the ten numbers (m, h, I) in a frame that moves so needs the force and moment, in that frame,
+A body with the ten numbers (m, h, I) in a frame that moves so needs the force and moment, in that
+frame,
 
     f = m b + dw x h + w x (w x h)            n = I dw + w x (I w) + h x b
 
-and joint j feels z_j . (n + (p_i - p_j) x f) = z_j . n + (z_j x (p_i - p_j)) . f, or z_j . f when it slides.
-Both are linear in the ten numbers; inserting the ten unit bodies gives ten columns.
+and joint j feels z_j . (n + (p_i - p_j) x f) = z_j . n + (z_j x (p_i - p_j)) . f, or z_j . f when
+it slides. Both are linear in the ten numbers; inserting the ten unit bodies gives ten columns.
 
-The design needs of a motion only the Gram matrix G = (1/N) sum_t A_t' A_t of the rows A_t(q, v, a); an
-objective is a function of G. So one compiled program gives G, and a second one pulls dG back to q, v, a. The
-sign of friction is smoothed for these gradients, and only for them: tanh(v / width). Below 0.01 rad/s
-`identify` does not count torques. With the width chosen here, designs are best for what it does count: wider
-ones leave out too much, with narrower ones speeds of a thousandth of a radian seem to be worth something.
+The design needs of a motion only the Gram matrix G = (1/N) sum_t A_t' A_t of the rows A_t(q, v, a);
+an objective is a function of G. So one compiled program gives G, and a second one pulls dG back to
+q, v, a. The sign of friction is smoothed for these gradients, and only for them: tanh(v / width).
+Below 0.01 rad/s `identify` does not count torques. With the width chosen here, designs are best for
+what it does count: wider ones leave out too much, with narrower ones speeds of a thousandth of a
+radian seem to be worth something.
 
-Limits on torque, height, speed and orientation are smooth slacks of each sample: shares of the limit,
-positive inside. The friction in the torque is bounded from above for the upper limit and from below for the
-lower one, by a sign that changes a little too early: s(v + 3 width) >= sign(v). Samples do not know each
-other, so the derivatives by q, v and a of samples come from 3 n forward passes.
+Limits on torque, height, speed and orientation are smooth slacks of each sample: shares of the
+limit, positive inside. The friction in the torque is bounded from above for the upper limit and
+from below for the lower one, by a sign that changes a little too early: s(v + 3 width) >= sign(v).
+Samples do not know each other, so the derivatives by q, v and a of samples come from 3 n forward
+passes.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ from steelyard.robot import RobotModel
 _SIGN_WIDTH = 0.008  # of the smoothed sign of friction, [rad/s or m/s]
 WIDE_SIGN_WIDTH = 0.02  # the same where motions are searched for
 _TORQUE_SIGN_WIDTH = 0.01  # and in the limits of torque
-_TOGETHER = 16  # samples whose derivatives are computed at once: one number, so that it is compiled once
+_TOGETHER = (
+    16  # samples whose derivatives are computed at once: one number, so that it is compiled once
+)
 _NO_SPEED = 1e-9  # keeps a power of speed differentiable at rest, [rad/s or m/s]
 
 _programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], _Program]] = WeakKeyDictionary()
@@ -55,8 +60,9 @@ class RegressorRows:
     """Which rows a motion contributes: their kind, the columns that count, the weight of each row.
 
     Attributes:
-        kind: 'torque' (joints by base parameters), 'payload' (joints by the ten numbers of a payload and
-            3 n changes of friction and offset) or 'wrench' (six by the ten numbers of a load on a sensor)
+        kind: 'torque' (joints by base parameters), 'payload' (joints by the ten numbers of a
+            payload and 3 n changes of friction and offset) or 'wrench' (six by the ten numbers of a
+            load on a sensor)
         columns: which columns count, (p,)
         weights: factor of each row, (n,) or (6,)
         gravity: whether a wrench contains weight
@@ -77,7 +83,9 @@ class RegressorRows:
             A = robot.regressor(q, v, a)
         elif self.kind == "payload":
             drives = np.empty((len(q), n, 4 * n))
-            robot.drive.fill_regressor(drives, np.asarray(v, dtype=float), np.asarray(a, dtype=float))
+            robot.drive.fill_regressor(
+                drives, np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+            )
             A = np.concatenate([robot.payload_regressor(q, v, a), drives[..., n:]], axis=-1)
         else:
             A = _exact_wrench(robot, q, v, a, gravity=self.gravity)
@@ -100,7 +108,8 @@ class _Program:
     """A motion's rows, their Gram matrix, and how a change of it pulls on the motion.
 
     Attributes:
-        rows: of q, v and a: the rows of each sample, with the smoothed sign of friction, (N, n or 6, p)
+        rows: of q, v and a: the rows of each sample, with the smoothed sign of friction, (N, n or
+            6, p)
         gram: of q, v and a: G, mean over samples, (p, p)
         pull: of q, v, a and change (p, p): gradients by q, v and a of sum(change * G), each (N, n)
         traced: G as `gram` gives it, as a part of other programs
@@ -113,7 +122,8 @@ class _Program:
 
     def __init__(self, robot: RobotModel, rows: RegressorRows, sign_width: float) -> None:
         chain = _Chain(robot)
-        jax, jnp = chain.jax, chain.jnp
+        jax = chain.jax
+        jnp = chain.jnp
 
         def every(q: Any, v: Any, a: Any) -> Any:
             return chain.rows(q, v, a, rows, sign_width)
@@ -122,7 +132,9 @@ class _Program:
             return _own_product(jax, every(q, v, a).reshape(-1, len(rows.columns))) / q.shape[0]
 
         def pull(q: Any, v: Any, a: Any, change: Any) -> Any:
-            return jax.grad(lambda *motion: jnp.sum(gram(*motion) * change), argnums=(0, 1, 2))(q, v, a)
+            return jax.grad(lambda *motion: jnp.sum(gram(*motion) * change), argnums=(0, 1, 2))(
+                q, v, a
+            )
 
         self.rows, self.gram, self.pull = (compiled(function) for function in (every, gram, pull))
         self.traced = gram
@@ -143,16 +155,22 @@ class MotionSlacks:
 
     def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
         chain = _Chain(robot)
-        jax, jnp, n = chain.jax, chain.jnp, robot.n
+        jax = chain.jax
+        jnp = chain.jnp
+        n = robot.n
         bounded = np.flatnonzero(np.isfinite(limits.joints.tau_max))
 
         def quantities(q: Any, v: Any, a: Any) -> Any:
             moved = chain.motion(q, v, a)
             flange = {name: value[0] for name, value in chain.flange(moved).items()}
-            columns = limits.flange_quantities(flange["R"], flange["p"], flange["u"], flange["w"], jnp)
+            columns = limits.flange_quantities(
+                flange["R"], flange["p"], flange["u"], flange["w"], jnp
+            )
             if bounded.size:
                 rigid = chain.rigid_torque(moved, robot.links)
-                columns += [(rigid + chain.drive_torque(v, a, rigid, x))[:, bounded] for x in (1.0, -1.0)]
+                columns += [
+                    (rigid + chain.drive_torque(v, a, rigid, x))[:, bounded] for x in (1.0, -1.0)
+                ]
             return jnp.concatenate(columns, axis=1)
 
         def slopes(q: Any, v: Any, a: Any) -> Any:
@@ -164,7 +182,8 @@ class MotionSlacks:
             by_motion = jnp.moveaxis(jax.vmap(along)(units), 0, -1)
             return by_motion.reshape(*by_motion.shape[:2], 3, n)
 
-        (offset, factor), share = limits.flange_scales, 1 / limits.joints.tau_max[bounded]
+        (offset, factor) = limits.flange_scales
+        share = 1 / limits.joints.tau_max[bounded]
         reserved = np.full(2 * len(bounded), 1 - RESERVE)
         self.scales = np.append(offset, reserved), np.concatenate([factor, -share, share])
         self._quantities, self._slopes = map(compiled, (quantities, slopes))
@@ -177,7 +196,8 @@ class MotionSlacks:
 
     def slopes(self, q: Array, v: Array, a: Array) -> Array:
         """The derivatives of the slacks by q, v and a, (N, k, 3, n)."""
-        factor, out = self.scales[1][:, None, None], np.empty((len(q), len(self.scales[1]), 3, q.shape[1]))
+        factor = self.scales[1][:, None, None]
+        out = np.empty((len(q), len(self.scales[1]), 3, q.shape[1]))
         for first in range(0, len(q), _TOGETHER):
             few = np.minimum(np.arange(first, first + _TOGETHER), len(q) - 1)
             out[few] = factor * self._slopes(q[few], v[few], a[few])
@@ -204,7 +224,8 @@ class _Chain:
 
     def motion(self, q: Any, v: Any, a: Any) -> dict[str, Any]:
         """Orientation, origin, velocities and accelerations of every joint frame, in the base frame."""
-        jnp, N = self.jnp, q.shape[0]
+        jnp = self.jnp
+        N = q.shape[0]
 
         def step(before: Any, joint: Any) -> Any:
             R, p, u, w, dw, b = before
@@ -215,7 +236,9 @@ class _Chain:
             R_here = R @ placement[:3, :3]
             z = R_here @ axis
             r = R @ placement[:3, 3] + slide * z * qi[:, None]
-            wr, zv, za = jnp.cross(w, r), z * vi[:, None], z * ai[:, None]
+            wr = jnp.cross(w, r)
+            zv = z * vi[:, None]
+            za = z * ai[:, None]
             w_zv = jnp.cross(w, zv)
             after = (
                 R_here @ turn,
@@ -228,7 +251,14 @@ class _Chain:
             return after, (*after, z)
 
         zero = jnp.zeros((N, 3))
-        start = (jnp.broadcast_to(jnp.eye(3), (N, 3, 3)), zero, zero, zero, zero, zero - self.gravity)
+        start = (
+            jnp.broadcast_to(jnp.eye(3), (N, 3, 3)),
+            zero,
+            zero,
+            zero,
+            zero,
+            zero - self.gravity,
+        )
         joints = (self.placements, self.axes, self.sliding, q.T, v.T, a.T)
         _, found = self.jax.lax.scan(step, start, tuple(jnp.asarray(x) for x in joints))
         return dict(zip(("R", "p", "u", "w", "dw", "b", "z"), found, strict=True))
@@ -237,7 +267,8 @@ class _Chain:
         """The motion of frames T, (bodies, 4, 4), that are fixed to the joint frames."""
         jnp = self.jnp
         r = jnp.einsum("itab,ib->ita", moved["R"], T[:, :3, 3])
-        w, dw = moved["w"], moved["dw"]
+        w = moved["w"]
+        dw = moved["dw"]
         wr = jnp.cross(w, r)
         return {
             "R": jnp.einsum("itab,ibc->itac", moved["R"], T[:, :3, :3]),
@@ -258,7 +289,8 @@ class _Chain:
         jnp = self.jnp
         fall = 0.0 if gravity else self.gravity
         w, dw, b = (
-            jnp.einsum("itab,ita->itb", body["R"], x) for x in (body["w"], body["dw"], body["b"] + fall)
+            jnp.einsum("itab,ita->itb", body["R"], x)
+            for x in (body["w"], body["dw"], body["b"] + fall)
         )
         turning = skew(w, jnp)
         spin = skew(dw, jnp) + turning @ turning
@@ -272,7 +304,8 @@ class _Chain:
         """Torque at each joint that unit bodies need, the first at joint `first`, (N, n, bodies, 10)."""
         jnp = self.jnp
         force, moment = self.wrench_columns(body)
-        z, slide = moved["z"], jnp.asarray(self.sliding)[:, None, None, None]
+        z = moved["z"]
+        slide = jnp.asarray(self.sliding)[:, None, None, None]
         arm = body["p"][None] - moved["p"][:, None]
         lever = jnp.cross(jnp.broadcast_to(z[:, None], arm.shape), arm)
         along = slide * z[:, None] + (1 - slide) * lever
@@ -284,12 +317,15 @@ class _Chain:
 
     def rigid_torque(self, moved: dict[str, Any], links: Sequence[InertialParameters]) -> Any:
         """Torque at each joint that moves these bodies, without drives, (N, n)."""
-        jnp, cross = self.jnp, self.jnp.cross
+        cross = self.jnp.cross
+        jnp = self.jnp
         body = self.seen_from(moved, self.T_joint_link)
         m, h = (np.array([getattr(x, name) for x in links]) for name in ("mass", "first_moment"))
         h = jnp.einsum("itab,ib->ita", body["R"], h)
         inertia = np.array([x.inertia for x in links])
-        w, dw, b = body["w"], body["dw"], body["b"]
+        w = body["w"]
+        dw = body["dw"]
+        b = body["b"]
         Iw, Idw = (
             jnp.einsum("itab,ibc,itdc,itd->ita", body["R"], inertia, body["R"], x, optimize=True)
             for x in (w, dw)
@@ -303,10 +339,15 @@ class _Chain:
 
     def friction(self, speed: Any, load: Any, width: float, side: float = 0.0) -> Any:
         """The columns of the drives' friction law, smoothed: its sign changes a little early on a side."""
-        jnp, own = self.jnp, self.drive.sign_width
-        least = width if side and own < width else _NO_SPEED
+        jnp = self.jnp
+        own = self.drive.sign_width
+        if side and own < width:
+            least = width
+        else:
+            least = _NO_SPEED
         width = max(width, own)
-        size, sign = jnp.sqrt(speed**2 + least**2), jnp.tanh((speed + side * 3 * width) / width)
+        size = jnp.sqrt(speed**2 + least**2)
+        sign = jnp.tanh((speed + side * 3 * width) / width)
         return replace(self.drive.law, smooth_speed=True).at(size, load, sign, jnp)
 
     def drive_columns(self, v: Any, a: Any, sign_width: float) -> Any:
@@ -319,7 +360,8 @@ class _Chain:
 
     def drive_torque(self, v: Any, a: Any, rigid: Any, side: float) -> Any:
         """What the drives consume, bounded on one side of the jump of friction, (N, n)."""
-        drives, friction = self.drive.transmission, self.drive.joint_friction
+        drives = self.drive.transmission
+        friction = self.drive.joint_friction
         columns = self.friction(drives.to_drives(v), drives.load(rigid), _TORQUE_SIGN_WIDTH, side)
         own = (friction.coefficients[:, None] * columns).sum(axis=0) + friction.offset
         return drives.to_joints(own + self.drive.rotor_inertia * drives.to_drives(a))
@@ -364,13 +406,17 @@ def _chosen(jax: Any, A: Any, columns: Indices) -> Any:
 
 
 def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: bool) -> Array:
-    motion, columns = robot.frame_motion(q, v, a), []
-    w, dw, b = motion.angular_velocity, motion.angular_acceleration, motion.linear_acceleration
+    motion = robot.frame_motion(q, v, a)
+    columns = []
+    w = motion.angular_velocity
+    dw = motion.angular_acceleration
+    b = motion.linear_acceleration
     if gravity:
         b = b - np.einsum("tab,a->tb", robot.forward_kinematics(q)[:, :3, :3], robot.gravity_base)
     for e in np.eye(10):
         body = InertialParameters.from_vector(e)
-        h, inertia = body.first_moment, body.inertia
+        h = body.first_moment
+        inertia = body.inertia
         force = body.mass * b + np.cross(dw, h) + np.cross(w, np.cross(w, h))
         columns.append(np.hstack([force, dw @ inertia + np.cross(w, w @ inertia) + np.cross(h, b)]))
     return np.stack(columns, axis=-1)

@@ -1,14 +1,16 @@
 """Everything that a designed motion must keep to, and the certificate that a motion keeps it.
 
-Position, velocity and acceleration have two forms. The papers' is conservative: sums of amplitudes stay
-within the limits (xu2024 eq. (18), liu2025 eq. (42)), whatever the phases are. The exact form bounds the
-signals themselves and leaves more room. Everything else is exact: torque by the robot model; height,
-linear and angular speed of the flange for each axis of the base (ding2019 eq. (9), Table II);
-orientations (liu2025 eq. (42)); and clearance between the arm's bodies, floor, walls and boxes.
+Position, velocity and acceleration have two forms. The papers' is conservative: sums of amplitudes
+stay within the limits (xu2024 eq. (18), liu2025 eq. (42)), whatever the phases are. The exact form
+bounds the signals themselves and leaves more room. Everything else is exact: torque by the robot
+model; height, linear and angular speed of the flange for each axis of the base (ding2019 eq. (9),
+Table II); orientations (liu2025 eq. (42)); and clearance between the arm's bodies, floor, walls and
+boxes.
 
-A certificate checks every limit on a dense grid, and at peaks between its points, by code that the design
-does not use (no JAX). It also lists what it does not know: joints without a limit, whether anything around
-the arm, or the arm itself, was in the way, and which shapes the arm was taken to have.
+A certificate checks every limit on a dense grid, and at peaks between its points, by code that the
+design does not use (no JAX). It also lists what it does not know: joints without a limit, whether
+anything around the arm, or the arm itself, was in the way, and which shapes the arm was taken to
+have.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ class DesignLimits:
 
     Attributes:
         joints: position, velocity, acceleration and torque of each joint
-        form: 'exact', or 'amplitude' for the papers' conservative form of position, velocity, acceleration
+        form: 'exact', or 'amplitude' for the papers' conservative form of position, velocity,
+            acceleration
         height: lowest and highest z of the flange in the base frame, [m]
         linear_speed: of the flange along x, y, z of the base, (3,) [m/s]
         angular_speed: of the flange about x, y, z of the base, (3,) [rad/s]
@@ -65,11 +68,13 @@ class DesignLimits:
         low, high = self.height
         if not low < high:
             raise InvalidTrajectory(
-                f"height: the lowest ({low:g} m) lies {low - high:g} m above the highest ({high:g} m)"
+                f"height: the lowest ({low:g} m) lies {low - high:g} m above the highest ({high:g}"
+                " m)"
             )
         for name in ("linear_speed", "angular_speed"):
             values = np.array(getattr(self, name), dtype=float)
-            values = np.full(3, values) if values.ndim == 0 else values
+            if values.ndim == 0:
+                values = np.full(3, values)
             if values.shape != (3,) or not (values > 0).all():
                 raise InvalidTrajectory(f"{name} must be three positive numbers, got {values}")
             object.__setattr__(self, name, read_only(values))
@@ -80,7 +85,9 @@ class DesignLimits:
         return cls(robot.limits)
 
     @classmethod
-    def envelope(cls, trajectory: FourierTrajectory, *, joint_names: Sequence[str] = ()) -> DesignLimits:
+    def envelope(
+        cls, trajectory: FourierTrajectory, *, joint_names: Sequence[str] = ()
+    ) -> DesignLimits:
         """The limits within which another trajectory stays: its peaks of position, velocity, acceleration.
 
         Args:
@@ -95,9 +102,13 @@ class DesignLimits:
         still = np.flatnonzero(q.max(axis=0) - q.min(axis=0) <= 0)
         if still.size:
             name = dict(enumerate(joint_names)).get(still[0], f"joint {still[0] + 1}")
-            raise InvalidTrajectory(f"an envelope needs a motion of every joint; {name} stands still")
+            raise InvalidTrajectory(
+                f"an envelope needs a motion of every joint; {name} stands still"
+            )
         v_max, a_max = (_UP * np.abs(x).max(axis=0) for x in (v, a))
-        low, high, free = q.min(axis=0), q.max(axis=0), np.full(trajectory.n, np.inf)
+        low = q.min(axis=0)
+        high = q.max(axis=0)
+        free = np.full(trajectory.n, np.inf)
         room = (_UP - 1) * (high - low)
         return cls(JointLimits(low - room, high + room, v_max, a_max, free))
 
@@ -109,17 +120,25 @@ class DesignLimits:
         """
         own = self.joints
         if len(own) != len(joints):
-            raise InvalidTrajectory(f"limits of {len(own)} and of {len(joints)} joints cannot be combined")
-        low, high = np.maximum(own.q_min, joints.q_min), np.minimum(own.q_max, joints.q_max)
+            raise InvalidTrajectory(
+                f"limits of {len(own)} and of {len(joints)} joints cannot be combined"
+            )
+        low = np.maximum(own.q_min, joints.q_min)
+        high = np.minimum(own.q_max, joints.q_max)
         gap = low - high
         if (gap >= 0).any():
             j = int(gap.argmax())
-            name = joint_names[j] if joint_names else f"joint {j + 1}"
+            if joint_names:
+                name = joint_names[j]
+            else:
+                name = f"joint {j + 1}"
             raise InvalidTrajectory(
                 f"contradictory limits: {name} must be above {low[j]:g} and below {high[j]:g};"
                 f" they miss each other by {gap[j]:.4g}"
             )
-        rest = (np.minimum(getattr(own, x), getattr(joints, x)) for x in ("v_max", "a_max", "tau_max"))
+        rest = (
+            np.minimum(getattr(own, x), getattr(joints, x)) for x in ("v_max", "a_max", "tau_max")
+        )
         return replace(self, joints=JointLimits(low, high, *rest))
 
     @property
@@ -162,7 +181,8 @@ class DesignLimits:
             factor += [*-1 / known, *1 / known]
         if self.workspace is not None:  # whose slacks are shares already
             count = self.workspace.slacks(np.eye(3)[None], np).shape[1]
-            offset, factor = [*offset, *[-_ANGLE_RESERVE] * count], [*factor, *[1.0] * count]
+            offset = [*offset, *[-_ANGLE_RESERVE] * count]
+            factor = [*factor, *[1.0] * count]
         return np.array(offset), np.array(factor)
 
     def certify(
@@ -173,7 +193,10 @@ class DesignLimits:
             raise InvalidTrajectory(f"rate_hz must be positive, got {rate_hz}")
         count = int(np.ceil(trajectory.duration_s * rate_hz)) + 1
         t = np.linspace(0, trajectory.duration_s, count)
-        scene = None if self.scene is None else self.scene.model(robot)
+        if self.scene is None:
+            scene = None
+        else:
+            scene = self.scene.model(robot)
         checks = closest_checks(
             lambda times: list(self._bounded(robot, *trajectory.at(times), scene=scene)), t
         )
@@ -188,7 +211,9 @@ class DesignLimits:
     def room_at_rest(self, robot: RobotModel, q: Array) -> Array:
         """How far postures q, (N, n) [rad or m], are inside all limits at rest, negative outside, (N,)."""
         room = [limit.room.min(axis=1) for limit in self._bounded(robot, q)]
-        return np.asarray(np.min(room, axis=0)) if room else np.ones(len(q))
+        if room:
+            return np.asarray(np.min(room, axis=0))
+        return np.ones(len(q))
 
     def closest_at_rest(self, robot: RobotModel, q: Array) -> LimitCheck:
         """The limit that one posture q, (n,) [rad or m], comes closest to at rest, or breaks most."""
@@ -205,8 +230,12 @@ class DesignLimits:
         scene: CollisionModel | None = None,
     ) -> Iterator[Bounded]:
         """Every limit with what it bounds in N postures, at rest or along a motion."""
-        joints, names = self.joints, robot.joint_names
-        unit = "rad" if "prismatic" not in robot.joint_types else "rad or m"
+        joints = self.joints
+        names = robot.joint_names
+        if "prismatic" not in robot.joint_types:
+            unit = "rad"
+        else:
+            unit = "rad or m"
         yield from given(
             Bounded("upper position", names, q, joints.q_max, unit),
             Bounded("lower position", names, q, joints.q_min, unit, low=True),
@@ -223,10 +252,13 @@ class DesignLimits:
             yield Bounded("torque", names, tau, joints.tau_max, "Nm", scale=scale)
         yield from self._of_flange(robot, q, v, a)
         if self.scene is not None and (model := scene or self.scene.model(robot)).pair_names:
-            distance, least = model.distances(q), np.full(len(model.pair_names), self.scene.clearance)
+            distance = model.distances(q)
+            least = np.full(len(model.pair_names), self.scene.clearance)
             yield Bounded("clearance", model.pair_names, distance, least, "m", low=True, scale=0.3)
 
-    def _of_flange(self, robot: RobotModel, q: Array, v: Array | None, a: Array | None) -> Iterator[Bounded]:
+    def _of_flange(
+        self, robot: RobotModel, q: Array, v: Array | None, a: Array | None
+    ) -> Iterator[Bounded]:
         regions = () if self.workspace is None else self.workspace.regions
         if regions or np.isfinite(self.height).any():
             T = robot.forward_kinematics(q)
@@ -236,13 +268,20 @@ class DesignLimits:
                 Bounded("highest height", ("flange",), T[:, 2:3, 3], high, "m", scale=0.5),
             )
         if regions and self.workspace is not None:
-            names, zero = tuple(f"axis {part.axis}" for part in regions), np.zeros(len(regions))
+            names = tuple(f"axis {part.axis}" for part in regions)
+            zero = np.zeros(len(regions))
             angle = self.workspace.margins(T[:, :3, :3])
             yield Bounded("orientation", names, angle, zero, "rad", low=True, scale=np.pi / 3)
-        if v is not None and a is not None and np.isfinite([self.linear_speed, self.angular_speed]).any():
-            R, moved = robot.forward_kinematics(q)[:, :3, :3], robot.frame_motion(q, v, a)
+        if (
+            v is not None
+            and a is not None
+            and np.isfinite([self.linear_speed, self.angular_speed]).any()
+        ):
+            R = robot.forward_kinematics(q)[:, :3, :3]
+            moved = robot.frame_motion(q, v, a)
             linear, angular = (
-                np.abs(np.einsum("tab,tb->ta", R, x)) for x in (moved.linear_velocity, moved.angular_velocity)
+                np.abs(np.einsum("tab,tb->ta", R, x))
+                for x in (moved.linear_velocity, moved.angular_velocity)
             )
             yield from given(
                 Bounded("linear speed", ("x", "y", "z"), linear, self.linear_speed, "m/s"),
@@ -252,7 +291,9 @@ class DesignLimits:
     def _amplitudes(self, robot: RobotModel, trajectory: FourierTrajectory) -> Iterator[Bounded]:
         """The papers' sums of amplitudes; joints that stand still have none."""
         q, v, a = (x[None] for x in trajectory.amplitudes)
-        joints, names, offset = self.joints, robot.joint_names, trajectory.offset
+        joints = self.joints
+        names = robot.joint_names
+        offset = trajectory.offset
         return given(
             Bounded("upper amplitude of position", names, offset + q, joints.q_max, "rad"),
             Bounded("lower amplitude of position", names, q - offset, -joints.q_min, "rad"),
@@ -264,7 +305,8 @@ class DesignLimits:
 def _unchecked(limits: DesignLimits, robot: RobotModel) -> Iterator[str]:
     """What the limits say nothing about and a moving arm may break."""
     joints = limits.joints
-    low, high = np.isfinite(joints.q_min), np.isfinite(joints.q_max)
+    low = np.isfinite(joints.q_min)
+    high = np.isfinite(joints.q_max)
     endless = np.array([kind == "continuous" for kind in robot.joint_types])
     families = {
         "position": (low & high) | (endless & ~low & ~high),

@@ -1,8 +1,8 @@
 """What a motion is for, as a number to be made small.
 
-All objectives are functions of the Gram matrix G of the rows that a motion contributes (`gradients`),
-with the eigenvalues l_1 <= ... <= l_p. Each has an exact value, and a smooth merit f(G) with its
-derivative df/dG:
+All objectives are functions of the Gram matrix G of the rows that a motion contributes
+(`gradients`), with the eigenvalues l_1 <= ... <= l_p. Each has an exact value, and a smooth merit
+f(G) with its derivative df/dG:
 
     condition   (1/2) log(l_p / l_1), smoothed: (1 / 2s) (log sum l^s + log sum l^-s), which is above it and
                 tends to it as the sharpness s grows (s = 1 is the A-optimal trace); the smallest eigenvalues
@@ -14,8 +14,9 @@ derivative df/dG:
     payload     the mean of log std of the ten payload parameters, friction changes and offsets as nuisance:
                 with C the inverse of G, f = (1 / 20) sum log C_ii, df/dG = -(1 / 20) sum C_i C_i' / C_ii
 
-liu2025's own G is singular where the moving joints meet in one point (a spherical wrist): a point mass
-there does not move. Only independent columns are kept, and the value is the condition of those.
+liu2025's own G is singular where the moving joints meet in one point (a spherical wrist): a point
+mass there does not move. Only independent columns are kept, and the value is the condition of
+those.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Criterion:
         robot: the arm
         rows: that a motion contributes
         names: what each column of the rows stands for
-        merit: smooth value and derivative by G, of G, a sharpness, and numpy (by default) or jax.numpy
+        merit: smooth value and derivative by G, of G, a sharpness, and numpy (by default) or
+            jax.numpy
         exact: value, of the triangular factor of all rows
     """
 
@@ -122,15 +124,21 @@ class Objective(ABC):
             rate_hz: of the recording, [Hz]
         """
         moving = np.flatnonzero(np.hypot(trajectory.sine, trajectory.cosine).sum(axis=1) > 0)
-        possible = self.criterion(robot, limits or DesignLimits.of(robot), trajectory.offset, moving)
+        possible = self.criterion(
+            robot, limits or DesignLimits.of(robot), trajectory.offset, moving
+        )
         return possible.value(trajectory, rate_hz)
 
-    def criterion(self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices) -> Criterion:
+    def criterion(
+        self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices
+    ) -> Criterion:
         """The objective for what the joints that move can excite; the others stay at the centre, (n,)."""
         rng = np.random.default_rng(0)
         low = np.maximum(limits.joints.q_min, centre - np.pi)
         high = np.minimum(limits.joints.q_max, centre + np.pi)
-        q, v, a = np.tile(centre, (_PROBES, 1)), np.zeros((_PROBES, robot.n)), np.zeros((_PROBES, robot.n))
+        q = np.tile(centre, (_PROBES, 1))
+        v = np.zeros((_PROBES, robot.n))
+        a = np.zeros((_PROBES, robot.n))
         q[:, joints] = rng.uniform(low[joints], high[joints], (_PROBES, len(joints)))
         v[:, joints], a[:, joints] = rng.uniform(-2, 2, (2, _PROBES, len(joints)))
         return self._criterion(robot, (q, v, a))
@@ -145,7 +153,8 @@ class ConditionNumber(Objective):
     """The condition number of the stacked base regressor.
 
     Attributes:
-        weights: factor of each joint's rows, (n,); 1 / noise makes it the weighted one; all 1 by default
+        weights: factor of each joint's rows, (n,); 1 / noise makes it the weighted one; all 1 by
+            default
         drive: with rotor inertia, friction and offset, or the links only
     """
 
@@ -165,7 +174,9 @@ class DOptimal(ConditionNumber):
     name = "dopt"
 
     def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
-        return replace(super()._criterion(robot, possible), merit=_log_det_merit, exact=_minus_log_det)
+        return replace(
+            super()._criterion(robot, possible), merit=_log_det_merit, exact=_minus_log_det
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +195,8 @@ class Xu2024(Objective):
         parts = [(factor, part) for factor, part in _xu_parts(names) if len(part)]
 
         def merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
-            total, slope = 0.0, 0.0
+            total = 0.0
+            slope = 0.0
             for factor, part in parts:
                 E = np.eye(len(names))[:, part]
                 f, S = _condition_merit(E.T @ G @ E, sharpness, xp)
@@ -222,8 +234,8 @@ class PayloadOptimal(Objective):
     """The geometric mean of the standard deviations of a payload's parameters, the empty arm being known.
 
     Attributes:
-        noise: standard deviation of each joint's torque, (n,) [Nm or N]; half a percent of the torque limit
-            by default, 1 where there is none
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; half a percent of the
+            torque limit by default, 1 where there is none
         nuisance: whether friction and offset of every joint may have changed since the empty run
     """
 
@@ -233,10 +245,20 @@ class PayloadOptimal(Objective):
 
     def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
         limit = robot.limits.tau_max
-        noise = np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0) if self.noise is None else self.noise
+        noise = (
+            np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0)
+            if self.noise is None
+            else self.noise
+        )
         weights = 1.0 / _per_joint(noise, robot.n, "noise")
-        names = [*PARAMETER_NAMES, *(f"{x}{j + 1}" for x in ("Fc", "Fv", "B") for j in range(robot.n))]
-        count = 10 + 3 * robot.n if self.nuisance else 10
+        names = [
+            *PARAMETER_NAMES,
+            *(f"{x}{j + 1}" for x in ("Fc", "Fv", "B") for j in range(robot.n)),
+        ]
+        if self.nuisance:
+            count = 10 + 3 * robot.n
+        else:
+            count = 10
         every = RegressorRows("payload", np.arange(count), weights)
         columns = independent_columns(every.exact(robot, *possible).reshape(-1, count))
         ten = int((columns < 10).sum())
@@ -273,14 +295,17 @@ def regression_condition(
 ) -> float:
     """The condition number that `identify` prints of a motion: rows over noise, columns of unit length.
 
-    It says how near to dependent the columns are, whatever their units; `ConditionNumber` counts units.
+    It says how near to dependent the columns are, whatever their units; `ConditionNumber` counts
+    units.
 
     Args:
         noise: standard deviation of each joint's torque, (n,) [Nm or N]; alike by default
         rate_hz: of the recording, [Hz]
     """
     t = np.arange(round(trajectory.duration_s * rate_hz)) / rate_hz
-    rows, _ = _base_rows(robot, trajectory.at(t), None if noise is None else 1.0 / np.asarray(noise), True)
+    rows, _ = _base_rows(
+        robot, trajectory.at(t), None if noise is None else 1.0 / np.asarray(noise), True
+    )
     A = rows.exact(robot, *trajectory.at(t)).reshape(-1, len(rows.columns))
     length = np.linalg.norm(A, axis=0)
     return _condition(np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r")))
@@ -299,7 +324,8 @@ def _log_det_merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
 
 def _condition_merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
     values, vectors = _eigen(G, xp)
-    high, low = (values / values[-1]) ** sharpness, (values[0] / values) ** sharpness
+    high = (values / values[-1]) ** sharpness
+    low = (values[0] / values) ** sharpness
     f = xp.log(values[-1] / values[0]) + (xp.log(high.sum()) + xp.log(low.sum())) / sharpness
     slope = (high / high.sum() - low / low.sum()) / (2 * values)
     return f / 2, (vectors * slope) @ vectors.T
@@ -324,30 +350,42 @@ def gram_inverse(G: Any, xp: Any = np) -> Any:
 
 def _condition(R: Array) -> float:
     values = np.linalg.svd(R, compute_uv=False)
-    return float(values[0] / values[-1]) if values[-1] > 0 else float("inf")
+    if values[-1] > 0:
+        return float(values[0] / values[-1])
+    return float("inf")
 
 
 def _minus_log_det(R: Array) -> float:
     sign, log_det = np.linalg.slogdet(R)
-    return float(-2 * log_det) if sign else float("inf")
+    if sign:
+        return float(-2 * log_det)
+    return float("inf")
 
 
 def _base_rows(
     robot: RobotModel, possible: Signals, weights: Sequence[float] | Array | None, drive: bool
 ) -> tuple[RegressorRows, tuple[str, ...]]:
     basis = ParameterBasis.of_regressor(robot, robot.regressor(*possible), drive=drive)
-    factor = np.ones(robot.n) if weights is None else _per_joint(weights, robot.n, "weights")
+    if weights is None:
+        factor = np.ones(robot.n)
+    else:
+        factor = _per_joint(weights, robot.n, "weights")
     names = tuple(basis.parameter_names[i] for i in basis.independent)
     return RegressorRows("torque", basis.independent, factor), names
 
 
 def _xu_parts(names: tuple[str, ...]) -> list[tuple[float, Indices]]:
     def kind(name: str) -> str:
-        return "friction" if name[0] in "FB" else "inertia" if name[0] == "I" else "moment"
+        if name[0] in "FB":
+            return "friction"
+        if name[0] == "I":
+            return "inertia"
+        return "moment"
 
     kinds = np.array([kind(name) for name in names])
     return [
-        (factor, np.flatnonzero((kinds == part) | (part == "all"))) for part, factor in _XU_WEIGHTS.items()
+        (factor, np.flatnonzero((kinds == part) | (part == "all")))
+        for part, factor in _XU_WEIGHTS.items()
     ]
 
 

@@ -1,16 +1,17 @@
 """Static postures: where to stop and measure, and how the flange gets there.
 
-A greedy D-optimal choice takes from candidates, one after the other, the posture that raises log det of
-the information most. For a wrench sensor at rest the unknowns are m g in the base (3), zero drift of the
-force (3), first moment (3) and zero drift of the moment (3), with g_s = R' g the gravity in the sensor,
+A greedy D-optimal choice takes from candidates, one after the other, the posture that raises log
+det of the information most. For a wrench sensor at rest the unknowns are m g in the base (3), zero
+drift of the force (3), first moment (3) and zero drift of the moment (3), with g_s = R' g the
+gravity in the sensor,
 
     f = R' (m g) + f_0,      n = (m c) x g_s + n_0.
 
-Joint positions for an orientation of the flange, and a position where one is requested, come from bounded
-least squares on the rotation vector of R_target' R(q) (and the position error), from the home posture and
-from random ones. The Jacobian is that of the flange: its velocity for unit speed of each joint; with e the
-rotation vector, d e = J_r^-1(e) w dt, and J_r^-1 is close to the identity where e is small, which suffices
-for descent.
+Joint positions for an orientation of the flange, and a position where one is requested, come from
+bounded least squares on the rotation vector of R_target' R(q) (and the position error), from the
+home posture and from random ones. The Jacobian is that of the flange: its velocity for unit speed
+of each joint; with e the rotation vector, d e = J_r^-1(e) w dt, and J_r^-1 is close to the identity
+where e is small, which suffices for descent.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class PostureSet:
         """Given postures q, (N, n) [rad or m], judged by the equations of a wrench sensor at the flange."""
         positions = np.array(q, dtype=float)
         R = robot.forward_kinematics(positions)[:, :3, :3]
-        return cls(positions, R, _condition_number(_sensor_rows(R, robot.gravity_base)), robot.gravity_base)
+        return cls(
+            positions, R, _condition_number(_sensor_rows(R, robot.gravity_base)), robot.gravity_base
+        )
 
     @property
     def sensor_rows(self) -> Array:
@@ -130,7 +133,8 @@ class PostureSet:
             if len(reached) > count:
                 return cls.at(robot, reached)
         raise InfeasibleDesign(
-            f"{robot.name} reaches {len(reached)} of {len(R)} orientations of Algorithm 1, not more than"
+            f"{robot.name} reaches {len(reached)} of {len(R)} orientations of Algorithm 1, not"
+            " more than"
             f" {count}; widen the workspace or let more joints move"
         )
 
@@ -188,7 +192,9 @@ class PostureSet:
 def _held(robot: RobotModel, q: Array) -> PostureSet:
     """Postures judged by the equations of the joint torques that hold a payload."""
     condition_number = _condition_number(_torque_rows(robot, q))
-    return PostureSet(q, robot.forward_kinematics(q)[:, :3, :3], condition_number, robot.gravity_base)
+    return PostureSet(
+        q, robot.forward_kinematics(q)[:, :3, :3], condition_number, robot.gravity_base
+    )
 
 
 def _condition_number(rows: Array) -> float:
@@ -200,7 +206,9 @@ def _condition_number(rows: Array) -> float:
 
 def _sensor_rows(R: Array, gravity_base: Array) -> Array:
     A = np.zeros((len(R), 6, 12))
-    A[:, :3, :3], A[:, :3, 3:6], A[:, 3:, 9:] = np.swapaxes(R, 1, 2), np.eye(3), np.eye(3)
+    A[:, :3, :3] = np.swapaxes(R, 1, 2)
+    A[:, :3, 3:6] = np.eye(3)
+    A[:, 3:, 9:] = np.eye(3)
     A[:, 3:, 6:9] = -skew(np.swapaxes(R, 1, 2) @ gravity_base)
     return A
 
@@ -216,22 +224,32 @@ def _chosen(rows: Array, count: int) -> Indices:
     scale = np.sqrt((rows**2).sum(axis=(0, 1)).max() / len(rows))
     A = rows / scale
     information = _PRIOR * np.eye(rows.shape[2])
-    left, chosen = list(range(len(rows))), []
+    left = list(range(len(rows)))
+    chosen = []
     for _ in range(count):
-        inner = np.eye(A.shape[1]) + A[left] @ np.linalg.solve(information, np.swapaxes(A[left], 1, 2))
+        inner = np.eye(A.shape[1]) + A[left] @ np.linalg.solve(
+            information, np.swapaxes(A[left], 1, 2)
+        )
         best = left.pop(int(np.linalg.slogdet(inner)[1].argmax()))
         information = information + A[best].T @ A[best]
         chosen.append(best)
     return np.array(chosen, dtype=np.intp)
 
 
-def _reached(robot: RobotModel, R: Array, limits: DesignLimits, joints: Sequence[int] | None) -> list[Array]:
+def _reached(
+    robot: RobotModel, R: Array, limits: DesignLimits, joints: Sequence[int] | None
+) -> list[Array]:
     """Postures for those orientations that can be reached inside all limits."""
     found: list[Array] = []
     for orientation in R:
-        near = found[-1] if found else robot.home
+        if found:
+            near = found[-1]
+        else:
+            near = robot.home
         try:
-            q = inverse_kinematics(robot, orientation, joints=joints, near=near, limits=limits.joints)
+            q = inverse_kinematics(
+                robot, orientation, joints=joints, near=near, limits=limits.joints
+            )
         except InfeasibleDesign:
             continue
         if _inside(robot, limits, q[None])[0]:
@@ -262,18 +280,29 @@ def inverse_kinematics(
         limits: of the joints; those of the robot by default
     """
     R = np.asarray(R_base_flange, dtype=float)
-    p = None if position is None else np.asarray(position, dtype=float)
-    moving = np.arange(robot.n) if joints is None else np.array(sorted(joints), dtype=np.intp)
+    if position is None:
+        p = None
+    else:
+        p = np.asarray(position, dtype=float)
+    if joints is None:
+        moving = np.arange(robot.n)
+    else:
+        moving = np.array(sorted(joints), dtype=np.intp)
     base = np.array(robot.home if near is None else near, dtype=float)
-    bounds = robot.limits if limits is None else limits
-    low, high = (
-        np.maximum(bounds.q_min, base - 2 * np.pi)[moving],
-        np.minimum(bounds.q_max, base + 2 * np.pi)[moving],
-    )
+    if limits is None:
+        bounds = robot.limits
+    else:
+        bounds = limits
+    low = np.maximum(bounds.q_min, base - 2 * np.pi)[moving]
+    high = np.minimum(bounds.q_max, base + 2 * np.pi)[moving]
     rng = np.random.default_rng(0)
-    best, smallest = base, np.inf
+    best = base
+    smallest = np.inf
     for k in range(_TRIES):
-        guess = np.clip(base[moving], low, high) if k == 0 else rng.uniform(low, high)
+        if k == 0:
+            guess = np.clip(base[moving], low, high)
+        else:
+            guess = rng.uniform(low, high)
         x0 = np.clip(guess, low + 1e-9, high - 1e-9)
         found = least_squares(
             lambda x: _error(robot, _with_moved(base, moving, x), R, p),
@@ -286,12 +315,15 @@ def inverse_kinematics(
         )
         size = float(np.abs(found.fun).max())
         if size < smallest:
-            best, smallest = _with_moved(base, moving, found.x), size
+            best = _with_moved(base, moving, found.x)
+            smallest = size
         if smallest < _REACHED:
             return best
     raise InfeasibleDesign(
-        f"{robot.name} cannot bring its flange there: the nearest posture found within the limits misses by"
-        f" {np.degrees(smallest):.3g} degrees{'' if p is None else f' or {smallest * _LENGTH:.3g} m'}"
+        f"{robot.name} cannot bring its flange there: the nearest posture found within the limits"
+        " misses by"
+        f" {np.degrees(smallest):.3g}"
+        f" degrees{'' if p is None else f' or {smallest * _LENGTH:.3g} m'}"
     )
 
 

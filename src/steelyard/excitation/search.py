@@ -1,9 +1,10 @@
 """The search for a motion from many starts.
 
-Each start is a random motion around a centre posture, inside all limits. Many are lowered together on thinned
-samples, the best of them changed and lowered again (`batch`), and the best of all go on. A few starts go
-there at once: each is made informative (log det), then lowered in stages of growing sharpness and falling
-distance from the limits (`solver`). This runs in threads, with progress and a way to stop.
+Each start is a random motion around a centre posture, inside all limits. Many are lowered together
+on thinned samples, the best of them changed and lowered again (`batch`), and the best of all go on.
+A few starts go there at once: each is made informative (log det), then lowered in stages of growing
+sharpness and falling distance from the limits (`solver`). This runs in threads, with progress and a
+way to stop.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ from steelyard.excitation.space import MotionSpace
 from steelyard.robot import RobotModel
 
 BY_HAND = "stopped by hand"
-_SAMPLES_PER_HARMONIC, _FEWEST_SAMPLES = 30, 160
+_SAMPLES_PER_HARMONIC = 30
+_FEWEST_SAMPLES = 160
 _VALUE_HZ = 125.0
 _FEW = 4  # starts, up to which all are refined
-_REFINED, _REFINED_OF = 2, 64  # of more, those that go on: so many, and one of so many
+_REFINED = 2
+_REFINED_OF = 64  # of more, those that go on: so many, and one of so many
 _UNKNOWNS = 54  # six joints, five harmonics, at rest at both ends; where there are more, all grows
 _RANKED = 4  # times as many are ranked on all samples
 _ROUNDS = 10
@@ -43,7 +46,13 @@ _SEARCHED_STAGE = 2  # with which these begin
 _WELL_INSIDE = 0.95
 _BEFORE = 0.8  # of the time, where starts are many
 _EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
-_STAGES = ((False, 1.0, 1e-2), (True, 2.0, 1e-3), (True, 8.0, 1e-4), (True, 32.0, 1e-5), (True, 100.0, 1e-6))
+_STAGES = (
+    (False, 1.0, 1e-2),
+    (True, 2.0, 1e-3),
+    (True, 8.0, 1e-4),
+    (True, 32.0, 1e-5),
+    (True, 100.0, 1e-6),
+)
 """Own merit or log det, sharpness, barrier."""
 _ITERATIONS = (20, 100, 120, 80, 60)  # of each stage
 
@@ -61,7 +70,8 @@ class DesignSettings:
         workers: threads; all cores by default
         device: of the first descent, 'cpu' or 'gpu'
         time_limit_s: after which the best so far counts, [s]
-        progress: called with the share that is done and the best value of the objective's merit so far
+        progress: called with the share that is done and the best value of the objective's merit so
+            far
     """
 
     starts: int = 32
@@ -98,7 +108,10 @@ class Search:
         objective: Objective,
         settings: DesignSettings,
     ) -> None:
-        self.robot, self.limits, self.space, self.settings = robot, limits, space, settings
+        self.robot = robot
+        self.limits = limits
+        self.space = space
+        self.settings = settings
         self.criterion = objective.criterion(robot, limits, space.centre, space.joints)
         self.stopped = ""
         count = max(_FEWEST_SAMPLES, _SAMPLES_PER_HARMONIC * space.harmonics)
@@ -108,8 +121,14 @@ class Search:
         self._deadline = time.perf_counter() + settings.time_limit_s
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._searched, self._done, self._refining, self._lowest = 0.0, 0, 1, np.inf
-        first = 0 if settings.starts <= _FEW else _SEARCHED_STAGE
+        self._searched = 0.0
+        self._done = 0
+        self._refining = 1
+        self._lowest = np.inf
+        if settings.starts <= _FEW:
+            first = 0
+        else:
+            first = _SEARCHED_STAGE
         self._stages = [
             (*stage, max(1, round(settings.effort * count)))
             for stage, count in zip(_STAGES[first:], _ITERATIONS[first:], strict=True)
@@ -131,7 +150,8 @@ class Search:
 
     def _starts(self, pool: ThreadPoolExecutor) -> list[Array]:
         """Where the solver begins, each (size,): random motions, or the best of a first descent."""
-        constraints, settings = self._constraints(), self.settings
+        constraints = self._constraints()
+        settings = self.settings
         seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
         try:
             u = [
@@ -149,14 +169,20 @@ class Search:
             batch.searched,
             _WELL_INSIDE * np.array(u),
             rounds=round(more**2 * _ROUNDS),
-            iterations=[max(1, round(settings.effort * more * count)) for count in _SEARCH_ITERATIONS],
+            iterations=[
+                max(1, round(settings.effort * more * count)) for count in _SEARCH_ITERATIONS
+            ],
             rng=np.random.default_rng([settings.seed, 1]),
             go_on=self._searching,
         )
         self._watch([searched])
         _, best = searched.result()
         count = round(more * _REFINED) + settings.starts // _REFINED_OF
-        inside = [x for one in best[: _RANKED * count] if (x := _shrunk(one, constraints, 0.97)) is not None]
+        inside = [
+            x
+            for one in best[: _RANKED * count]
+            if (x := _shrunk(one, constraints, 0.97)) is not None
+        ]
         inside.sort(key=lambda x: self._score(self._gram(x)))
         return inside[:count] or u[:count]
 
@@ -197,9 +223,14 @@ class Search:
             if time.perf_counter() > self._deadline:
                 self._stopped("the time limit was reached")
             if self.settings.progress is not None:
-                before = 0.0 if self.settings.starts <= _FEW else _BEFORE
+                if self.settings.starts <= _FEW:
+                    before = 0.0
+                else:
+                    before = _BEFORE
                 refined = min(1.0, self._done / (self._refining * self._iterations))
-                self.settings.progress(before * self._searched + (1 - before) * refined, self._lowest)
+                self.settings.progress(
+                    before * self._searched + (1 - before) * refined, self._lowest
+                )
         except KeyboardInterrupt:
             self._stopped(BY_HAND)
 
@@ -224,14 +255,17 @@ class Search:
         if self._stop.is_set() and not first:
             return None
         gram = self.space.remembered(self._program.gram, self._at)
-        constraints, best = self._constraints(), start
-        lowest, count = np.inf, 0
+        constraints = self._constraints()
+        best = start
+        lowest = np.inf
+        count = 0
 
         def visit(u: Array) -> None:
             nonlocal best, lowest, count
             score = self._score(gram(u))
             if score < lowest:
-                lowest, best = score, u.copy()
+                lowest = score
+                best = u.copy()
             count += 1
             with self._lock:
                 self._done += 1
@@ -256,7 +290,10 @@ class Search:
         barrier: float,
         iterations: int,
     ) -> None:
-        merit = self.criterion.merit if own else self.criterion.log_det_merit
+        if own:
+            merit = self.criterion.merit
+        else:
+            merit = self.criterion.log_det_merit
 
         def value_and_gradient(u: Array) -> tuple[float, Array]:
             f, change = merit(gram(u), sharpness)
@@ -282,14 +319,17 @@ def _random_start(
     trajectory = space.trajectory(u)
     q, v, a = (x[space.joints] for x in trajectory.amplitudes)
     shift = np.abs(trajectory.offset - space.centre)[space.joints]
-    joints, j = limits.joints, space.joints
+    j = space.joints
+    joints = limits.joints
     room = np.minimum(joints.q_max[j] - space.centre[j], space.centre[j] - joints.q_min[j])
     with np.errstate(divide="ignore"):
         largest = np.minimum.reduce([room / (q + shift), joints.v_max[j] / v, joints.a_max[j] / a])
     u = (u.reshape(len(j), -1) * 0.8 * largest[:, None]).ravel()
     inside = _shrunk(u, constraints, 0.8)
     if inside is None:
-        raise InfeasibleDesign("no motion around the centre posture keeps its limits with a reserve")
+        raise InfeasibleDesign(
+            "no motion around the centre posture keeps its limits with a reserve"
+        )
     return inside
 
 

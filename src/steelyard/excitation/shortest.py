@@ -1,15 +1,15 @@
 """The shortest motion that is enough: designs of many durations, each begun from its neighbours.
 
-A design of duration T lowers the largest share r(T) of what is requested (`accuracy`). r falls with T, as a
-power of it over short stretches, so the shortest T with r = 1 lies where a straight line through the
-logarithms of two durations around it meets zero: first such a bracket is found, then it is narrowed. What
-was designed for one duration is a start for the next one, at the pace of the new duration and shrunk until
-it is inside the limits; only the first one begins from postures and motions drawn at random, of which the
-best are kept. Limits of torque and of the flange cost most of the time and are seldom in the way: they join
-the others once a motion breaks them.
+A design of duration T lowers the largest share r(T) of what is requested (`accuracy`). r falls with
+T, as a power of it over short stretches, so the shortest T with r = 1 lies where a straight line
+through the logarithms of two durations around it meets zero: first such a bracket is found, then it
+is narrowed. What was designed for one duration is a start for the next one, at the pace of the new
+duration and shrunk until it is inside the limits; only the first one begins from postures and
+motions drawn at random, of which the best are kept. Limits of torque and of the flange cost most of
+the time and are seldom in the way: they join the others once a motion breaks them.
 
-r is judged by a function of the caller, by formulas that the search does not use, and a motion counts
-only if its certificate holds.
+r is judged by a function of the caller, by formulas that the search does not use, and a motion
+counts only if its certificate holds.
 """
 
 from __future__ import annotations
@@ -125,15 +125,21 @@ class DurationSearch:
     def at(self, duration_s: float, near: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """The best candidates of a duration_s, begun from those near it or at random; none where none is."""
         criterion = self.criterion(duration_s)
-        nearest = sorted(near, key=lambda one: abs(np.log(one.duration_s / duration_s)))[:_CONTINUED]
+        nearest = sorted(near, key=lambda one: abs(np.log(one.duration_s / duration_s)))[
+            :_CONTINUED
+        ]
         while True:
-            starts = [start for one in nearest if (start := self._continued(one, duration_s)) is not None]
+            starts = [
+                start for one in nearest if (start := self._continued(one, duration_s)) is not None
+            ]
             stages = _NEAR_STAGES if starts else _STAGES
             starts = starts or self._screened(criterion, duration_s)
             lower = partial(self._lowered, criterion, stages)
             with ThreadPoolExecutor(self.settings.workers) as pool:
                 lowered = list(pool.map(lower, starts))
-            judged = [self._certified(start.space, u) for start, u in zip(starts, lowered, strict=True)]
+            judged = [
+                self._certified(start.space, u) for start, u in zip(starts, lowered, strict=True)
+            ]
             if self._all_limits or not self.limits.bounds_torque_or_flange or None not in judged:
                 break
             self._all_limits = True
@@ -142,7 +148,8 @@ class DurationSearch:
 
     def _durations(self, found: Sequence[Candidate], longest_s: float) -> Iterator[float]:
         """Durations to design for, given what is found so far."""
-        duration_s, tried = min(_FIRST_S, longest_s), set[float]()
+        duration_s = min(_FIRST_S, longest_s)
+        tried = set[float]()
         for _ in range(_MOST_DESIGNS):
             duration_s = self._on_grid(duration_s)
             if duration_s in tried:
@@ -169,7 +176,9 @@ class DurationSearch:
                 duration_s = _between(low_s, short.get(low_s), high)
         yield from self._around(found, tried, longest_s)
 
-    def _around(self, found: Sequence[Candidate], tried: set[float], longest_s: float) -> Iterator[float]:
+    def _around(
+        self, found: Sequence[Candidate], tried: set[float], longest_s: float
+    ) -> Iterator[float]:
         """Durations beside the shortest one that is enough, to see what more and less time would give."""
         enough = [one.duration_s for one in found if one.share <= 1]
         for factor in _BESIDE if enough else ():
@@ -185,7 +194,9 @@ class DurationSearch:
         Central differences, h apart, show a frequency w with 1 - (w h)^2 / 12 of its acceleration.
         """
         joints = self.limits.joints
-        stroke = np.minimum(joints.v_max / (2 * np.pi), joints.a_max / (2 * np.pi) ** 2)[self.moving]
+        stroke = np.minimum(joints.v_max / (2 * np.pi), joints.a_max / (2 * np.pi) ** 2)[
+            self.moving
+        ]
         blurred_s = 2 * np.pi * self.harmonics / (self.settings.rate_hz * np.sqrt(12 * _MOST_BLUR))
         return float(max(np.sqrt(_SMALLEST_STROKE / stroke).max(), blurred_s))
 
@@ -204,7 +215,9 @@ class DurationSearch:
     @cached_property
     def _postures(self) -> Array:
         """Postures inside all limits to begin from, the first one the user's, or home where it is."""
-        first = centre_posture(self.robot, self.limits, self.moving, self.posture, self.settings.seed)
+        first = centre_posture(
+            self.robot, self.limits, self.moving, self.posture, self.settings.seed
+        )
         if self.posture is not None:
             return first[None]
         rng = np.random.default_rng(self.settings.seed)
@@ -245,17 +258,24 @@ class DurationSearch:
 
     def _continued(self, one: Candidate, duration_s: float) -> _Start | None:
         """A motion at the pace of another duration, about its own middle."""
-        series, pace = one.trajectory, one.duration_s / duration_s
-        centre = series.offset.copy() if self.posture is None else self.posture
+        series = one.trajectory
+        pace = one.duration_s / duration_s
+        if self.posture is None:
+            centre = series.offset.copy()
+        else:
+            centre = self.posture
         space = self._space(centre, duration_s)
-        C = np.column_stack([pace * series.sine, pace * series.cosine, series.offset - centre])[self.moving]
+        C = np.column_stack([pace * series.sine, pace * series.cosine, series.offset - centre])[
+            self.moving
+        ]
         u = (np.linalg.pinv(space.free) @ (C / space.scale[:, None]).T).T
         return self._inside(space, u.ravel())
 
     def _screened(self, criterion: Criterion, duration_s: float) -> list[_Start]:
         """The best of many random motions about random postures."""
         rng = np.random.default_rng([self.settings.seed, round(1e3 * duration_s)])
-        program, scored = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH), []
+        program = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH)
+        scored = []
         for k in range(_SCREENED * min(self.settings.starts, _REFINED)):
             space = self._space(self._centre(k), duration_s)
             start = self._inside(space, 0.5 * rng.normal(size=space.size))
@@ -275,7 +295,8 @@ class DurationSearch:
         program = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH)
         space, at = start.space, self._at(start.space)
         gram = space.remembered(program.gram, at)
-        best, lowest = start.u, np.inf
+        best = start.u
+        lowest = np.inf
 
         def value(u: Array, sharpness: float) -> float:
             return float(criterion.merit(gram(u), sharpness)[0])
@@ -288,7 +309,8 @@ class DurationSearch:
             nonlocal best, lowest
             score = value(u, 64.0)
             if score < lowest:
-                best, lowest = u.copy(), score
+                best = u.copy()
+                lowest = score
             if self._stop.is_set():
                 raise StopIteration
 
@@ -315,10 +337,12 @@ class DurationSearch:
 def _between(low_s: float, low: Candidate | None, high: Candidate) -> float:
     """Where a straight line through logarithms says that a motion is just enough, [s]; well inside.
 
-    Between low_s [s], its best motion low (None where none is inside the limits), and one that is enough.
+    Between low_s [s], its best motion low (None where none is inside the limits), and one that is
+    enough.
     """
     part = 0.5
     if low is not None:
-        above, below = np.log(low.share), np.log(max(high.share, 1e-9))
+        above = np.log(low.share)
+        below = np.log(max(high.share, 1e-9))
         part = float(np.clip(above / max(above - below, 1e-9), 0.1, 0.9))
     return float(low_s * (high.duration_s / low_s) ** part)

@@ -1,7 +1,7 @@
 """A feasible interior-point method: every point that it visits keeps every limit.
 
-Minimise f(u) subject to s(u) > 0, from a start inside. With the barrier weight mu, J the derivatives of s and
-z > 0 the multipliers, the conditions
+Minimise f(u) subject to s(u) > 0, from a start inside. With the barrier weight mu, J the
+derivatives of s and z > 0 the multipliers, the conditions
 
     grad f - J' z = 0,      z_i s_i = mu
 
@@ -9,12 +9,13 @@ are solved by steps of Newton's method with the multipliers' part eliminated,
 
     (B + J' diag(z / s) J) du = -(grad f - J' (mu / s)),      dz = mu / s - z - (z / s) J du
 
-where B approximates the curvature of f - z's (BFGS, damped as Powell does). A step is cut so that s stays
-positive, and then until f - mu sum log s falls (Armijo); z has a length of its own, and goes on from stage to
-stage: with mu / s instead, as if nothing was known of which limits matter, most steps of the next stage end
-at a limit after a small part of their way. Thousands of limits cost little: they enter through
-sums over their gradients, not through an active set; and whoever stops it early has a feasible motion.
-(Nocedal and Wright, Numerical Optimization, chapter 19.)
+where B approximates the curvature of f - z's (BFGS, damped as Powell does). A step is cut so that s
+stays positive, and then until f - mu sum log s falls (Armijo); z has a length of its own, and goes
+on from stage to
+stage: with mu / s instead, as if nothing was known of which limits matter, most steps of the next
+stage end at a limit after a small part of their way. Thousands of limits cost little: they enter
+through sums over their gradients, not through an active set; and whoever stops it early has a
+feasible motion. (Nocedal and Wright, Numerical Optimization, chapter 19.)
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class Constraint(Protocol):
 class Minimiser:
     """Goes downhill from a feasible point u, (size,), stage by stage; calls `visit` with accepted points."""
 
-    def __init__(self, constraints: Sequence[Constraint], u: Array, visit: Callable[[Array], None]) -> None:
+    def __init__(
+        self, constraints: Sequence[Constraint], u: Array, visit: Callable[[Array], None]
+    ) -> None:
         self.constraints = tuple(constraints)
         self.u = u
         self.visit = visit
@@ -98,24 +101,36 @@ class Minimiser:
             if length == 0.0:
                 break
             falls = max((-dzi / zi).max(initial=0.0) for zi, dzi in zip(z, dz, strict=True))
-            onward = min(1.0, _TO_BOUNDARY / falls) if falls > 0 else 1.0
+            if falls > 0:
+                onward = min(1.0, _TO_BOUNDARY / falls)
+            else:
+                onward = 1.0
             z = [zi + onward * dzi for zi, dzi in zip(z, dz, strict=True)]
             u_next = self.u + length * du
             after = [part.linearised(u_next) for part in self.constraints]
             f, grad_next = value_and_gradient(u_next)
             self._learn(length * du, grad_next - grad, now, after, z)
-            bounds = [(barrier / part.slack / _CENTRAL, _CENTRAL * barrier / part.slack) for part in after]
+            bounds = [
+                (barrier / part.slack / _CENTRAL, _CENTRAL * barrier / part.slack) for part in after
+            ]
             z = [np.clip(zi, low, high) for zi, (low, high) in zip(z, bounds, strict=True)]
-            self.u, now, grad, self._z = u_next, after, grad_next, z
+            self.u = u_next
+            now = after
+            grad = grad_next
+            self._z = z
             self.visit(self.u)
-            small_changes = small_changes + 1 if fall < _TOLERANCE else 0
+            if fall < _TOLERANCE:
+                small_changes = small_changes + 1
+            else:
+                small_changes = 0
             if small_changes >= 3:
                 break
 
     def _direction(
         self, grad: Array, now: list[_Linearised], z: list[Array], mu: float
     ) -> tuple[Array, list[Array]]:
-        H, right = self._B.copy(), -grad
+        H = self._B.copy()
+        right = -grad
         for part, zi in zip(now, z, strict=True):
             H += part.curvature(zi / part.slack)
             right = right + part.pull(mu / part.slack)
@@ -143,7 +158,8 @@ class Minimiser:
         for constraint, part in zip(self.constraints, now, strict=True):
             if constraint.linear and part.slack.size:
                 fall = (-part.along(du) / part.slack).max()
-                length = min(length, _TO_BOUNDARY / fall) if fall > 0 else length
+                if fall > 0:
+                    length = min(length, _TO_BOUNDARY / fall)
         before = f - mu * sum(np.log(part.slack).sum() for part in now)
         slope = float(grad @ du) - mu * sum((part.along(du) / part.slack).sum() for part in now)
         leasts = [0.999 * (1 - _TO_BOUNDARY) * part.slack for part in now]
@@ -158,7 +174,12 @@ class Minimiser:
         return 0.0, 0.0
 
     def _learn(
-        self, du: Array, y: Array, before: list[_Linearised], after: list[_Linearised], z: list[Array]
+        self,
+        du: Array,
+        y: Array,
+        before: list[_Linearised],
+        after: list[_Linearised],
+        z: list[Array],
     ) -> None:
         """Powell's damped BFGS update of B; y is the change of the gradient of f."""
         for constraint, old, new, zi in zip(self.constraints, before, after, z, strict=True):

@@ -1,23 +1,25 @@
 """The motions that a design chooses from: Fourier series of the joints that move, as free numbers u.
 
 Joint j has the coefficients c_j = [a_j1 ... a_jL, b_j1 ... b_jL, q0_j]; position, velocity and
-acceleration are linear in them: q_j = P_q c_j, v_j = P_v c_j, a_j = P_a c_j. Conditions on the ends are
-linear, too:
+acceleration are linear in them: q_j = P_q c_j, v_j = P_v c_j, a_j = P_a c_j. Conditions on the ends
+are linear, too:
 
     at rest at both ends:   sum a_l = 0,   sum w l b_l = 0    (v = a = 0 at t = 0 and t = T; xu2024 eq. (18))
     from a given posture:   q0 - sum b_l / (w l) = q_start
 
-so c_j = c0_j + Z diag(scale_j) u_j with Z a basis of what they leave free, and u is free of conditions.
-c0 is the arm at rest in its centre posture; shrinking u to zero shrinks the motion to that posture.
+so c_j = c0_j + Z diag(scale_j) u_j with Z a basis of what they leave free, and u is free of
+conditions. c0 is the arm at rest in its centre posture; shrinking u to zero shrinks the motion to
+that posture.
 
-Limits are slacks of u, positive inside. Between the points of a grid a signal may peak. For a trigonometric
-polynomial of degree L on M equidistant points of its period (Ehlich and Zeller 1964)
+Limits are slacks of u, positive inside. Between the points of a grid a signal may peak. For a
+trigonometric polynomial of degree L on M equidistant points of its period (Ehlich and Zeller 1964)
 
     max |f| <= max over the grid |f| / cos(pi L / M),
 
-so limits of position, velocity and acceleration on the grid, tightened by that cosine, hold at every
-time. The other limits are kept on their own grid with a small reserve, and the certificate decides. Their
-slacks count as `_NEAR` where they are larger: limits far away neither push nor cost derivatives.
+so limits of position, velocity and acceleration on the grid, tightened by that cosine, hold at
+every time. The other limits are kept on their own grid with a small reserve, and the certificate
+decides. Their slacks count as `_NEAR` where they are larger: limits far away neither push nor cost
+derivatives.
 """
 
 from __future__ import annotations
@@ -88,8 +90,12 @@ class MotionSpace:
         """P_q, P_v and P_a from coefficients to signals at times t, (N,) [s]: (3, N, 2 L + 1)."""
         w = 2 * np.pi / self.period_s * np.arange(1, self.harmonics + 1)
         phase = t[:, None] * w
-        s, c, one = np.sin(phase), np.cos(phase), np.ones((len(t), 1))
-        q, v, a = [s / w, -c / w, one], [c, s, 0 * one], [-s * w, c * w, 0 * one]
+        s = np.sin(phase)
+        c = np.cos(phase)
+        one = np.ones((len(t), 1))
+        q = [s / w, -c / w, one]
+        v = [c, s, 0 * one]
+        a = [-s * w, c * w, 0 * one]
         return np.stack([np.hstack(q), np.hstack(v), np.hstack(a)])
 
     def coefficients(self, u: Array) -> Array:
@@ -100,10 +106,13 @@ class MotionSpace:
 
     def trajectory(self, u: Array) -> FourierTrajectory:
         """The motion of all n joints with free numbers u, (size,)."""
-        L, C = self.harmonics, self.coefficients(u)
+        L = self.harmonics
+        C = self.coefficients(u)
         sine, cosine = np.zeros((2, len(self.centre), L))
         offset = self.centre.copy()
-        sine[self.joints], cosine[self.joints], offset[self.joints] = C[:, :L], C[:, L:-1], C[:, -1]
+        sine[self.joints] = C[:, :L]
+        cosine[self.joints] = C[:, L:-1]
+        offset[self.joints] = C[:, -1]
         return FourierTrajectory(sine, cosine, offset, self.period_s)
 
     def motion(self, u: Array, at: Array) -> tuple[Array, Array, Array]:
@@ -113,23 +122,30 @@ class MotionSpace:
         """
         C = self.coefficients(u)
         q = np.tile(self.centre, (at.shape[1], 1))
-        v, a = np.zeros_like(q), np.zeros_like(q)
-        q[:, self.joints], v[:, self.joints], a[:, self.joints] = at[0] @ C.T, at[1] @ C.T, at[2] @ C.T
+        v = np.zeros_like(q)
+        a = np.zeros_like(q)
+        q[:, self.joints] = at[0] @ C.T
+        v[:, self.joints] = at[1] @ C.T
+        a[:, self.joints] = at[2] @ C.T
         return q, v, a
 
-    def remembered(self, gram: Callable[[Array, Array, Array], Array], at: Array) -> Callable[[Array], Array]:
+    def remembered(
+        self, gram: Callable[[Array, Array, Array], Array], at: Array
+    ) -> Callable[[Array], Array]:
         """A function of the motion, of free numbers u, (size,); not computed twice for the same in a row.
 
         Args:
             gram: of position, velocity and acceleration
             at: the times, as `signals` gives them
         """
-        last, value = np.zeros(0), np.zeros(0)
+        last = np.zeros(0)
+        value = np.zeros(0)
 
         def of(u: Array) -> Array:
             nonlocal last, value
             if not np.array_equal(u, last):
-                last, value = u.copy(), gram(*self.motion(u, at))
+                last = u.copy()
+                value = gram(*self.motion(u, at))
             return value
 
         return of
@@ -149,11 +165,15 @@ class MotionSpace:
         Args:
             points: of the grid, for each harmonic
         """
-        M, j, bounds = points * self.harmonics, self.joints, limits.joints
+        M = points * self.harmonics
+        j = self.joints
+        bounds = limits.joints
         at = self.signals(np.arange(M) * self.period_s / M)
         share = np.cos(np.pi * self.harmonics / M)
         half = (bounds.q_max[j] - bounds.q_min[j]) / 2
-        middle = np.where(ends := np.isfinite(half), bounds.q_max[j], 0.0) - np.where(ends, half, 0.0)
+        middle = np.where(ends := np.isfinite(half), bounds.q_max[j], 0.0) - np.where(
+            ends, half, 0.0
+        )
         zero = np.zeros(len(j))
         return [
             _Family(matrix @ self.free, bound, offset, self.scale)
@@ -220,7 +240,8 @@ class _OnGrid:
 
     def __init__(self, space: MotionSpace, slacks: _SampleSlacks) -> None:
         points = slacks.points * space.harmonics
-        self._space, self._slacks = space, slacks
+        self._space = space
+        self._slacks = slacks
         self._at = space.signals(np.arange(points) * space.period_s / points)
         self._basis = np.stack(list(self._at), axis=1) @ space.free  # (N, 3, r)
 
@@ -228,7 +249,8 @@ class _OnGrid:
         return np.minimum(self._slacks.slacks(*self._space.motion(u, self._at)), _NEAR).ravel()
 
     def linearised(self, u: Array) -> _Dense:
-        space, motion = self._space, self._space.motion(u, self._at)
+        space = self._space
+        motion = self._space.motion(u, self._at)
         slack = self._slacks.slacks(*motion)
         near = slack < _NEAR
         samples = near.any(axis=1)
@@ -244,11 +266,15 @@ class _JointGrid:
     linear = True
 
     def __init__(self, space: MotionSpace, families: list[_Family]) -> None:
-        self.count, self.size, self.families = len(space.joints), space.size, families
+        self.count = len(space.joints)
+        self.size = space.size
+        self.families = families
 
     def slack(self, u: Array) -> Array:
         parts = [family.slack(u.reshape(self.count, -1)).ravel() for family in self.families]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        if parts:
+            return np.concatenate(parts)
+        return np.zeros(0)
 
     def linearised(self, u: Array) -> _JointGridAt:
         return _JointGridAt(self.slack(u), self)
@@ -259,7 +285,8 @@ class _Family:
 
     def __init__(self, P: Array, bound: Array, offset: Array, scale: Array) -> None:
         self.P = P
-        self.factor, self.offset = scale / bound, offset / bound
+        self.factor = scale / bound
+        self.offset = offset / bound
 
     def relative(self, U: Array) -> Array:
         return np.asarray((U * self.factor[:, None]) @ self.P.T)
@@ -277,7 +304,8 @@ class _JointGridAt:
     grid: _JointGrid
 
     def _parts(self, z: Array) -> list[tuple[_Family, Array]]:
-        parts, start = [], 0
+        parts = []
+        start = 0
         for family in self.grid.families:
             shape = (2, self.grid.count, len(family.P))
             parts.append((family, z[start : start + np.prod(shape)].reshape(shape)))
@@ -287,7 +315,9 @@ class _JointGridAt:
     def along(self, du: Array) -> Array:
         rows = [family.relative(du.reshape(self.grid.count, -1)) for family in self.grid.families]
         parts = [np.stack([-y, y]).ravel() for y in rows]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        if parts:
+            return np.concatenate(parts)
+        return np.zeros(0)
 
     def pull(self, z: Array) -> Array:
         out = np.zeros((self.grid.count, self.grid.size // self.grid.count))
@@ -296,7 +326,8 @@ class _JointGridAt:
         return out.ravel()
 
     def curvature(self, d: Array) -> Array:
-        count, size = self.grid.count, self.grid.size
+        count = self.grid.count
+        size = self.grid.size
         H = np.zeros((count, size // count, count, size // count))
         for family, part in self._parts(d):
             weights = (part[0] + part[1]) * family.factor[:, None] ** 2
@@ -312,7 +343,8 @@ class _Amplitudes:
 
     def __init__(self, space: MotionSpace, limits: JointLimits) -> None:
         self._space = space
-        L, j = space.harmonics, space.joints
+        L = space.harmonics
+        j = space.joints
         w = 2 * np.pi / space.period_s * np.arange(1, L + 1)
         # each row: factor of the amplitudes, sign of the offset, bound
         rows = (
@@ -332,11 +364,14 @@ class _Amplitudes:
         return self.linearised(u).slack
 
     def linearised(self, u: Array) -> _Dense:
-        space, L = self._space, self._space.harmonics
-        C, r = space.coefficients(u), space.free.shape[1]
+        space = self._space
+        L = self._space.harmonics
+        C = space.coefficients(u)
+        r = space.free.shape[1]
         tiny = _SMALLEST_AMPLITUDE * space.scale[:, None]
         size = np.sqrt(C[:, :L] ** 2 + C[:, L:-1] ** 2 + tiny**2)
-        slack, J = np.empty(len(self._rows)), np.zeros((len(self._rows), space.size))
+        slack = np.empty(len(self._rows))
+        J = np.zeros((len(self._rows), space.size))
         for k, (i, factor, sign, bound) in enumerate(self._rows):
             used = factor @ size[i] + sign * C[i, -1]
             room = max(abs(bound), 1e-3)

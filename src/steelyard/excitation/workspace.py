@@ -1,18 +1,18 @@
 """Where an arm may be: the orientations that a gripped part may have, and what the arm must not touch.
 
-Orientations are bounded by where the axes of the sensor (the flange) may point. An axis is a unit vector x
-in the base frame, with polar angle theta from base z and azimuth phi about it (liu2025 eq. (36)). A sector
-bounds theta and phi, a cone the angle to a direction. As slacks, positive inside and smooth where they are
-needed,
+Orientations are bounded by where the axes of the sensor (the flange) may point. An axis is a unit
+vector x in the base frame, with polar angle theta from base z and azimuth phi about it (liu2025 eq.
+(36)). A sector bounds theta and phi, a cone the angle to a direction. As slacks, positive inside
+and smooth where they are needed,
 
     theta:  cos(theta_min) - x_z,  x_z - cos(theta_max)          cone:  x . direction - cos(half_angle)
     phi:    (half +- phi_rel) sqrt(x_x^2 + x_y^2),   phi_rel the azimuth from the middle of the sector
 
-liu2025 Algorithm 1 takes orientations from a workspace: it divides the Z-Y-X angles of the sensor evenly,
-gamma_z in [0, 2 pi] and gamma_y in [0, pi] by n = 1, 2, ..., with gamma_x = K gamma_z (or
--K (2 pi - gamma_z) beyond pi), and keeps what lies in the workspace until there are enough. An orientation
-with a gravity direction that is there already adds nothing and is left out; so are those that the paper's
-loop adds again with every larger n.
+liu2025 Algorithm 1 takes orientations from a workspace: it divides the Z-Y-X angles of the sensor
+evenly, gamma_z in [0, 2 pi] and gamma_y in [0, pi] by n = 1, 2, ..., with gamma_x = K gamma_z (or
+-K (2 pi - gamma_z) beyond pi), and keeps what lies in the workspace until there are enough. An
+orientation with a gravity direction that is there already adds nothing and is left out; so are
+those that the paper's loop adds again with every larger n.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Sector:
 
     def __post_init__(self) -> None:
         _require_axis(self.axis)
-        (low, high), (left, right) = self.theta, self.phi
+        (low, high) = self.theta
+        (left, right) = self.phi
         if not 0 <= low < high <= np.pi + 1e-9:
             raise InvalidTrajectory(
                 f"axis {self.axis}: theta must rise within 0 and pi, got {low:g} to {high:g}"
@@ -88,8 +89,10 @@ class Sector:
 
     def _azimuth(self, x: Any, xp: Any) -> tuple[Any, Any]:
         middle = (self.phi[0] + self.phi[1]) / 2
-        c, s = np.cos(middle), np.sin(middle)
-        along, across = c * x[:, 0] + s * x[:, 1], c * x[:, 1] - s * x[:, 0]
+        c = np.cos(middle)
+        s = np.sin(middle)
+        along = c * x[:, 0] + s * x[:, 1]
+        across = c * x[:, 1] - s * x[:, 0]
         return xp.arctan2(across, along), xp.sqrt(along**2 + across**2 + 1e-18)
 
 
@@ -148,14 +151,20 @@ class OrientationWorkspace:
 
     def slacks(self, R: Any, xp: Any) -> Any:
         """Smooth slacks, (N, k), positive inside, of orientations R of the sensor in the base, (N, 3, 3)."""
-        columns = [s for part in self.regions for s in part.slacks(R[:, :, _AXES.index(part.axis)], xp)]
-        return xp.stack(columns, axis=1) if columns else xp.zeros((len(R), 0))
+        columns = [
+            s for part in self.regions for s in part.slacks(R[:, :, _AXES.index(part.axis)], xp)
+        ]
+        if columns:
+            return xp.stack(columns, axis=1)
+        return xp.zeros((len(R), 0))
 
     def margins(self, R: ArrayLike) -> Array:
         """How far each region's axis is inside its border, (N, regions) [rad], in R, (N, 3, 3)."""
         turned = np.asarray(R, dtype=float)
         columns = [part.margin(turned[:, :, _AXES.index(part.axis)]) for part in self.regions]
-        return np.stack(columns, axis=1) if columns else np.full((len(turned), 1), np.inf)
+        if columns:
+            return np.stack(columns, axis=1)
+        return np.full((len(turned), 1), np.inf)
 
     def contains(self, R: ArrayLike) -> Mask:
         """Whether each orientation R of the sensor in the base, (N, 3, 3), is feasible, (N,)."""
@@ -178,7 +187,8 @@ class OrientationWorkspace:
             if len(kept) > count:
                 return np.array(kept)
         raise InfeasibleDesign(
-            f"the workspace holds only {len(kept)} orientations of Algorithm 1 that differ in gravity"
+            f"the workspace holds only {len(kept)} orientations of Algorithm 1 that differ in"
+            " gravity"
             f" direction, {count - len(kept) + 1} short of more than {count}; widen it"
         )
 
@@ -243,12 +253,17 @@ class Scene:
         """The shapes of an arm that count."""
         if self.bodies:
             return self.bodies
-        return Body.capsules(robot) if self.radius is None else Body.capsules(robot, self.radius)
+        if self.radius is None:
+            return Body.capsules(robot)
+        return Body.capsules(robot, self.radius)
 
     def assumed(self, robot: RobotModel) -> Iterator[str]:
         """What stands in for shapes that nobody has given, in words."""
         if not self.bodies and self.radius is None:
-            yield f"the true shape of {robot.name}: capsules stand in, as no shapes and no radius were given"
+            yield (
+                f"the true shape of {robot.name}: capsules stand in, as no shapes and no radius"
+                " were given"
+            )
         for body in self.bodies:
             if body.instead_of:
                 yield f"the true shape of {body.words}"
@@ -257,7 +272,11 @@ class Scene:
         """The distances to keep, for the calling thread."""
         bodies = self.bodies_of(robot)
         return CollisionModel(
-            robot, bodies, self.obstacles, self_collision=self.self_collision, clearance=self.clearance
+            robot,
+            bodies,
+            self.obstacles,
+            self_collision=self.self_collision,
+            clearance=self.clearance,
         )
 
     def clearances(self, robot: RobotModel) -> _Clearances:

@@ -1,18 +1,22 @@
 """A payload for the controllers of arms, and for the driver of a wrist sensor; one function per format.
 
-- Universal Robots: inertia about the centre of gravity along the axes of the tool flange, in the order xx,
-  yy, zz, xy, xz, yz. The controller refuses components above 133 kg m^2 and negative moments.
-- Franka: matrices are written column by column. JSON has no comments, so Desk's file has a key for them.
+- Universal Robots: inertia about the centre of gravity along the axes of the tool flange, in the
+  order xx, yy, zz, xy, xz, yz. The controller refuses components above 133 kg m^2 and negative
+  moments.
+- Franka: matrices are written column by column. JSON has no comments, so Desk's file has a key for
+  them.
 - ABB RAPID: principal moments about the centre of gravity, and a quaternion of their axes.
 - KUKA KRL: principal moments, and the angles A, B, C of their axes, R = Rz(A) Ry(B) Rx(C).
-- FANUC: the numbers of a payload schedule, to be typed in; moments about its own axes, products are lost.
+- FANUC: the numbers of a payload schedule, to be typed in; moments about its own axes, products are
+  lost.
 - Mecademic: mass and centre of mass; it has no inertia.
-- force_torque_tools (ROS) takes a reading for bias + m g, the weight that pulls at the sensor, g where things
+- force_torque_tools (ROS) takes a reading for bias + m g, the weight that pulls at the sensor, g
+  where things
   fall: what the load does to the sensor. The zero drift of a weighed payload has the same sign.
 
-The principal axes of I_c = R diag(moments) R' can be named and pointed in 24 right-handed ways; the one with
-the largest trace of R turns least. A body that is symmetric about an axis, or alike in all directions, has
-more ways; any of them has the same inertia.
+The principal axes of I_c = R diag(moments) R' can be named and pointed in 24 right-handed ways; the
+one with the largest trace of R turns least. A body that is symmetric about an axis, or alike in all
+directions, has more ways; any of them has the same inertia.
 """
 
 from __future__ import annotations
@@ -28,15 +32,20 @@ from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export.load import Load, Target
 from steelyard.export.simulators import roll_pitch_yaw
 
-_UNCHECKED = "The form of this file could not be checked against a manual; compare it with yours before use."
+_UNCHECKED = (
+    "The form of this file could not be checked against a manual; compare it with yours before use."
+)
 _ABOUT_COM = "Inertia is about the centre of mass"
 
 
 def _decimal(value: float, digits: int) -> str:
     """A number without an exponent, with at most so many digits behind the point."""
     text = f"{value:.{digits}f}".rstrip("0")
-    text = text + "0" if text.endswith(".") else text
-    return "0.0" if text == "-0.0" else text
+    if text.endswith("."):
+        text = text + "0"
+    if text == "-0.0":
+        return "0.0"
+    return text
 
 
 def _decimals(values: ArrayLike, digits: int) -> list[str]:
@@ -48,12 +57,13 @@ def _commented(mark: str, comments: list[str], *lines: str) -> str:
     return "\n".join([*(f"{mark} {words}" for words in comments), *lines, ""])
 
 
-# --- Universal Robots ---------------------------------------------------------------------------------------
+# --- Universal Robots
 
 _UR_LARGEST = 133.0  # [kg m^2]
 _UR_UNITS = f"kg; m from the tool flange; kg m^2. {_ABOUT_COM}, along the axes of the tool flange"
 _UR_SWITCH = (
-    "The payload changes at once (transition time 0 s); give a time where the arm shall change softly."
+    "The payload changes at once (transition time 0 s); give a time where the arm shall"
+    " change softly."
 )
 
 
@@ -74,9 +84,11 @@ def _ur_ros2(load: Load) -> str:
     """The request of ur_msgs/srv/SetPayload as YAML."""
     inertia = _decimals(_accepted_by_ur(load), 9)
     notes = [
-        "A request of the type ur_msgs/srv/SetPayload: ros2 service call SERVICE ur_msgs/srv/SetPayload"
+        "A request of the type ur_msgs/srv/SetPayload: ros2 service call SERVICE"
+        " ur_msgs/srv/SetPayload"
         ' "$(cat FILE)".',
-        "Older drivers know mass and center_of_gravity only: leave out the rest, and with it the inertia.",
+        "Older drivers know mass and center_of_gravity only: leave out the rest, and with it the"
+        " inertia.",
         _UR_SWITCH,
     ]
     x, y, z = _decimals(load.body.com, 7)
@@ -95,24 +107,27 @@ def _accepted_by_ur(load: Load) -> Array:
     inertia = load.inertia_com
     if np.abs(inertia).max() > _UR_LARGEST:
         raise InvalidInertia(
-            f"the inertia has a component of {np.abs(inertia).max():.4g} kg m^2; the controller takes at most"
+            f"the inertia has a component of {np.abs(inertia).max():.4g} kg m^2; the controller"
+            " takes at most"
             f" {_UR_LARGEST:g}"
         )
     inertia[:3] = inertia[:3].clip(min=0.0)
     return inertia
 
 
-# --- Franka -------------------------------------------------------------------------------------------------
+# --- Franka
 
 _FRANKA_UNITS = (
-    f"kg; m in the flange frame; kg m^2. {_ABOUT_COM}, along the axes of the flange, column by column"
+    f"kg; m in the flange frame; kg m^2. {_ABOUT_COM}, along the axes of the flange,"
+    " column by column"
 )
 
 
 def _desk(load: Load) -> str:
     """The file endeffector-config.json."""
     notes = [
-        "The transformation from the flange to the tool centre point is not part of a payload: the identity"
+        "The transformation from the flange to the tool centre point is not part of a payload: the"
+        " identity"
         " stands for it; put yours in.",
         "It replaces the end effector: the mass must be all that hangs on the flange.",
         "The key 'comment' is not part of Franka's form; take it out where Desk refuses it.",
@@ -132,12 +147,15 @@ def _desk(load: Load) -> str:
 
 def _franka_ros2(load: Load) -> str:
     """The request of franka_msgs/srv/SetLoad as YAML, and the same as a call of libfranka."""
-    mass, com = _decimal(load.body.mass, 6), ", ".join(_decimals(load.body.com, 7))
+    mass = _decimal(load.body.mass, 6)
+    com = ", ".join(_decimals(load.body.com, 7))
     inertia = ", ".join(_columns(load))
     notes = [
-        "A request of the type franka_msgs/srv/SetLoad: ros2 service call SERVICE franka_msgs/srv/SetLoad"
+        "A request of the type franka_msgs/srv/SetLoad: ros2 service call SERVICE"
+        " franka_msgs/srv/SetLoad"
         ' "$(cat FILE)".',
-        "The load comes on top of the end effector that Desk knows: it must not hold its mass again.",
+        "The load comes on top of the end effector that Desk knows: it must not hold its mass"
+        " again.",
         f"libfranka: robot.setLoad({mass}, {{{{{com}}}}}, {{{{{inertia}}}}});",
     ]
     return _commented(
@@ -153,15 +171,17 @@ def _columns(load: Load) -> list[str]:
     return _decimals(load.body.inertia_com.ravel(order="F"), 9)
 
 
-# --- ABB and KUKA: principal moments ------------------------------------------------------------------------
+# --- ABB and KUKA: principal moments
 
 _RAPID_LONGEST_NAME = 32
 _RAPID_UNITS = (
-    "kg; mm; quaternion (scalar first) of the principal axes in this frame; principal moments in kg m^2"
+    "kg; mm; quaternion (scalar first) of the principal axes in this frame; principal moments in"
+    " kg m^2"
     " about the centre of gravity, which is the centre of mass"
 )
 _KRL_UNITS = (
-    "kg; X Y Z in mm from the flange; A B C in degrees (Z, Y', X''), the principal axes in this frame;"
+    "kg; X Y Z in mm from the flange; A B C in degrees (Z, Y', X''), the principal axes in this"
+    " frame;"
     " J: principal moments in kg m^2 about the centre of mass"
 )
 
@@ -172,18 +192,22 @@ def _rapid(load: Load) -> str:
 
     if len(load.name) > _RAPID_LONGEST_NAME or not load.name[0].isalpha():
         raise UnknownName(
-            f"a name in RAPID begins with a letter and has at most {_RAPID_LONGEST_NAME} characters,"
+            f"a name in RAPID begins with a letter and has at most {_RAPID_LONGEST_NAME}"
+            " characters,"
             f" got '{load.name}'"
         )
     moments, axes = _principal_inertia(load)
     notes = [
         "loaddata: mass, centre of gravity, axes of moment, ix, iy, iz.",
         "RAPID reads the load of a tool (tload of tooldata) in the wrist frame tool0, but a payload"
-        " (GripLoad) in the frame of the active tool: for that give the flange's pose in the tool frame.",
+        " (GripLoad) in the frame of the active tool: for that give the flange's pose in the tool"
+        " frame.",
     ]
     quaternion = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
-    quaternion = -quaternion if quaternion[0] < 0 else quaternion
-    com, turn = ",".join(_decimals(1e3 * load.body.com, 4)), ",".join(_decimals(quaternion, 9))
+    if quaternion[0] < 0:
+        quaternion = -quaternion
+    com = ",".join(_decimals(1e3 * load.body.com, 4))
+    turn = ",".join(_decimals(quaternion, 9))
     numbers = f"{_decimal(load.body.mass, 6)},[{com}],[{turn}],{','.join(_decimals(moments, 9))}"
     comments = load.head("ABB RAPID", _RAPID_UNITS, notes=notes)
     return _commented("!", comments, f"PERS loaddata {load.name} := [{numbers}];")
@@ -195,7 +219,9 @@ def _krl(load: Load) -> str:
     com = zip("XYZ", _decimals(1e3 * load.body.com, 4), strict=True)
     angles = zip("ABC", _decimals(np.degrees(roll_pitch_yaw(axes)[::-1]), 7), strict=True)
     inertia = zip("XYZ", _decimals(moments, 9), strict=True)
-    place, spin = (",".join(f"{key} {value}" for key, value in pairs) for pairs in ([*com, *angles], inertia))
+    place, spin = (
+        ",".join(f"{key} {value}" for key, value in pairs) for pairs in ([*com, *angles], inertia)
+    )
     data = f"{{M {_decimal(load.body.mass, 6)},CM {{{place}}},J {{{spin}}}}}"
     comments = load.head("KUKA KRL", _KRL_UNITS, notes=[_UNCHECKED])
     return _commented(";", comments, f"LOAD_DATA[{load.number}]={data}")
@@ -216,11 +242,12 @@ def _principal_inertia(load: Load) -> tuple[Array, Array]:
     return values[order].clip(min=0.0), axes
 
 
-# --- FANUC and Mecademic ------------------------------------------------------------------------------------
+# --- FANUC and Mecademic
 
 _KGF_CM_S2 = 0.0980665  # one kgf cm s^2 in kg m^2: 9.80665 N times 0.01 m times 1 s^2
 _FANUC_UNITS = (
-    "kg; cm; kgf cm s^2 (1 of them is 0.0980665 kg m^2). Moments about axes through the centre of mass,"
+    "kg; cm; kgf cm s^2 (1 of them is 0.0980665 kg m^2). Moments about axes through the centre of"
+    " mass,"
     " along X, Y and Z of this frame"
 )
 
@@ -232,8 +259,14 @@ def _payload_schedule(load: Load) -> str:
         f"{name} {x:.3g}" for name, x in zip(("Ixy", "Ixz", "Iyz"), inertia[3:], strict=True)
     )
     share = np.abs(inertia[3:]).max() / max(inertia[:3].max(), 1e-300)
-    lost = f"the products of inertia ({products} kg m^2, up to {100 * share:.2g} % of the largest moment)"
-    notes = ["Of the schedule's frame only this was known: X up, Y right, Z out of the flange.", _UNCHECKED]
+    lost = (
+        f"the products of inertia ({products} kg m^2, up to {100 * share:.2g} % of the largest"
+        " moment)"
+    )
+    notes = [
+        "Of the schedule's frame only this was known: X up, Y right, Z out of the flange.",
+        _UNCHECKED,
+    ]
     com = zip("XYZ", _decimals(1e2 * load.body.com, 5), strict=True)
     moments = zip("XYZ", _decimals(inertia[:3].clip(min=0.0) / _KGF_CM_S2, 9), strict=True)
     return _commented(
@@ -254,20 +287,26 @@ def _set_payload(load: Load) -> str:
     return _commented("//", comments, f"SetPayload({numbers})")
 
 
-# --- force_torque_tools -------------------------------------------------------------------------------------
+# --- force_torque_tools
 
 
 def _sensor_calibration(load: Load) -> str:
     """The YAML file with bias, frame, centre of mass and mass."""
     notes = [
-        "bias: what the sensor shows without a load, where it shows what the load does to it; negate all six"
+        "bias: what the sensor shows without a load, where it shows what the load does to it;"
+        " negate all six"
         " where the driver shows the reverse.",
-        "gripper_com_pose: x y z of the centre of mass; its three angles have no meaning and are 0.",
-        f"gripper_com_frame_id: '{load.body.frame}' stands for the frame_id of the sensor's messages; put"
+        "gripper_com_pose: x y z of the centre of mass; its three angles have no meaning and are"
+        " 0.",
+        f"gripper_com_frame_id: '{load.body.frame}' stands for the frame_id of the sensor's"
+        " messages; put"
         " yours in.",
     ]
     units = "kg; m, N and Nm in the frame of the sensor"
-    bias = np.zeros(6) if load.bias is None else load.bias
+    if load.bias is None:
+        bias = np.zeros(6)
+    else:
+        bias = load.bias
     return _commented(
         "#",
         load.head("force_torque_tools", units, notes=notes, left_out="the inertia"),

@@ -1,11 +1,12 @@
 """A weighed body on its way into a file: in the frame of the target, with what is known about it.
 
-The covariance of the ten numbers follows the body into the frame, Sigma_new = A Sigma A'. The inertia about
-the centre of mass is not linear in them,
+The covariance of the ten numbers follows the body into the frame, Sigma_new = A Sigma A'. The
+inertia about the centre of mass is not linear in them,
 
     I_c = I - (h'h 1 - h h') / m,
 
-so its uncertainty is that of its slope, dI_c = dI + dm (h'h 1 - h h') / m^2 - (2 h'dh 1 - dh h' - h dh') / m.
+so its uncertainty is that of its slope, dI_c = dI + dm (h'h 1 - h h') / m^2 - (2 h'dh 1 - dh h' - h
+dh') / m.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class ErrorLimits:
     def __post_init__(self) -> None:
         if not self.mass > 0 or not self.com > 0:
             raise InvalidInertia(
-                f"the largest errors must be positive, got {self.mass:g} of the mass and {self.com:g} m"
+                f"the largest errors must be positive, got {self.mass:g} of the mass and"
+                f" {self.com:g} m"
             )
 
 
@@ -57,13 +59,15 @@ class Load:
         covariance: of its ten numbers, (10, 10); infinite where unknown
         verdict: how good the estimate is
         holds: what was weighed, in words
-        bias: what the wrist sensor that weighed it shows without a load, (6,) [N, Nm], in the frame of the
-            body, which is the sensor's; None when unknown, and for what no sensor weighed
+        bias: what the wrist sensor that weighed it shows without a load, (6,) [N, Nm], in the frame
+            of the body, which is the sensor's; None when unknown, and for what no sensor weighed
         name: what the payload is called where a format names it: letters, digits and underscores
         number: of the payload where a format counts them, from 1
-        frame: the target's frame in words, and how the body came there; empty before `in_target_frame`
+        frame: the target's frame in words, and how the body came there; empty before
+            `in_target_frame`
         forced: doubts that were overruled
-        stand_in: what the inertia is instead of the estimate, in words; empty where it is the estimate
+        stand_in: what the inertia is instead of the estimate, in words; empty where it is the
+            estimate
     """
 
     body: InertialParameters
@@ -79,7 +83,9 @@ class Load:
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or not self.name.isascii():
-            raise UnknownName(f"a payload's name is letters, digits and underscores, got '{self.name}'")
+            raise UnknownName(
+                f"a payload's name is letters, digits and underscores, got '{self.name}'"
+            )
         if self.number < 1:
             raise UnknownName(f"payloads are counted from 1, got {self.number}")
         if not self.body.mass > 0:
@@ -90,12 +96,15 @@ class Load:
         """The load in the frame that a target wants, 'flange' or 'sensor'.
 
         Args:
-            T_target_load: the frame that the load is in, in that frame, (4, 4); None where they are the same
+            T_target_load: the frame that the load is in, in that frame, (4, 4); None where they are
+                the same
         """
-        T, source = T_target_load, self.body.frame
+        T = T_target_load
+        source = self.body.frame
         if T is None:
             words = (
-                f"the {wanted} frame of the target, taken to be the frame '{source}' that the payload was"
+                f"the {wanted} frame of the target, taken to be the frame '{source}' that the"
+                " payload was"
                 " weighed in (make sure that it is)"
             )
             return replace(self, frame=words)
@@ -107,7 +116,8 @@ class Load:
             body=self.body.in_frame(wanted, T),
             covariance=InertialParameters.moved_covariance(self.covariance, T),
             bias=None,
-            frame=f"the {wanted} frame of the target; the frame '{source}' that the payload was weighed in"
+            frame=f"the {wanted} frame of the target; the frame '{source}' that the payload was"
+            " weighed in"
             f" sits there at ({place}) m with the axes (rows) [{rows}]",
         )
 
@@ -115,21 +125,34 @@ class Load:
         """The load with the inertia that shall be written.
 
         Args:
-            choice: one of `INERTIAS`; by default the estimate where it is known, and a ball where it is not
+            choice: one of `INERTIAS`; by default the estimate where it is known, and a ball where
+                it is not
         """
         if choice is not None and choice not in INERTIAS:
             raise UnknownName(f"the inertia is one of {', '.join(INERTIAS)}, not '{choice}'")
         if choice is None:
-            choice = "estimated" if self._inertia_is_useful or self.is_point else "sphere"
+            if self._inertia_is_useful or self.is_point:
+                choice = "estimated"
+            else:
+                choice = "sphere"
         if choice == "estimated":
             return self
-        radius = (3 * self.body.mass / (4 * np.pi * _DENSITY)) ** (1 / 3) if choice == "sphere" else 0.0
+        if choice == "sphere":
+            radius = (3 * self.body.mass / (4 * np.pi * _DENSITY)) ** (1 / 3)
+        else:
+            radius = 0.0
         instead = "a point: all of the mass in its centre"
         if radius:
-            instead = f"a homogeneous ball of {_DENSITY:g} kg/m^3, {2e3 * radius:.3g} mm in diameter"
-        words = f"{self._inertia_words()} Not written; in its place stands the inertia of {instead}."
+            instead = (
+                f"a homogeneous ball of {_DENSITY:g} kg/m^3, {2e3 * radius:.3g} mm in diameter"
+            )
+        words = (
+            f"{self._inertia_words()} Not written; in its place stands the inertia of {instead}."
+        )
         moment = 0.4 * self.body.mass * radius**2
-        body = self.body.from_com(self.body.mass, self.body.com, moment * np.eye(3), self.body.frame)
+        body = self.body.from_com(
+            self.body.mass, self.body.com, moment * np.eye(3), self.body.frame
+        )
         return replace(self, body=body, stand_in=words)
 
     @property
@@ -144,7 +167,9 @@ class Load:
         if not np.isfinite(covariance).all():
             return float("inf")
         slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
-        return float(_HALF_WIDTH * np.sqrt(max(np.linalg.eigvalsh(slope @ covariance @ slope.T)[-1], 0.0)))
+        return float(
+            _HALF_WIDTH * np.sqrt(max(np.linalg.eigvalsh(slope @ covariance @ slope.T)[-1], 0.0))
+        )
 
     @property
     def knows_inertia(self) -> bool:
@@ -163,14 +188,20 @@ class Load:
         if not self.knows_inertia:
             return np.full(6, np.inf)
         slope = _inertia_com_slope(self.body)
-        return np.asarray(_HALF_WIDTH * np.sqrt(np.diag(slope @ self.covariance @ slope.T).clip(min=0.0)))
+        return np.asarray(
+            _HALF_WIDTH * np.sqrt(np.diag(slope @ self.covariance @ slope.T).clip(min=0.0))
+        )
 
     @property
     def is_point(self) -> bool:
         """Whether all mass sits in one point, as where only mass and centre of mass are known."""
-        return bool(np.abs(self.body.inertia_com).max() <= _ROUNDING * np.abs(self.body.inertia).max())
+        return bool(
+            np.abs(self.body.inertia_com).max() <= _ROUNDING * np.abs(self.body.inertia).max()
+        )
 
-    def head(self, target: str, units: str, *, notes: Sequence[str] = (), left_out: str = "") -> list[str]:
+    def head(
+        self, target: str, units: str, *, notes: Sequence[str] = (), left_out: str = ""
+    ) -> list[str]:
         """The sentences above a payload: frame, units, uncertainty, doubts, and what the format cannot hold.
 
         Args:
@@ -192,7 +223,9 @@ class Load:
         ]
         if left_out:
             sentences.append(f"Left out, for this format has no place for it: {left_out}.")
-        ascii_words = (words.encode("ascii", "replace").decode("ascii") for words in (*sentences, *notes))
+        ascii_words = (
+            words.encode("ascii", "replace").decode("ascii") for words in (*sentences, *notes)
+        )
         return [" ".join(words.split()) for words in ascii_words]
 
     @property
@@ -209,7 +242,9 @@ class Load:
         entries = ", ".join(f"{name} {value:.3g} +- {error:.1g}" for name, value, error in pairs)
         words = f"Inertia about the centre of mass, axes of this frame (95 %): {entries} kg m^2."
         if not self._inertia_is_useful:
-            words += " It is hardly known: the largest half-width is larger than the largest moment."
+            words += (
+                " It is hardly known: the largest half-width is larger than the largest moment."
+            )
         return words
 
     def require_moments(self) -> None:
@@ -217,7 +252,8 @@ class Load:
         smallest = self.body.principal_moments[0]
         if smallest < -_ROUNDING * np.abs(self.body.inertia).max():
             raise InvalidInertia(
-                f"the payload has a negative moment of inertia, {smallest:.3g} kg m^2 about its centre of"
+                f"the payload has a negative moment of inertia, {smallest:.3g} kg m^2 about its"
+                " centre of"
                 " mass: no controller takes it, force or not; weigh again with more motion"
             )
 
@@ -241,7 +277,9 @@ class Target:
 
 def _inertia_com_slope(body: InertialParameters) -> Array:
     """The derivative of the six entries of the inertia about the centre of mass, (6, 10)."""
-    m, h, one = body.mass, body.first_moment, np.eye(3)
+    m = body.mass
+    h = body.first_moment
+    one = np.eye(3)
     rows = np.empty((6, 10))
     for i, unit in enumerate(np.eye(10)):
         d = InertialParameters.from_vector(unit)

@@ -40,18 +40,21 @@ def append_inertial(link: ET.Element, mass: float, com: Array, inertia: Array) -
     inertial = ET.SubElement(link, "inertial")
     ET.SubElement(inertial, "origin", xyz=digits(com), rpy="0 0 0")
     ET.SubElement(inertial, "mass", value=digits(mass))
-    entries = {f"i{'xyz'[i]}{'xyz'[k]}": digits(inertia[i, k]) for i in range(3) for k in range(i, 3)}
+    entries = {
+        f"i{'xyz'[i]}{'xyz'[k]}": digits(inertia[i, k]) for i in range(3) for k in range(i, 3)
+    }
     inertial.append(ET.Element("inertia", entries))
 
 
 def roll_pitch_yaw(R: Array) -> Array:
     """Roll, pitch and yaw of R (3, 3) = RotZ(yaw) RotY(pitch) RotX(roll), (3,) [rad].
 
-    The yaw is taken first, and roll and pitch from what RotZ(-yaw) leaves of R: that keeps all digits where
-    the pitch is a right angle and the yaw is arbitrary.
+    The yaw is taken first, and roll and pitch from what RotZ(-yaw) leaves of R: that keeps all
+    digits where the pitch is a right angle and the yaw is arbitrary.
     """
     yaw = math.atan2(R[1, 0], R[0, 0])
-    c, s = math.cos(yaw), math.sin(yaw)
+    c = math.cos(yaw)
+    s = math.sin(yaw)
     rest = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]) @ R
     return np.array([math.atan2(-rest[1, 2], rest[1, 1]), math.atan2(-rest[2, 0], rest[0, 0]), yaw])
 
@@ -60,7 +63,8 @@ def _urdf_link(load: Load) -> str:
     """A URDF of the payload alone: a flange, and a link fixed to it."""
     flange = load.body.frame
     notes = [
-        f"Copy the link '{load.name}' and its joint into the arm's URDF; '{flange}' stands for the flange."
+        f"Copy the link '{load.name}' and its joint into the arm's URDF; '{flange}' stands for the"
+        " flange."
     ]
     root = ET.Element("robot", name=load.name)
     for words in load.head("URDF", _UNITS, notes=notes):
@@ -83,7 +87,9 @@ def _mjcf_body(load: Load) -> str:
     for words in load.head("MuJoCo (MJCF)", _UNITS, notes=notes):
         remark(root, words)
     body = ET.SubElement(ET.SubElement(root, "worldbody"), "body", name=load.name)
-    inertial = ET.SubElement(body, "inertial", pos=digits(load.body.com), mass=digits(load.body.mass))
+    inertial = ET.SubElement(
+        body, "inertial", pos=digits(load.body.com), mass=digits(load.body.mass)
+    )
     if load.is_point:
         inertial.set("diaginertia", "0 0 0")
     else:

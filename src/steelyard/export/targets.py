@@ -51,21 +51,28 @@ class Export:
         """A load for a controller or a simulator, one of `TARGETS`.
 
         Args:
-            T_target_load: the frame that the load was weighed in (flange or sensor), in the frame that the
-                target wants, (4, 4); by default they are the same, which for a wrist sensor must be said
+            T_target_load: the frame that the load was weighed in (flange or sensor), in the frame
+                that the target wants, (4, 4); by default they are the same, which for a wrist
+                sensor must be said
             limits: how uncertain it may be; 10 % of the mass and 20 mm by default
-            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point); by
-                default the estimate where it is known, else that of a ball
+            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point);
+                by default the estimate where it is known, else that of a ball
         """
         if target not in TARGETS:
-            raise UnknownName(f"payloads are not exported to '{target}'; there are {', '.join(TARGETS)}")
+            raise UnknownName(
+                f"payloads are not exported to '{target}'; there are {', '.join(TARGETS)}"
+            )
         form = TARGETS[target]
         if load.bias is not None and T_target_load is None and not form.in_sensor_frame:
             raise InvalidInertia(
-                "this payload was weighed in the frame of a wrist sensor: say where the sensor sits in the"
+                "this payload was weighed in the frame of a wrist sensor: say where the sensor"
+                " sits in the"
                 " flange frame of the target"
             )
-        T = None if T_target_load is None else checked_transform(T_target_load)
+        if T_target_load is None:
+            T = None
+        else:
+            T = checked_transform(T_target_load)
         there = load.in_target_frame("sensor" if form.in_sensor_frame else "flange", T)
         if form.inertia:
             there = there.with_inertia(inertia)
@@ -90,7 +97,9 @@ class Export:
         return text
 
 
-def _doubts(load: Load, limits: ErrorLimits, target: Target, *, needs_inertia: bool) -> tuple[Doubt, ...]:
+def _doubts(
+    load: Load, limits: ErrorLimits, target: Target, *, needs_inertia: bool
+) -> tuple[Doubt, ...]:
     """What counts against a load that is in the target's frame."""
     doubts = []
     if target.inertia and not load.stand_in and not load.body.is_physical:
@@ -110,7 +119,8 @@ def _doubts(load: Load, limits: ErrorLimits, target: Target, *, needs_inertia: b
     share = load.mass_error / load.body.mass
     if not share <= limits.mass:
         words = (
-            f"the mass is known to +- {100 * share:.3g} % (95 %), more than {100 * limits.mass:g} % allowed"
+            f"the mass is known to +- {100 * share:.3g} % (95 %), more than"
+            f" {100 * limits.mass:g} % allowed"
         )
         doubts.append(Doubt(DoubtKind.TOO_UNCERTAIN, words))
     if not load.com_error <= limits.com:

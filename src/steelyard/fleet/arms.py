@@ -33,9 +33,12 @@ def clashes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     Args:
         rows: of any arms
     """
-    found, last = [], None
+    found = []
+    last = None
     seen: dict[Any, Mapping[str, Any]] = {}
-    for row in sorted((row for row in rows if row["ok"]), key=lambda row: (row["robot"], *_span(row))):
+    for row in sorted(
+        (row for row in rows if row["ok"]), key=lambda row: (row["robot"], *_span(row))
+    ):
         first = seen.setdefault((row["content"], row["start_s"], row["end_s"]), row)
         if first is not row:
             where = " and ".join(dict.fromkeys((first["robot"], row["robot"])))
@@ -44,7 +47,9 @@ def clashes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
             overlap_s = _span(last)[1] - _span(row)[0]
             if overlap_s > _OVERLAP_S:
                 times = f"{row['file']} begins {overlap_s:.0f} s before {last['file']} ends"
-                found.append(f"{row['robot']}: {times}: is a clock wrong, or one of them of another arm?")
+                found.append(
+                    f"{row['robot']}: {times}: is a clock wrong, or one of them of another arm?"
+                )
         last = row
     return found
 
@@ -95,15 +100,17 @@ class Agreement:
 
     Attributes:
         contradiction: how much each log contradicts the model of the arm, by key
-        other_time: keys of logs on the shorter side of a change of payload or gains, in which the arm was
-            another one
+        other_time: keys of logs on the shorter side of a change of payload or gains, in which the
+            arm was another one
     """
 
     contradiction: Mapping[str, float]
     other_time: Sequence[str] = ()
 
 
-def agreement(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Agreement:
+def agreement(
+    robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+) -> Agreement:
     """Whether the empty logs of an arm belong together.
 
     Args:
@@ -118,7 +125,9 @@ def agreement(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str
     if len(timed) < 2:
         return Agreement(found)
     series = _series(model, [rows[k] for k in timed], [states[k] for k in timed])
-    built = [change for (kind, _), change in zip(*series[2:], strict=True) if kind in ("gain", "payload")]
+    built = [
+        change for (kind, _), change in zip(*series[2:], strict=True) if kind in ("gain", "payload")
+    ]
     change = min((c for c in built if c is not None), key=lambda c: c.p, default=None)
     if change is None or change.p > _CERTAIN:
         return Agreement(found)
@@ -135,14 +144,17 @@ class Arm:
     """
 
     def __init__(self, robot: str, keys: Sequence[str]) -> None:
-        self.robot, self.keys = robot, keys
+        self.robot = robot
+        self.keys = keys
         self._left_out: dict[str, float] = {}
         self._other_time: list[str] = []
 
     @property
     def used(self) -> list[str]:
         """Keys of the logs that count."""
-        return [key for key in self.keys if key not in self._left_out and key not in self._other_time]
+        return [
+            key for key in self.keys if key not in self._left_out and key not in self._other_time
+        ]
 
     @property
     def candidates(self) -> list[str]:
@@ -155,14 +167,17 @@ class Arm:
         Args:
             found: whether they belong together
         """
-        contradiction, before = found.contradiction, {*self._left_out, *self._other_time}
+        contradiction = found.contradiction
+        before = {*self._left_out, *self._other_time}
         if found.other_time:
             self._other_time += [key for key in found.other_time if key not in self._other_time]
             return len(self.used) >= _FEWEST and {*self._left_out, *self._other_time} != before
         used = self.used
         usual = float(np.median([contradiction[key] for key in used]))
         odd = {key for key, x in contradiction.items() if x > max(_FOREIGN, _TIMES * usual)}
-        doubtful = sorted((k for k in used if contradiction[k] > _FOREIGN), key=lambda k: -contradiction[k])
+        doubtful = sorted(
+            (k for k in used if contradiction[k] > _FOREIGN), key=lambda k: -contradiction[k]
+        )
         odd |= set(doubtful[: int(np.ceil(_WORST * len(used)))])
         odd -= set(self._other_time)
         if len(contradiction) - len(odd) < _FEWEST:
@@ -180,8 +195,14 @@ class Arm:
         if self._left_out:
             several = len(self._left_out) >= _SEVERAL * len(self.keys)
             which = ", ".join(f"{files[k]} ({x:.0f} times)" for k, x in self._left_out.items())
-            words = f"left out, for they contradict the other logs of {self.robot} beyond noise: {which}"
-            question = "are there several arms under this name?" if several else "are they of another arm?"
+            words = (
+                f"left out, for they contradict the other logs of {self.robot} beyond noise:"
+                f" {which}"
+            )
+            if several:
+                question = "are there several arms under this name?"
+            else:
+                question = "are they of another arm?"
             doubts.append(Doubt(DoubtKind.OTHER_ROBOT, f"{words}; {question}", blocks=several))
         if self._other_time:
             first, last = (files[self._other_time[k]] for k in (0, -1))
@@ -205,7 +226,10 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, An
     timed = [row for row in rows if row["time"] is not None]
     states = [_state(model, row) for row in timed]
     beyond = np.array([state.contradiction for state in states])
-    most = max(_FOREIGN, _TIMES * float(np.median(beyond))) if len(beyond) else np.inf
+    if len(beyond):
+        most = max(_FOREIGN, _TIMES * float(np.median(beyond)))
+    else:
+        most = np.inf
     odd = _isolated(beyond > most)
     kept = np.flatnonzero(~odd)
     left_out = {timed[k]["file"]: float(beyond[k]) for k in np.flatnonzero(odd)}
@@ -217,26 +241,34 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, An
         first = own[loaded[0]]
         one = payload_of(model, *_evidence(first), np.array(first["torque"]))
         error = level(value[-1, loaded], float(one.std[0]))
-    files, joint_names = [row["file"] for row in own], model.robot.joint_names
-    return ArmTrend(robot, _times(own), files, joint_names, names, value, std, changes, error, left_out)
+    files = [row["file"] for row in own]
+    joint_names = model.robot.joint_names
+    return ArmTrend(
+        robot, _times(own), files, joint_names, names, value, std, changes, error, left_out
+    )
 
 
 def _series(
     model: DynamicModel, rows: Sequence[Mapping[str, Any]], states: Sequence[LogState]
 ) -> tuple[Array, Array, list[tuple[str, int]], list[Change | None]]:
     """Values and deviations of the series of an arm, (S, N) each, their names, and likeliest changes."""
-    n, named = model.robot.n, state_names(model)
+    n = model.robot.n
+    named = state_names(model)
     f = len(named) - n
     names = [(name.rstrip("0123456789"), int(name.lstrip("FcvslBgain"))) for name in named]
     names += [*(("residual", j + 1) for j in range(n)), ("payload", 0)]
     loads = np.array([row["load"] or 0.0 for row in rows])
     which = [*range(f), *range(f + 10, f + 10 + n)]
-    value, std = np.zeros((len(names), len(rows))), np.zeros((len(names), len(rows)))
+    value = np.zeros((len(names), len(rows)))
+    std = np.zeros((len(names), len(rows)))
     for k, (row, state) in enumerate(zip(rows, states, strict=True)):
-        spread = state.noise * np.sqrt(np.array(row["widening"]) / (2.0 * np.maximum(row["rows"], 1)))
+        spread = state.noise * np.sqrt(
+            np.array(row["widening"]) / (2.0 * np.maximum(row["rows"], 1))
+        )
         value[:, k] = [*state.value[which], *state.noise, state.value[f] - loads[k]]
         std[:, k] = [*state.std[which], *spread, state.std[f]]
-    time, warm = _times(rows), _temperatures(rows, n)
+    time = _times(rows)
+    warm = _temperatures(rows, n)
     changes = []
     for (_, joint), y, s in zip(names, value, std, strict=True):
         aside = np.column_stack([warm[:, joint - 1] if joint else warm.mean(axis=1), loads])
@@ -289,7 +321,8 @@ def payloads(
         payload = payload_of(model, *_evidence(row), np.array(row["torque"]))
         expected = _NO_LOAD if row["load"] == 0 else ()
         against = [doubt for doubt in payload.verdict.blocking if doubt.kind not in expected]
-        mass, std = payload.unconstrained.mass, float(payload.std[0])
+        mass = payload.unconstrained.mass
+        std = float(payload.std[0])
         found.append(
             {
                 **{name: row[name] for name in _NAMED},
@@ -297,7 +330,9 @@ def payloads(
                 "mass_std": std,
                 "error": None if row["load"] is None else mass - row["load"],
                 **{f"c{axis}": float(x) for axis, x in zip("xyz", payload.com, strict=True)},
-                **{f"c{axis}_std": float(x) for axis, x in zip("xyz", payload.com_std, strict=True)},
+                **{
+                    f"c{axis}_std": float(x) for axis, x in zip("xyz", payload.com_std, strict=True)
+                },
                 "ok": not against,
                 "verdict": payload.status,
                 "doubts": [str(doubt.kind) for doubt in against],

@@ -1,9 +1,10 @@
 """Which logs there are: a table (CSV or Parquet), a folder, or a pattern; here or at any fsspec address.
 
-A table has the columns `robot` (the name of one arm), `model` (or `urdf`: a bundled arm, a .urdf or .toml
-file, or a model that `steelyard identify` wrote) and `file`; further `time`, `tool`, `load` (configured,
-[kg]; 0 is empty), `temperature` [degrees Celsius], and `start_s`, `end_s` of a work cycle in its file. Names
-of files are relative to the table. In a folder or pattern the folder of a log is the name of its arm.
+A table has the columns `robot` (the name of one arm), `model` (or `urdf`: a bundled arm, a .urdf or
+.toml file, or a model that `steelyard identify` wrote) and `file`; further `time`, `tool`, `load`
+(configured, [kg]; 0 is empty), `temperature` [degrees Celsius], and `start_s`, `end_s` of a work
+cycle in its file. Names of files are relative to the table. In a folder or pattern the folder of a
+log is the name of its arm.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def read_catalogue(source: str, *, model: str | None = None) -> list[Entry]:
     elif not fs.exists(root):
         raise UnreadableFile(f"there is no catalogue {source}: give a table, a folder or a pattern")
     elif PurePosixPath(root).suffix.lower() not in _TABLES:
-        raise UnreadableFile(f"{source}: a catalogue is a .csv or .parquet table, a folder or a pattern")
+        raise UnreadableFile(
+            f"{source}: a catalogue is a .csv or .parquet table, a folder or a pattern"
+        )
     else:
         entries = [_entry(row, i, source, model) for i, row in enumerate(_rows(fs, root, source))]
     if not entries:
@@ -102,8 +105,13 @@ def filesystem(address: str) -> tuple[Any, str]:
 def _found(fs: Any, root: str, source: str, model: str | None) -> Iterator[Entry]:
     """The logs in a folder or of a pattern."""
     if model is None:
-        raise UnreadableFile(f"{source}: a folder of logs does not say what arms they are of; give --model")
-    paths = fs.glob(root) if "*" in root else fs.find(root)
+        raise UnreadableFile(
+            f"{source}: a folder of logs does not say what arms they are of; give --model"
+        )
+    if "*" in root:
+        paths = fs.glob(root)
+    else:
+        paths = fs.find(root)
     for path in sorted(path for path in paths if PurePosixPath(path).suffix.lower() in _LOGS):
         yield Entry(PurePosixPath(path).parent.name, model, path, fs.unstrip_protocol(path))
 
@@ -116,20 +124,28 @@ def _rows(fs: Any, root: str, source: str) -> list[dict[str, Any]]:
 
     content = io.BytesIO(fs.cat_file(root))
     try:
-        whole = pa.parquet.read_table if root.lower().endswith(".parquet") else pa.csv.read_csv
+        if root.lower().endswith(".parquet"):
+            whole = pa.parquet.read_table
+        else:
+            whole = pa.csv.read_csv
         table: Any = whole(content)
     except (pa.ArrowException, OSError) as error:
         raise UnreadableFile(f"{source} is not a table: {error}") from error
     names = ["model" if name == "urdf" else name for name in table.column_names]
     if unknown := sorted(set(names) - set(_KNOWN)):
         known = ", ".join(_KNOWN)
-        raise UnreadableFile(f"{source}: a catalogue has no column '{unknown[0]}'; it may have {known}")
+        raise UnreadableFile(
+            f"{source}: a catalogue has no column '{unknown[0]}'; it may have {known}"
+        )
     rows: list[dict[str, Any]] = table.rename_columns(names).to_pylist()
     return rows
 
 
 def _entry(row: Mapping[str, Any], i: int, source: str, model: str | None) -> Entry:
-    given = {"model": model, **{name: value for name, value in row.items() if value not in (None, "")}}
+    given = {
+        "model": model,
+        **{name: value for name, value in row.items() if value not in (None, "")},
+    }
     for name in _NEEDED:
         if not given.get(name):
             raise UnreadableFile(
@@ -145,7 +161,13 @@ def _entry(row: Mapping[str, Any], i: int, source: str, model: str | None) -> En
     if PurePosixPath(arm).suffix and "model" in row and row["model"]:
         arm = _beside(source, arm)
     return Entry(
-        str(given["robot"]), arm, str(given["file"]), path, when, str(given.get("tool", "")), **numbers
+        str(given["robot"]),
+        arm,
+        str(given["file"]),
+        path,
+        when,
+        str(given.get("tool", "")),
+        **numbers,
     )
 
 
@@ -155,8 +177,13 @@ def _time(value: Any) -> datetime | None:
         return None
     if isinstance(value, int | float):
         return datetime.fromtimestamp(value, UTC)
-    when = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    if isinstance(value, datetime):
+        when = value
+    else:
+        when = datetime.fromisoformat(str(value))
+    if when.tzinfo is None:
+        return when.replace(tzinfo=UTC)
+    return when.astimezone(UTC)
 
 
 def _beside(source: str, name: str) -> str:
@@ -174,10 +201,12 @@ def _require_one_arm_per_name(entries: Sequence[Entry], source: str) -> None:
     for entry in entries:
         if models.setdefault(entry.robot, entry.model) != entry.model:
             raise UnreadableFile(
-                f"{source}: '{entry.robot}' has two models, {models[entry.robot]} and {entry.model}:"
+                f"{source}: '{entry.robot}' has two models, {models[entry.robot]} and"
+                f" {entry.model}:"
                 " two arms under one name? Give each a name of its own"
             )
         if owners.setdefault(entry.path, entry.robot) != entry.robot:
             raise UnreadableFile(
-                f"{source}: {entry.file} stands under two arms, '{owners[entry.path]}' and '{entry.robot}'"
+                f"{source}: {entry.file} stands under two arms, '{owners[entry.path]}' and"
+                f" '{entry.robot}'"
             )

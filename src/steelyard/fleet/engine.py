@@ -1,10 +1,11 @@
 """Where the work is done: in this process, on the cores of this machine, or on a cluster; by the same code.
 
-A worker is one process with one thread and one BLAS thread. Tasks are handed out a few at a time, so that
-neither this process nor the scheduler grows with the number of logs. A worker that dies loses its tasks to
-others; a task whose workers die again and again fails alone.
+A worker is one process with one thread and one BLAS thread. Tasks are handed out a few at a time,
+so that neither this process nor the scheduler grows with the number of logs. A worker that dies
+loses its tasks to others; a task whose workers die again and again fails alone.
 
-Factors merge in trees, eight by eight: the leaves reduce to one by tasks of at most eight inputs each.
+Factors merge in trees, eight by eight: the leaves reduce to one by tasks of at most eight inputs
+each.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class Engine(Protocol):
         ...
 
     def trees(
-        self, leaf: Callable[..., T], merge: Callable[[Sequence[T]], T], groups: Iterable[Sequence[Any]]
+        self,
+        leaf: Callable[..., T],
+        merge: Callable[[Sequence[T]], T],
+        groups: Iterable[Sequence[Any]],
     ) -> Iterator[tuple[Any, T]]:
         """One result for each group: leaves of at most eight items, merged eight by eight.
 
@@ -60,8 +64,10 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
     """An engine while it is needed.
 
     Args:
-        scheduler: address of an existing cluster, as `tcp://host:8786`; the cores of this machine by default
-        workers: how many processes here; as many as there are cores by default; one is this process itself
+        scheduler: address of an existing cluster, as `tcp://host:8786`; the cores of this machine
+            by default
+        workers: how many processes here; as many as there are cores by default; one is this process
+            itself
     """
     count = workers or os.cpu_count() or 1
     if scheduler is None and count == 1:
@@ -75,16 +81,20 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
     settings = {
         "distributed.comm.timeouts.connect": _PATIENCE_S,
         "distributed.worker.daemon": True,
-        "distributed.worker.profile.enabled": False,  # a look at every thread, a hundred times per second
+        # a look at every thread, a hundred times per second
+        "distributed.worker.profile.enabled": False,
         "distributed.nanny.pre-spawn-environ": _THREADS,
     }
     with dask.config.set(settings):
         if scheduler is not None:
             try:
-                client: Any = distributed.Client(scheduler, timeout=_PATIENCE_S, set_as_default=False)
+                client: Any = distributed.Client(
+                    scheduler, timeout=_PATIENCE_S, set_as_default=False
+                )
             except (OSError, ValueError) as error:
                 raise SolverFailed(
-                    f"the scheduler {scheduler} does not answer: {str(error) or type(error).__name__}; is it"
+                    f"the scheduler {scheduler} does not answer:"
+                    f" {str(error) or type(error).__name__}; is it"
                     " running, and can this machine reach it?"
                 ) from error
             try:
@@ -93,7 +103,11 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
                 client.close()
             return
         cluster = distributed.LocalCluster(
-            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50, memory_limit=0
+            n_workers=count,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=50,
+            memory_limit=0,
         )
         with cluster, distributed.Client(cluster, set_as_default=False) as client:
             yield _Cluster(client)
@@ -116,13 +130,18 @@ class _Here:
             yield task[0], _single(work, *task)
 
     def trees(
-        self, leaf: Callable[..., T], merge: Callable[[Sequence[T]], T], groups: Iterable[Sequence[Any]]
+        self,
+        leaf: Callable[..., T],
+        merge: Callable[[Sequence[T]], T],
+        groups: Iterable[Sequence[Any]],
     ) -> Iterator[tuple[Any, T]]:
         """One after the other."""
         for name, pieces in groups:
             results = [_single(leaf, *piece) for piece in pieces]
             while len(results) > 1:
-                results = [_single(merge, results[i : i + EIGHT]) for i in range(0, len(results), EIGHT)]
+                results = [
+                    _single(merge, results[i : i + EIGHT]) for i in range(0, len(results), EIGHT)
+                ]
             yield name, results[0]
 
 
@@ -146,7 +165,10 @@ class _Cluster:
         )
 
     def trees(
-        self, leaf: Callable[..., T], merge: Callable[[Sequence[T]], T], groups: Iterable[Sequence[Any]]
+        self,
+        leaf: Callable[..., T],
+        merge: Callable[[Sequence[T]], T],
+        groups: Iterable[Sequence[Any]],
     ) -> Iterator[tuple[Any, T]]:
         """As they are done."""
         submit = self._client.submit
@@ -163,7 +185,9 @@ class _Cluster:
 
         for name, result in self._flow(planted()):
             if isinstance(result, Exception):
-                raise SolverFailed(f"the factors of {name} could not be merged: {result}") from result
+                raise SolverFailed(
+                    f"the factors of {name} could not be merged: {result}"
+                ) from result
             yield name, result
 
     def _flow(self, submitted: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -182,7 +206,10 @@ class _Cluster:
         try:
             for future in flow:
                 error = future.exception()
-                result = error if error is not None else future.result()
+                if error is not None:
+                    result = error
+                else:
+                    result = future.result()
                 future.release()
                 yield names.pop(future.key), result
                 more(max(1, self._room - len(names)))

@@ -1,20 +1,23 @@
 """What factors say: the model of an arm, the payload of a log, and the state of an arm in a log.
 
-**The model** is the weighted fit of the merged factor of an arm's empty logs. Noise that is correlated in
-time acts on slow columns like white noise of variance kappa sigma^2, kappa the `widening` of the logs:
+**The model** is the weighted fit of the merged factor of an arm's empty logs. Noise that is
+correlated in time acts on slow columns like white noise of variance kappa sigma^2, kappa the
+`widening` of the logs:
 
     C = A^-1 (sum_j w_j^4 kappa_j sigma_j^2 R_j'R_j) A^-1,      A = sum_j w_j^2 R_j'R_j.
 
-**The payload** is found as by the direct method (`steelyard.torque.methods.direct`): loaded torques follow
-tau = Y (pi + J phi), the model is a prior on pi, friction and offset are free.
+**The payload** is found as by the direct method (`steelyard.torque.methods.direct`): loaded torques
+follow tau = Y (pi + J phi), the model is a prior on pi, friction and offset are free.
 
-**The state of a log** takes the links and rotors theta_r of the arm as its model has them, and finds what may
-change from day to day: friction and offset f, payload phi, and the relative change gamma_j of each gain,
+**The state of a log** takes the links and rotors theta_r of the arm as its model has them, and
+finds what may change from day to day: friction and offset f, payload phi, and the relative change
+gamma_j of each gain,
 
     tau_j - Y_j theta_r = Y_f f + Y J phi + gamma_j Y_j (theta_r + J phi),
 
-linear but for the last product, which is taken from the round before. What it leaves beyond the log's own
-free fit, over what noise alone would leave, is the contradiction of the log, with gains held to half a
+linear but for the last product, which is taken from the round before. What it leaves beyond the
+log's own free fit, over what noise alone would leave, is the contradiction of the log, with gains
+held to half a
 percent: where it is large, the log is not of this arm, whatever friction and payload were.
 """
 
@@ -38,7 +41,14 @@ from steelyard.robot.basis import triangle_with
 from steelyard.robot.friction import FrictionLaw
 from steelyard.torque.methods import Answer, WeighingProblem
 from steelyard.torque.other_causes import scale_doubt
-from steelyard.torque.prior import by_gravity, contradiction, shifted, slow_noise, through_prior, widened
+from steelyard.torque.prior import (
+    by_gravity,
+    contradiction,
+    shifted,
+    slow_noise,
+    through_prior,
+    widened,
+)
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _FRICTION = ("Fc", "Fv", "Fs", "Fl", "B")
@@ -52,8 +62,10 @@ class LogState:
     """What an arm was like in one log.
 
     Attributes:
-        value: friction coefficients, ten numbers of the payload, relative changes of the gains, (f + 10 + n,)
-        std: their standard deviations for the model as it is, like value; infinite where the log says nothing
+        value: friction coefficients, ten numbers of the payload, relative changes of the gains, (f
+            + 10 + n,)
+        std: their standard deviations for the model as it is, like value; infinite where the log
+            says nothing
         noise: standard deviation of the residuals, (n,) [Nm]
         contradiction: how much more the log deviates than noise does, see above
     """
@@ -86,9 +98,12 @@ def arm_model(
     solution = solve_weighted(factor)
     covariance = _spread(factor, solution, solution.noise * np.sqrt(widening))
     absent = _absent(how.law, how.names)
-    covariance[absent], covariance[:, absent] = 0.0, 0.0
+    covariance[absent] = 0.0
+    covariance[:, absent] = 0.0
     unknown = solution.unknown & ~absent
-    count, summary, against = len(how.names) - int(absent.sum()), "", list(doubts)
+    count = len(how.names) - int(absent.sum())
+    summary = ""
+    against = list(doubts)
     if unknown.any():
         missing = ", ".join(np.array(how.names)[unknown])
         words = f"the logs say nothing about {unknown.sum()} of {count} parameters: {missing}"
@@ -104,7 +119,10 @@ def arm_model(
         solution.condition,
         Verdict(summary, tuple(against)),
     )
-    robot = how.robot.with_drive(how.robot.drive.with_tolerances()) if from_currents else how.robot
+    if from_currents:
+        robot = how.robot.with_drive(how.robot.drive.with_tolerances())
+    else:
+        robot = how.robot
     return DynamicModel(
         robot,
         how.law,
@@ -118,7 +136,9 @@ def arm_model(
     )
 
 
-def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, torque: Array) -> Payload:
+def payload_of(
+    model: DynamicModel, factor: RegressionFactor, widening: Array, torque: Array
+) -> Payload:
     """What the arm carried in a log, beyond what it carried when it was empty.
 
     Args:
@@ -128,14 +148,21 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
         torque: root mean square of its torques, (n,) [Nm]
     """
     problem = WeighingProblem(model, (), np.zeros((0, 11)))
-    mixing, prior, n = problem.mixing, problem.prior(), model.robot.n
+    mixing = problem.mixing
+    prior = problem.prior()
+    n = model.robot.n
     solution = solve_weighted(factor, prior, mixing)
     noises = (solution.noise * np.sqrt(widening), slow_noise(model))
     covariance, expected = (_spread(factor, solution, noise, prior, mixing) for noise in noises)
     drifted = solution.gain_response(factor, n, mixing)
-    wrong = drifted + through_prior(model, solution, prior) if model.from_currents else drifted
+    if model.from_currents:
+        wrong = drifted + through_prior(model, solution, prior)
+    else:
+        wrong = drifted
     moved = contradiction(prior, solution.value, solution.inverse, (covariance, expected))
-    answer = Answer.of(solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved)
+    answer = Answer.of(
+        solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved
+    )
     wide, gain_error, shares = widened(
         answer.covariance,
         model.robot.drive,
@@ -146,7 +173,10 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
     )
     wide, shares = shifted(wide, shares, "gravity", by_gravity(model.robot, answer.value))
     strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque)
-    scale = None if answer.unknown[0] else _other_scale(problem, factor, solution, widening, wide[0, 0])
+    if answer.unknown[0]:
+        scale = None
+    else:
+        scale = _other_scale(problem, factor, solution, widening, wide[0, 0])
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     evidence = Evidence(
         plain,
@@ -154,7 +184,9 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
         answer.unknown,
         unfelt=problem.unfelt,
         contradiction=moved,
-        doubts=[doubt for doubt in (doubted_model(model.verdict), strange, scale) if doubt is not None],
+        doubts=[
+            doubt for doubt in (doubted_model(model.verdict), strange, scale) if doubt is not None
+        ],
         shares=shares,
     )
     body, verdict = judge(evidence)
@@ -162,11 +194,16 @@ def payload_of(model: DynamicModel, factor: RegressionFactor, widening: Array, t
 
 
 def _other_scale(
-    problem: WeighingProblem, factor: RegressionFactor, solution: Solution, widening: Array, variance: float
+    problem: WeighingProblem,
+    factor: RegressionFactor,
+    solution: Solution,
+    widening: Array,
+    variance: float,
 ) -> Doubt | None:
     """A doubt where the torques of a log have another scale than the empty arm says (see `other_causes`).
 
-    The torques that the solution says are a combination of the columns that there are: the factor is enough.
+    The torques that the solution says are a combination of the columns that there are: the factor
+    is enough.
 
     Args:
         variance: of the mass, [kg^2]
@@ -176,8 +213,11 @@ def _other_scale(
     prior = np.insert(problem.prior(), mass + 10, 0.0, axis=1)
     again = solve_weighted(factor, prior, mixing)
     spread = _spread(factor, again, again.noise * np.sqrt(widening), prior, mixing)
-    drift, moved = problem.model.robot.drive.gain_drift or 0.0, again.value[mass] - solution.value[mass]
-    return scale_doubt(float(again.value[-1]), spread[-1, -1] + drift**2, float(moved), np.sqrt(variance))
+    drift = problem.model.robot.drive.gain_drift or 0.0
+    moved = again.value[mass] - solution.value[mass]
+    return scale_doubt(
+        float(again.value[-1]), spread[-1, -1] + drift**2, float(moved), np.sqrt(variance)
+    )
 
 
 def state_names(model: DynamicModel) -> tuple[str, ...]:
@@ -190,7 +230,9 @@ def state_names(model: DynamicModel) -> tuple[str, ...]:
     return (*named, *(f"gain{j + 1}" for j in range(model.robot.n)))
 
 
-def log_state(model: DynamicModel, factor: RegressionFactor, widening: Array, noise: Array) -> LogState:
+def log_state(
+    model: DynamicModel, factor: RegressionFactor, widening: Array, noise: Array
+) -> LogState:
     """The state of an arm in one of its logs.
 
     Args:
@@ -199,7 +241,8 @@ def log_state(model: DynamicModel, factor: RegressionFactor, widening: Array, no
         widening: of its noise by correlation in time, (n,)
         noise: of the log's own free fit, (n,) [Nm]
     """
-    free, n = _changing(model), model.robot.n
+    free = _changing(model)
+    n = model.robot.n
     f = int(free.sum())
     J = np.zeros((len(free), 10))
     J[: len(model.basis)] = model.basis.payload_jacobian
@@ -222,7 +265,9 @@ def log_state(model: DynamicModel, factor: RegressionFactor, widening: Array, no
 
 def _changing(model: DynamicModel) -> Mask:
     """Which parameters of a model may change from log to log."""
-    return np.isin(kinds(model.estimate.names), _FRICTION) & ~_absent(model.law, model.estimate.names)
+    return np.isin(kinds(model.estimate.names), _FRICTION) & ~_absent(
+        model.law, model.estimate.names
+    )
 
 
 def _absent(law: FrictionLaw, names: Sequence[str]) -> Mask:
@@ -233,9 +278,12 @@ def _absent(law: FrictionLaw, names: Sequence[str]) -> Mask:
     return out
 
 
-def _of_state(factor: RegressionFactor, mixing: Array, rigid: Array, carried: Array) -> RegressionFactor:
+def _of_state(
+    factor: RegressionFactor, mixing: Array, rigid: Array, carried: Array
+) -> RegressionFactor:
     """The factor of the same rows in friction, payload and gains, without what links and rotors take."""
-    n, size = len(factor.R), mixing.shape[1] + len(factor.R) + 1
+    n = len(factor.R)
+    size = mixing.shape[1] + len(factor.R) + 1
     R = np.zeros((n, size, size))
     for j, triangle in enumerate(factor.R):
         columns = triangle[:, :-1]
@@ -262,9 +310,13 @@ def _spread(
     mixing: Array | None = None,
 ) -> Array:
     """The covariance of a solution for noise of the joints that acts like white noise so large, (m, m)."""
-    rows = (factor.R[:, :, :-1] * (solution.weights**2 * noise)[:, None, None]).reshape(-1, factor.p)
-    rows = rows if mixing is None else rows @ mixing
-    rows = rows if prior is None else np.vstack([rows, prior[:, :-1]])
+    rows = (factor.R[:, :, :-1] * (solution.weights**2 * noise)[:, None, None]).reshape(
+        -1, factor.p
+    )
+    if mixing is not None:
+        rows = rows @ mixing
+    if prior is not None:
+        rows = np.vstack([rows, prior[:, :-1]])
     half = rows @ solution.inverse
     covariance = half.T @ half
     covariance[solution.unknown, solution.unknown] = np.inf

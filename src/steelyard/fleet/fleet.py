@@ -1,6 +1,7 @@
 """The fleet: logs reduced into a store, and what the store says of each arm.
 
-catalogue -> factors, once for each log -> models of empty arms -> payload and state of each log -> changes
+catalogue -> factors, once for each log -> models of empty arms -> payload and state of each log ->
+changes
 """
 
 from __future__ import annotations
@@ -41,7 +42,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LIGHT = (
-    *("start_s", "end_s", "duration_s", "rate_hz", "tool", "load", "temperature", "ok", "reason", "warnings"),
+    *(
+        "start_s",
+        "end_s",
+        "duration_s",
+        "rate_hz",
+        "tool",
+        "load",
+        "temperature",
+        "ok",
+        "reason",
+        "warnings",
+    ),
     *("content", "reduction", "from_currents", "rows", "noise", "widening", "torque"),
 )
 _ROUNDS = 8
@@ -51,11 +63,13 @@ class Fleet:
     """The logs of many arms, reduced; models, payloads and changes come from the reduced logs alone.
 
     Attributes:
-        built: how many logs were new, changed, unchanged and failed where the fleet was built just now
+        built: how many logs were new, changed, unchanged and failed where the fleet was built just
+            now
 
     Args:
         store: folder that `Fleet.build` made
-        scheduler: address of a Dask cluster, as `tcp://host:8786`; the cores of this machine by default
+        scheduler: address of a Dask cluster, as `tcp://host:8786`; the cores of this machine by
+            default
         workers: how many processes here; as many as cores by default, one is this process itself
     """
 
@@ -63,7 +77,8 @@ class Fleet:
         self, store: str | Path, *, scheduler: str | None = None, workers: int | None = None
     ) -> None:
         self._store = Store(store)
-        self._scheduler, self._workers = scheduler, workers
+        self._scheduler = scheduler
+        self._workers = workers
         self.built: Counter[str] = Counter()
 
     @classmethod
@@ -94,7 +109,8 @@ class Fleet:
         given: dict[str, RobotModel] = {}
         if isinstance(model, RobotModel):
             name = f"{model.name}, as given"
-            given, model = {name: model}, name
+            given = {name: model}
+            model = name
         entries = read_catalogue(str(catalogue), model=model)
         ways = {
             name: Reduction.of(given.get(name, name), friction=friction, preparation=preparation)
@@ -142,10 +158,13 @@ class Fleet:
             until: only logs that began before
             progress: called with the share that is done and words
         """
-        chosen = {robot: keys for robot in self.robots if (keys := self._empty(robot, since, until))}
+        chosen = {
+            robot: keys for robot in self.robots if (keys := self._empty(robot, since, until))
+        }
         if not chosen:
             raise InvalidSamples(
-                f"{self._store.folder} has no empty logs here: they have load 0 in the catalogue (or no log"
+                f"{self._store.folder} has no empty logs here: they have load 0 in the catalogue"
+                " (or no log"
                 " of the arm has a load), and lie in the window where one is given"
             )
         arms = {robot: Arm(robot, keys) for robot, keys in chosen.items()}
@@ -156,7 +175,9 @@ class Fleet:
                 models.update(self._merge(here, [arms[robot] for robot in todo], progress))
                 tasks = ((r, models[r].to_dict(), self._rows(r, arms[r].candidates)) for r in todo)
                 found = list(here.each(agreement, tasks))
-                todo = sorted(robot for robot, result in found if arms[robot].leave_out(_sure(result)))
+                todo = sorted(
+                    robot for robot, result in found if arms[robot].leave_out(_sure(result))
+                )
                 if not todo:
                     break
         self._store.folder_of("models")
@@ -197,7 +218,9 @@ class Fleet:
         """
         from steelyard.fleet.page import fleet_html
 
-        failed = Counter(row["robot"] for row in self._store.rows(("ok",)).to_pylist() if not row["ok"])
+        failed = Counter(
+            row["robot"] for row in self._store.rows(("ok",)).to_pylist() if not row["ok"]
+        )
         with writing(Path(path).parent):
             write_text(path, fleet_html(trends, failed))
 
@@ -226,13 +249,21 @@ class Fleet:
             doubts=arm.doubts({key: row["file"] for key, row in by_key.items()}),
         )
 
-    def _per_arm(self, work: Any, words: str, progress: Progress | None) -> Iterator[tuple[str, Any]]:
+    def _per_arm(
+        self, work: Any, words: str, progress: Progress | None
+    ) -> Iterator[tuple[str, Any]]:
         """What some work makes of the model and the logs of each arm."""
         known = [robot for robot in self.robots if self._store.model_path(robot).exists()]
         if not known:
-            raise InvalidSamples(f"no arm of {self._store.folder} has a model yet: steelyard fleet identify")
+            raise InvalidSamples(
+                f"no arm of {self._store.folder} has a model yet: steelyard fleet identify"
+            )
         models = ((robot, self._store.model(robot)) for robot in known)
-        tasks = ((robot, model.to_dict(), self._rows(robot)) for robot, model in models if model is not None)
+        tasks = (
+            (robot, model.to_dict(), self._rows(robot))
+            for robot, model in models
+            if model is not None
+        )
         with engine(self._scheduler, self._workers) as here:
             for done, (robot, result) in enumerate(here.each(work, tasks), start=1):
                 _say(progress, done, len(known), words)
@@ -248,7 +279,9 @@ class Fleet:
         return [
             key
             for key, began in times.items()
-            if began is not None and (since is None or began >= since) and (until is None or began < until)
+            if began is not None
+            and (since is None or began >= since)
+            and (until is None or began < until)
         ]
 
     def _rows(self, robot: str, keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
@@ -256,7 +289,9 @@ class Fleet:
         table = self._store.rows((*_LIGHT, "factor"), [robot])
         factors = dict(zip(table["key"].to_pylist(), table["factor"], strict=True))
         wanted = set(factors if keys is None else keys)
-        rows = [row for row in _usable(table.drop_columns("factor").to_pylist()) if row["key"] in wanted]
+        rows = [
+            row for row in _usable(table.drop_columns("factor").to_pylist()) if row["key"] in wanted
+        ]
         return [{**row, "factor": factors[row["key"]].values.to_numpy()} for row in rows]
 
 

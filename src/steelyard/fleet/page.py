@@ -1,8 +1,8 @@
 """The page of a fleet: arms as rows, worst first, with small multiples; from there a page for each arm.
 
-One file, without a network. Curves are numbers in it, drawn when they are looked at: values in whole steps of
-a thousandth of their range, at most a hundred of each series (means of neighbouring logs where there are
-more), so that 200 arms with a year of logs stay below 10 MB.
+One file, without a network. Curves are numbers in it, drawn when they are looked at: values in
+whole steps of a thousandth of their range, at most a hundred of each series (means of neighbouring
+logs where there are more), so that 200 arms with a year of logs stay below 10 MB.
 """
 
 from __future__ import annotations
@@ -62,26 +62,34 @@ def _answer(trends: Trends, flagged: Mapping[str, Sequence[Any]], tests: int, fa
         first = f"None of {len(trends.arms)} arms has changed beyond noise."
     sentences = (
         first,
-        f"From {logs} logs{f'; {failed} more are of no use' if failed else ''}. Of all changes that are"
-        f" named, at most {100 * trends.rate:g} % are false alarms, on average (Benjamini, Yekutieli).",
+        f"From {logs} logs{f'; {failed} more are of no use' if failed else ''}. Of all changes"
+        " that are"
+        f" named, at most {100 * trends.rate:g} % are false alarms, on average (Benjamini,"
+        " Yekutieli).",
     )
     return "\n".join(f"<p>{html.escape(words)}</p>" for words in sentences)
 
 
 def _overview(
-    arms: Sequence[ArmTrend], data: Sequence[Mapping[str, Any]], flagged: Mapping[str, Sequence[Any]]
+    arms: Sequence[ArmTrend],
+    data: Sequence[Mapping[str, Any]],
+    flagged: Mapping[str, Sequence[Any]],
 ) -> str:
     """Arms as rows of a table: what has changed, friction of each joint, payload."""
     n = max((joint for arm in arms for _, joint in arm.names), default=0)
-    joints = "".join(f'<th class="joint">{html.escape(_column_name(arms, j))}</th>' for j in range(n))
+    joints = "".join(
+        f'<th class="joint">{html.escape(_column_name(arms, j))}</th>' for j in range(n)
+    )
     head = f'<th>arm</th><th>what has changed</th>{joints}<th class="joint">payload</th>'
     rows = "\n".join(_row(arm, facts, n, flagged) for arm, facts in zip(arms, data, strict=True))
     caption = (
-        "Worst first. Curves: Coulomb friction of each joint and payload less what is configured, over time,"
+        "Worst first. Curves: Coulomb friction of each joint and payload less what is configured,"
+        " over time,"
         " with 95 % bands; red where a change is flagged."
     )
     return (
-        f'<figure><figcaption>{caption}</figcaption><div class="scroll"><table class="arms"><thead><tr>{head}'
+        f'<figure><figcaption>{caption}</figcaption><div class="scroll"><table'
+        f' class="arms"><thead><tr>{head}'
         f"</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div></figure>"
     )
 
@@ -89,14 +97,23 @@ def _overview(
 def _column_name(arms: Sequence[ArmTrend], j: int) -> str:
     """The name of a joint, where it is called the same in all arms."""
     names = {arm.joint_names[j] for arm in arms if j < len(arm.joint_names)}
-    return names.pop() if len(names) == 1 else f"joint {j + 1}"
+    if len(names) == 1:
+        return names.pop()
+    return f"joint {j + 1}"
 
 
-def _row(arm: ArmTrend, facts: Mapping[str, Any], n: int, flagged: Mapping[str, Sequence[Any]]) -> str:
+def _row(
+    arm: ArmTrend, facts: Mapping[str, Any], n: int, flagged: Mapping[str, Sequence[Any]]
+) -> str:
     name = html.escape(arm.robot)
     link = f'<a href="#arm={quote(arm.robot)}">{name}</a>'
-    words = [_sentence(row["words"]) for row in flagged.get(arm.robot, [])] or ["No change beyond noise"]
-    more = [f"and {len(words) - _MOST_WORDS} more"] if len(words) > _MOST_WORDS else []
+    words = [_sentence(row["words"]) for row in flagged.get(arm.robot, [])] or [
+        "No change beyond noise"
+    ]
+    if len(words) > _MOST_WORDS:
+        more = [f"and {len(words) - _MOST_WORDS} more"]
+    else:
+        more = []
     said = "".join(f"<p>{html.escape(each)}</p>" for each in [*words[:_MOST_WORDS], *more])
     places = {name: k for k, name in enumerate(arm.names)}
     shown = [places.get(("Fc", j + 1)) for j in range(n)] + [places.get(("payload", 0))]
@@ -104,7 +121,10 @@ def _row(arm: ArmTrend, facts: Mapping[str, Any], n: int, flagged: Mapping[str, 
         "<td></td>" if k is None else f'<td class="spark" data-arm="{name}" data-series="{k}"></td>'
         for k in shown
     )
-    kind = "" if arm.robot in flagged else ' class="sound"'
+    if arm.robot in flagged:
+        kind = ""
+    else:
+        kind = ' class="sound"'
     return f'<tr{kind}><td class="name">{link}</td><td class="words">{said}</td>{cells}</tr>'
 
 
@@ -114,9 +134,15 @@ def _facts(arm: ArmTrend, flagged: Sequence[Mapping[str, Any]], failed: int) -> 
     time, mean, half = _thinned(arm)
     series = []
     for (kind, joint), y, width in zip(arm.names, mean, half, strict=True):
-        title = arm.joint_names[joint - 1] if joint else "weighed less configured"
+        if joint:
+            title = arm.joint_names[joint - 1]
+        else:
+            title = "weighed less configured"
         named = {"kind": kind, "title": title, "zero": kind == "payload"}
-        changed = {"at": round(since[kind, joint])} if (kind, joint) in since else {}
+        if (kind, joint) in since:
+            changed = {"at": round(since[kind, joint])}
+        else:
+            changed = {}
         series.append({**named, **_quantised(y, width), **changed})
     left_out = ", ".join(f"{file} ({times:.0f} times)" for file, times in arm.left_out.items())
     facts = f"{len(arm.time)} logs{f'; {failed} more are of no use' if failed else ''}."
@@ -143,7 +169,8 @@ def _thinned(arm: ArmTrend) -> tuple[Array, Array, Array]:
 
 def _quantised(mean: Array, half: Array) -> dict[str, Any]:
     """Numbers in whole steps above the lowest, few digits each."""
-    low, high = float(np.min(mean)), float(np.max(mean + half))
+    low = float(np.min(mean))
+    high = float(np.max(mean + half))
     step = float(f"{max(high - low, 1e-12) / _STEPS:.4g}")
     y, width = (np.rint(x / step).astype(int).tolist() for x in (mean - low, half))
     return {"low": float(f"{low:.6g}"), "step": step, "y": y, "half": width}

@@ -1,12 +1,14 @@
 """One log becomes one row: its triangular factor, and what is to know beside it.
 
-The friction law of an arm has fixed shapes here, so that all of a log is linear in unknowns that every log of
-the arm shares: base parameters of links and rotors, friction and offset. Then a log of any length leaves one
-factor [Y tau] = Q R for each joint, some tens of kilobytes, and factors merge exactly: that of two logs is
-the factor of [R_1; R_2]. A long log is read in blocks, so memory does not grow with it.
+The friction law of an arm has fixed shapes here, so that all of a log is linear in unknowns that
+every log of the arm shares: base parameters of links and rotors, friction and offset. Then a log of
+any length leaves one factor [Y tau] = Q R for each joint, some tens of kilobytes, and factors merge
+exactly: that of two logs is the factor of [R_1; R_2]. A long log is read in blocks, so memory does
+not grow with it.
 
-Beside the factor a row keeps the noise of the log's own fit, and by how much the correlation of its residuals
-in time widens what slow columns show (`widening`): a factor alone would take noise for white.
+Beside the factor a row keeps the noise of the log's own fit, and by how much the correlation of its
+residuals in time widens what slow columns show (`widening`): a factor alone would take noise for
+white.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ from steelyard.robot.friction import FrictionLaw
 from steelyard.workflow.data import Run
 
 _VERSION = 1
-_BLOCK_S, _OVERLAP_S = 120.0, 1.0
+_BLOCK_S = 120.0
+_OVERLAP_S = 1.0
 _SETTLED = 3.0  # over the cut-off: logs begin and end in motion, where a filter sees too little
 _RECENT_S = 1e8  # a clock that shows more counts from 1970
 _MOST_MADE = 64
@@ -52,7 +55,8 @@ class Reduction:
         robot: kinematics, drives and limits
         law: of friction, with fixed shapes
         preparation: how a log becomes samples
-        carried: parameters that say what torque the gears carry, (p,); None where friction needs none
+        carried: parameters that say what torque the gears carry, (p,); None where friction needs
+            none
     """
 
     robot: RobotModel
@@ -62,33 +66,50 @@ class Reduction:
 
     @classmethod
     def of(
-        cls, model: str | RobotModel, *, friction: str | None = None, preparation: Preparation | None = None
+        cls,
+        model: str | RobotModel,
+        *,
+        friction: str | None = None,
+        preparation: Preparation | None = None,
     ) -> Reduction:
         """The reduction for an arm.
 
         Args:
-            model: an arm, a bundled one, a .urdf or .toml file, or a model that `steelyard identify` wrote
-                (.json), whose friction law, shapes and preparation are then taken
+            model: an arm, a bundled one, a .urdf or .toml file, or a model that `steelyard
+                identify` wrote (.json), whose friction law, shapes and preparation are then taken
             friction: name of another law, with the shapes that it starts from
             preparation: another one; all logs of an arm have one cut-off, 20 Hz where it is 'auto'
         """
-        how, carried = preparation or Preparation(), None
+        how = preparation or Preparation()
+        carried = None
         if isinstance(model, str) and Path(model).suffix.lower() == ".json":
             known = DynamicModel.load(model)
-            robot, law, how = known.robot, known.law, preparation or known.preparation or how
-            carried = known.estimate.value if law.load and friction is None else None
+            robot = known.robot
+            law = known.law
+            how = preparation or known.preparation or how
+            if law.load and friction is None:
+                carried = known.estimate.value
+            else:
+                carried = None
         else:
-            robot = load_robot(model) if isinstance(model, str) else model
+            if isinstance(model, str):
+                robot = load_robot(model)
+            else:
+                robot = model
             law = replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
         if friction is not None:
             law = FrictionLaw.named(friction, robot.n)
         if law.load and carried is None:
             raise InvalidRecording(
-                f"friction law '{law.name}' needs the torque that gears carry: give a model of the arm that"
+                f"friction law '{law.name}' needs the torque that gears carry: give a model of the"
+                " arm that"
                 " steelyard identify found with it"
             )
         cutoff_hz = DEFAULT_CUTOFF_HZ if isinstance(how.cutoff_hz, str) else how.cutoff_hz
-        settled_s = 0.0 if cutoff_hz is None else _SETTLED / cutoff_hz
+        if cutoff_hz is None:
+            settled_s = 0.0
+        else:
+            settled_s = _SETTLED / cutoff_hz
         how = replace(how, cutoff_hz=cutoff_hz, trim_s=max(how.trim_s, settled_s))
         return cls(robot, replace(law, fixed=True), how, carried)
 
@@ -146,7 +167,9 @@ _made: dict[str, Reduction] = {}
 """Reductions that this process has made; a worker meets few, again and again."""
 
 
-def reduce_log(entry: Entry, key: str, content: Mapping[str, Any], known: str = "") -> dict[str, Any] | None:
+def reduce_log(
+    entry: Entry, key: str, content: Mapping[str, Any], known: str = ""
+) -> dict[str, Any] | None:
     """The row of a log; one with a reason where the log is of no use; None where its content is known.
 
     Args:
@@ -170,7 +193,9 @@ def reduce_log(entry: Entry, key: str, content: Mapping[str, Any], known: str = 
         row["reason"] = str(error).replace(str(Path(entry.path)), entry.file)
     except FileNotFoundError:
         row["reason"] = f"there is no file {entry.file}"
-    except Exception as error:  # whatever a foreign file does to a reader: it fails alone, with its reason
+    except (
+        Exception
+    ) as error:  # whatever a foreign file does to a reader: it fails alone, with its reason
         row["reason"] = f"{type(error).__name__}: {error}"
     return row
 
@@ -186,7 +211,10 @@ def reduce_logs(
         content: of the reduction, as `Reduction.to_dict` gives it
         known: for each log, the digest of the content that the store has a row of
     """
-    return [reduce_log(entry, key, content, digest) for entry, digest in zip(entries, known, strict=True)]
+    return [
+        reduce_log(entry, key, content, digest)
+        for entry, digest in zip(entries, known, strict=True)
+    ]
 
 
 def failed_row(entry: Entry, key: str, reason: str) -> dict[str, Any]:
@@ -202,7 +230,9 @@ def failed_row(entry: Entry, key: str, reason: str) -> dict[str, Any]:
 
 def _blank(entry: Entry, key: str) -> dict[str, Any]:
     facts = {
-        name: value for name, value in asdict(entry).items() if name not in ("model", "path", "temperature")
+        name: value
+        for name, value in asdict(entry).items()
+        if name not in ("model", "path", "temperature")
     }
     return {**facts, "key": entry.key, "reduction": key, "ok": False, "reason": "", "content": ""}
 
@@ -213,16 +243,25 @@ def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
     lengths: list[float] = []
     warnings: list[str] = []
     degrees: list[Array] = []
-    rate_hz, epoch_s, squares, widths, currents = 0.0, None, np.zeros(how.robot.n), [], False
+    rate_hz = 0.0
+    epoch_s = None
+    squares = np.zeros(how.robot.n)
+    widths = []
+    currents = False
     for block, core in _blocks(path, entry, how):
-        epoch_s = block.epoch_s if epoch_s is None else epoch_s
+        if epoch_s is None:
+            epoch_s = block.epoch_s
         if block.temperature is not None:
             degrees.append(np.nanmean(block.temperature, axis=0))
-        drive = None if block.tau is not None else how.robot.drive
+        if block.tau is not None:
+            drive = None
+        else:
+            drive = how.robot.drive
         currents = drive is not None
         if drive is not None and drive.gain is None:
             raise InvalidRecording(
-                f"{entry.file} has motor currents, and {how.robot.name} no gains: give a model that steelyard"
+                f"{entry.file} has motor currents, and {how.robot.name} no gains: give a model"
+                " that steelyard"
                 " identify made of currents (.json) as its model"
             )
         for run in Run(entry.file, block).pieces(how.preparation):
@@ -231,7 +270,10 @@ def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
                 continue
             rows = how.rows(samples)
             own = RegressionFactor.empty(how.robot.n, factor.p).add(rows.Y, rows.tau, rows.usable)
-            factor = factor.merge(own) if lengths else own
+            if lengths:
+                factor = factor.merge(own)
+            else:
+                factor = own
             lengths.append(len(samples) / samples.rate_hz)
             rate_hz = samples.rate_hz
             squares += (samples.tau**2).sum(axis=0) / samples.rate_hz
@@ -239,7 +281,10 @@ def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
             widths.append(_widening(rows, own))
     if not lengths:
         raise InvalidRecording("nothing of it is left between its start and its end")
-    temperature = [] if entry.temperature is None else [entry.temperature]
+    if entry.temperature is None:
+        temperature = []
+    else:
+        temperature = [entry.temperature]
     if not temperature and degrees:
         temperature = np.nanmean(degrees, axis=0).tolist()
     started = entry.time
@@ -261,30 +306,47 @@ def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
     }
 
 
-def _blocks(path: Path, entry: Entry, how: Reduction) -> Iterator[tuple[Recording, tuple[float, float]]]:
+def _blocks(
+    path: Path, entry: Entry, how: Reduction
+) -> Iterator[tuple[Recording, tuple[float, float]]]:
     """Blocks of a log, each with the part of its clock that it answers for, [s]."""
-    joints = how.robot.joint_names if path.is_dir() or path.suffix in (".db3", ".mcap") else ()
-    first, k, low = None, -1.0, entry.start_s or 0.0
-    high = np.inf if entry.end_s is None else entry.end_s
+    if path.is_dir() or path.suffix in (".db3", ".mcap"):
+        joints = how.robot.joint_names
+    else:
+        joints = ()
+    first = None
+    k = -1.0
+    low = entry.start_s or 0.0
+    if entry.end_s is None:
+        high = np.inf
+    else:
+        high = entry.end_s
     requested = Requested(joint_names=joints)
-    for block in recording_blocks(path, block_s=_BLOCK_S, overlap_s=_OVERLAP_S, requested=requested):
-        first = block.epoch_s if first is None else first
+    for block in recording_blocks(
+        path, block_s=_BLOCK_S, overlap_s=_OVERLAP_S, requested=requested
+    ):
+        if first is None:
+            first = block.epoch_s
         since = block.epoch_s - first  # of its first row
-        before, k = k, np.floor((since + _OVERLAP_S + 1e-6) / _BLOCK_S)
+        before = k
+        k = np.floor((since + _OVERLAP_S + 1e-6) / _BLOCK_S)
         if since + block.duration_s <= k * _BLOCK_S + _OVERLAP_S and k - 1 > before:
             k -= 1  # after a hole, of which only the end is its own
-        start, end = max(k * _BLOCK_S, low), min((k + 1) * _BLOCK_S, high)
+        start = max(k * _BLOCK_S, low)
+        end = min((k + 1) * _BLOCK_S, high)
         if start < end and start <= since + block.duration_s:
             yield block, (start - since, end - since)
 
 
 def _within(run: Run, core: tuple[float, float], block: Recording) -> Samples | None:
     """The samples of a run that lie in the core of its block; None where there are too few to fit."""
-    samples, offset = run.ready, (run.recording.epoch_s if run.recording else block.epoch_s) - block.epoch_s
+    samples = run.ready
+    offset = (run.recording.epoch_s if run.recording else block.epoch_s) - block.epoch_s
     t = offset + samples.start_s + np.arange(len(samples)) / samples.rate_hz
-    inside = (
-        (t >= core[0] - 1e-9) & (t < core[1] - 1e-9) if core[1] <= block.duration_s else t >= core[0] - 1e-9
-    )
+    if core[1] <= block.duration_s:
+        inside = (t >= core[0] - 1e-9) & (t < core[1] - 1e-9)
+    else:
+        inside = t >= core[0] - 1e-9
     if inside.all():
         return samples
     if inside.sum() < samples.n + 3:
@@ -350,4 +412,6 @@ def unpacked(values: Array, rows: Sequence[int]) -> RegressionFactor:
 def _listed(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _listed(item) for name, item in sorted(value.items())}
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value

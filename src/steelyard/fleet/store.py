@@ -7,9 +7,9 @@
     store/models/NAME.json               the model of each arm (`steelyard fleet identify`)
     store/stamps.json                    when files were last looked at; only saves time
 
-Rows are written beside their place and moved there when they are whole. Where rows are gathered in one file,
-the small files go after that file has come; whoever reads in between sees a row twice: the latest `written`
-of a `key` counts.
+Rows are written beside their place and moved there when they are whole. Where rows are gathered in
+one file, the small files go after that file has come; whoever reads in between sees a row twice:
+the latest `written` of a `key` counts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ _SAFE = " +@.,-_"
 def _schema() -> pa.Schema:
     import pyarrow as pa
 
-    words, number, numbers = pa.string(), pa.float64(), pa.list_(pa.float64())
+    words = pa.string()
+    number = pa.float64()
+    numbers = pa.list_(pa.float64())
     time = pa.timestamp("us", "UTC")
     fields = {
         "key": words,
@@ -89,7 +91,9 @@ class Store:
         if head.exists():
             saved.load(head, "fleet", version=VERSION)
         elif not make:
-            raise UnreadableFile(f"{folder} is no store of a fleet: make one with steelyard fleet build")
+            raise UnreadableFile(
+                f"{folder} is no store of a fleet: make one with steelyard fleet build"
+            )
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise UnreadableFile(f"{folder} holds other files: give a folder of its own to a store")
         else:
@@ -100,7 +104,9 @@ class Store:
     @property
     def robots(self) -> list[str]:
         """Names of the arms that have logs."""
-        return sorted(unquote(path.name.removeprefix("robot=")) for path in self._logs.glob("robot=*"))
+        return sorted(
+            unquote(path.name.removeprefix("robot=")) for path in self._logs.glob("robot=*")
+        )
 
     def folder_of(self, kind: str) -> Path:
         """A folder of the store, made where there is none.
@@ -121,7 +127,8 @@ class Store:
         """
         import pyarrow as pa
 
-        folder, now = self._folder(rows[0]["robot"]), datetime.now(UTC)
+        folder = self._folder(rows[0]["robot"])
+        now = datetime.now(UTC)
         name = "-".join(dict.fromkeys((rows[0]["key"], rows[-1]["key"])))
         table = pa.Table.from_pylist([{**row, "written": now} for row in rows], schema=_schema())
         with writing(self.folder):
@@ -139,7 +146,10 @@ class Store:
 
         always = ["key", "time", "file", "written"]
         names = list(dict.fromkeys([*always, *columns]))
-        wanted = self.robots if robots is None else list(robots)
+        if robots is None:
+            wanted = self.robots
+        else:
+            wanted = list(robots)
         tables = [table for robot in wanted if (table := self._of(robot, names)) is not None]
         if not tables:
             chosen = _schema().empty_table().select(names)
@@ -159,12 +169,15 @@ class Store:
         table = self._of(robot, _schema().names)
         if table is None:
             return
-        gone, kept = set(folder.glob("*.parquet")), set()
+        gone = set(folder.glob("*.parquet"))
+        kept = set()
         table = table.drop_columns("robot")
         with writing(self.folder):
             for start in range(0, len(table), _MOST_ROWS):
                 piece = table.slice(start, _MOST_ROWS)
-                keys = "".join(f"{k}{w}" for k, w in zip(piece["key"], piece["written"], strict=True))
+                keys = "".join(
+                    f"{k}{w}" for k, w in zip(piece["key"], piece["written"], strict=True)
+                )
                 path = folder / f"all-{hashlib.sha256(keys.encode()).hexdigest()[:16]}.parquet"
                 if path not in gone:
                     _write(piece, path)
@@ -226,7 +239,9 @@ class Store:
             robot: its name
         """
         path = self.model_path(robot)
-        return DynamicModel.load(path) if path.exists() else None
+        if path.exists():
+            return DynamicModel.load(path)
+        return None
 
     def _folder(self, robot: str) -> Path:
         return self._logs / f"robot={quote(robot, safe=_SAFE)}"
@@ -243,16 +258,21 @@ class Store:
                 _require_version(file, path)
                 tables.append(file.read(columns=list(columns)))
             except (pa.ArrowException, OSError) as error:
-                raise UnreadableFile(f"{path} cannot be read: {error}; remove it and build again") from error
+                raise UnreadableFile(
+                    f"{path} cannot be read: {error}; remove it and build again"
+                ) from error
         if not tables:
             return None
         whole = pa.concat_tables(tables)
-        keys, written = whole["key"].to_pylist(), whole["written"].to_pylist()
+        keys = whole["key"].to_pylist()
+        written = whole["written"].to_pylist()
         latest: dict[str, int] = {}
         for i, key in enumerate(keys):
             if key not in latest or written[i] > written[latest[key]]:
                 latest[key] = i
-        whole = whole.take(list(latest.values())).sort_by([("time", "ascending"), ("file", "ascending")])
+        whole = whole.take(list(latest.values())).sort_by(
+            [("time", "ascending"), ("file", "ascending")]
+        )
         return whole.append_column("robot", pa.array([robot] * len(whole), pa.string()))
 
 
@@ -286,7 +306,8 @@ def _require_version(file: Any, path: Path) -> None:
     found = (file.schema_arrow.metadata or {}).get(b"steelyard.fleet", b"none").decode()
     if found != str(VERSION):
         raise UnreadableFile(
-            f"{path} has version {found}, this steelyard reads version {VERSION}: build the store again"
+            f"{path} has version {found}, this steelyard reads version {VERSION}: build the store"
+            " again"
         )
 
 
@@ -304,7 +325,11 @@ def writing(folder: Path) -> Iterator[None]:
         if not isinstance(error, OSError):
             raise
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        why = "the disk is full" if full else error.strerror or str(error)
+        if full:
+            why = "the disk is full"
+        else:
+            why = error.strerror or str(error)
         raise UnreadableFile(
-            f"cannot write to {folder}: {why}; what is there is whole, and the same command goes on from it"
+            f"cannot write to {folder}: {why}; what is there is whole, and the same command goes"
+            " on from it"
         ) from error

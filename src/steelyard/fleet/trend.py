@@ -1,24 +1,26 @@
 """Changes of friction, offsets, gains, residuals and payload, beyond what noise and temperature make.
 
-A series is one quantity of an arm, y_k with standard deviation s_k in log k. Without a change it follows
+A series is one quantity of an arm, y_k with standard deviation s_k in log k. Without a change it
+follows
 
     y = X b + e,        X = [1, temperature, configured load], as far as they vary,
 
-with e of the variance s_k^2 + omega^2, omega the scatter from log to log, found from the residuals; those
-beyond four deviations count as four, so that one odd log is no change. A change adds a column: a step between
-two logs, or a ramp that begins at a log, with some logs on either side. Each of the m candidates has a
-statistic t (Student, N - rank - 1 degrees of freedom); the largest counts, with Bonferroni's p-value
+with e of the variance s_k^2 + omega^2, omega the scatter from log to log, found from the residuals;
+those beyond four deviations count as four, so that one odd log is no change. A change adds a
+column: a step between two logs, or a ramp that begins at a log, with some logs on either side. Each
+of the m candidates has a statistic t (Student, N - rank - 1 degrees of freedom); the largest
+counts, with Bonferroni's p-value
 
     p = m P(|t| > t_max),
 
-where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals that are correlated by r > 0.
-The payload has one more test: whether loaded logs carry what is configured, t = mean error over its
-deviation, which contains the model's own.
+where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals that are correlated
+by r > 0. The payload has one more test: whether loaded logs carry what is configured, t = mean
+error over its deviation, which contains the model's own.
 
-Over all series of all arms the rate of false discoveries is held by Benjamini and Yekutieli (2001): the k-th
-smallest of M p-values is flagged, with all smaller ones, where p <= rate k / (M sum_i 1/i). This holds
-however series depend on each other, which those of one arm do (Benjamini and Hochberg's needs that they do
-not, or not negatively); it asks for p-values ten times smaller.
+Over all series of all arms the rate of false discoveries is held by Benjamini and Yekutieli (2001):
+the k-th smallest of M p-values is flagged, with all smaller ones, where p <= rate k / (M sum_i
+1/i). This holds however series depend on each other, which those of one arm do (Benjamini and
+Hochberg's needs that they do not, or not negatively); it asks for p-values ten times smaller.
 """
 
 from __future__ import annotations
@@ -99,7 +101,8 @@ class ArmTrend:
         value: (S, N)
         std: for the model as it is, like value
         changes: the likeliest of each series; None where there are too few logs
-        level: mean error of the payload of loaded logs, its standard deviation and p-value; None without any
+        level: mean error of the payload of loaded logs, its standard deviation and p-value; None
+            without any
         left_out: logs that are not of this arm, and how much they contradict its model
     """
 
@@ -133,7 +136,9 @@ class Trends:
         import pyarrow as pa
 
         tables = [_series(arm) for arm in self.arms]
-        return pa.concat_tables(tables) if tables else pa.table({})
+        if tables:
+            return pa.concat_tables(tables)
+        return pa.table({})
 
     @property
     def changes(self) -> pa.Table:
@@ -143,8 +148,11 @@ class Trends:
         rows = [row for arm in self.arms for row in _tested(arm)]
         q = adjusted([row["p"] for row in rows])
         for row, each in zip(rows, q, strict=True):
-            row["q"], row["flagged"] = float(each), bool(each <= self.rate)
-        return pa.Table.from_pylist(sorted(rows, key=lambda row: (row["p"], -abs(row["size"] / row["std"]))))
+            row["q"] = float(each)
+            row["flagged"] = bool(each <= self.rate)
+        return pa.Table.from_pylist(
+            sorted(rows, key=lambda row: (row["p"], -abs(row["size"] / row["std"])))
+        )
 
 
 def adjusted(p: Sequence[float]) -> Array:
@@ -154,7 +162,8 @@ def adjusted(p: Sequence[float]) -> Array:
         p: of all tests
     """
     values = np.asarray(p, dtype=float)
-    M, order = len(values), np.argsort(values)
+    M = len(values)
+    order = np.argsort(values)
     if M == 0:
         return values
     ranks = np.arange(1, M + 1)
@@ -180,8 +189,10 @@ def likeliest_change(time: Array, y: Array, std: Array, aside: Array) -> Change 
     w = _weights(X, y, std)
     columns, ats, ramps = _candidates(time)
     Q = np.linalg.qr(X * w[:, None])[0]
-    plain, C = y * w, columns * w[:, None]
-    plain, C = plain - Q @ (Q.T @ plain), C - Q @ (Q.T @ C)
+    plain = y * w
+    C = columns * w[:, None]
+    plain = plain - Q @ (Q.T @ plain)
+    C = C - Q @ (Q.T @ C)
     rest = _clipped(plain)
     rest = rest - Q @ (Q.T @ rest)
     length = np.linalg.norm(C, axis=0)
@@ -203,8 +214,12 @@ def level(y: Array, std: float) -> Change:
         y: values, (N,)
         std: of what all of them share, and of one of them
     """
-    scatter = float(np.var(y, ddof=1)) / len(y) if len(y) > 1 else 0.0
-    mean, spread = float(np.mean(y)), float(np.sqrt(scatter + std**2))
+    if len(y) > 1:
+        scatter = float(np.var(y, ddof=1)) / len(y)
+    else:
+        scatter = 0.0
+    mean = float(np.mean(y))
+    spread = float(np.sqrt(scatter + std**2))
     return Change(0, False, mean, spread, float(2.0 * special.ndtr(-abs(mean) / spread)))
 
 
@@ -216,7 +231,9 @@ def _null(aside: Array) -> Array:
         if np.isfinite(centred).all() and np.ptp(centred) > _VARIES:
             columns.append((centred - centred.mean()) / np.ptp(centred))
     X = np.column_stack(columns)
-    return X if np.linalg.matrix_rank(X) == X.shape[1] else X[:, :2]
+    if np.linalg.matrix_rank(X) == X.shape[1]:
+        return X
+    return X[:, :2]
 
 
 def _weights(X: Array, y: Array, std: Array) -> Array:
@@ -233,7 +250,9 @@ def _candidates(time: Array) -> tuple[Array, np.ndarray[Any, Any], Mask]:
     ats = np.arange(_SIDE, N - _SIDE + 1)
     steps = (np.arange(N)[:, None] >= ats).astype(float)
     begins = np.arange(0, N - 2 * _SIDE + 1)
-    ramps = np.maximum(time[:, None] - time[begins], 0.0) / np.maximum(time[-1] - time[begins], 1e-9)
+    ramps = np.maximum(time[:, None] - time[begins], 0.0) / np.maximum(
+        time[-1] - time[begins], 1e-9
+    )
     flags = np.repeat([False, True], [len(ats), len(begins)])
     return np.hstack([steps, ramps]), np.concatenate([ats, begins]), flags
 
@@ -249,21 +268,28 @@ def _memory(rest: Array) -> float:
     """By how much correlation between neighbours widens the variance of a mean; its estimate is too small."""
     r = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), 1e-300)
     r = min(r + (1.0 + 4.0 * r) / len(rest), _MOST_MEMORY)
-    return (1.0 + r) / (1.0 - r) if r > 0 else 1.0
+    if r > 0:
+        return (1.0 + r) / (1.0 - r)
+    return 1.0
 
 
 def _series(arm: ArmTrend) -> pa.Table:
     import pyarrow as pa
 
     S, N = arm.value.shape
-    kinds, joints = zip(*arm.names, strict=True) if S else ((), ())
+    if S:
+        kinds, joints = zip(*arm.names, strict=True)
+    else:
+        kinds, joints = ((), ())
     return pa.table(
         {
             "robot": pa.array(np.repeat([arm.robot], S * N)),
             "joint": np.repeat(joints, N),
             "kind": pa.array(np.repeat(kinds, N)),
             "unit": pa.array(np.repeat([UNITS[kind] for kind in kinds], N)),
-            "time": pa.array((np.tile(arm.time, S) * 1e6).astype(np.int64), pa.timestamp("us", "UTC")),
+            "time": pa.array(
+                (np.tile(arm.time, S) * 1e6).astype(np.int64), pa.timestamp("us", "UTC")
+            ),
             "file": pa.array(np.tile(np.asarray(arm.files, dtype=str), S)),
             "value": arm.value.ravel(),
             "std": arm.std.ravel(),
@@ -280,8 +306,14 @@ def _tested(arm: ArmTrend) -> list[dict[str, Any]]:
             continue
         began = datetime.fromtimestamp(float(arm.time[change.at]), UTC)
         k = arm.names.index((kind, joint))
-        before = float(np.median(arm.value[k][: change.at])) if change.at else 0.0
-        name = arm.joint_names[joint - 1] if joint else ""
+        if change.at:
+            before = float(np.median(arm.value[k][: change.at]))
+        else:
+            before = 0.0
+        if joint:
+            name = arm.joint_names[joint - 1]
+        else:
+            name = ""
         rows.append(
             {
                 **{"robot": arm.robot, "joint": joint, "kind": kind, "test": test, "since": began},
@@ -295,16 +327,36 @@ def _tested(arm: ArmTrend) -> list[dict[str, Any]]:
 def _words(kind: str, joint: str, test: str, change: Change, before: float, began: datetime) -> str:
     """A change as people say it."""
     if test == "level":
-        side = "more" if change.size > 0 else "less"
-        return f"carries {abs(change.size):.2f} +- {1.96 * change.std:.2g} kg {side} than is configured"
-    scale, unit = (100.0, "%") if kind in ("gain", "Fl") else (1.0, UNITS[kind])
-    size, half = scale * change.size, 1.96 * scale * change.std
+        if change.size > 0:
+            side = "more"
+        else:
+            side = "less"
+        return (
+            f"carries {abs(change.size):.2f} +- {1.96 * change.std:.2g} kg {side} than is"
+            " configured"
+        )
+    if kind in ("gain", "Fl"):
+        scale, unit = (100.0, "%")
+    else:
+        scale, unit = (1.0, UNITS[kind])
+    size = scale * change.size
+    half = 1.96 * scale * change.std
     share = ""
     if kind in ("Fc", "Fv", "Fs", "residual") and abs(before) > abs(change.size) / 10:
         share = f" ({100 * change.size / abs(before):+.0f} %)"
-    where = f" of {joint}" if joint else ""
-    how = ("rises" if size > 0 else "falls") if change.ramp else "steps"
-    guess = ": was the tool changed?" if kind == "payload" else ""
+    if joint:
+        where = f" of {joint}"
+    else:
+        where = ""
+    if change.ramp:
+        how = "rises" if size > 0 else "falls"
+    else:
+        how = "steps"
+    if kind == "payload":
+        guess = ": was the tool changed?"
+    else:
+        guess = ""
     return (
-        f"{WORDS[kind]}{where} {how} by {size:+.3g} +- {half:.2g} {unit}{share} since {began:%Y-%m-%d}{guess}"
+        f"{WORDS[kind]}{where} {how} by {size:+.3g} +- {half:.2g} {unit}{share} since"
+        f" {began:%Y-%m-%d}{guess}"
     )

@@ -5,23 +5,24 @@ A^-1 sum_g w_g^2 Y_g'tau_g has the covariance
 
     C = A^-1 M A^-1,    M = sum_g w_g^4 Y_g' Gamma_g Y_g   (and Z'Z of a prior with rows Z).
 
-Gamma_g is that of a stationary process with the spectrum S, a smoothed periodogram: few numbers, where a free
-estimate of M would need as many independent stretches of data as there are unknowns. With the discrete
-Fourier transform F of the rows, Y' Gamma Y is the mean of F* S F (stretches are long beside the memory of the
-noise, so their ends do not matter).
+Gamma_g is that of a stationary process with the spectrum S, a smoothed periodogram: few numbers,
+where a free estimate of M would need as many independent stretches of data as there are unknowns.
+With the discrete Fourier transform F of the rows, Y' Gamma Y is the mean of F* S F (stretches are
+long beside the memory of the noise, so their ends do not matter).
 
-S is taken from residuals, which show less than the noise: a fit swallows part of it, most of it where the
-motion is, at low frequencies. Of the fit that is weighted by 1 / S (generalised least squares, of covariance
-G) it is known exactly how much: the noise has the spectrum of the residuals plus F G F*. So S, this fit and G
-are found alternately. (For white noise this is the usual N - p.)
+S is taken from residuals, which show less than the noise: a fit swallows part of it, most of it
+where the motion is, at low frequencies. Of the fit that is weighted by 1 / S (generalised least
+squares, of covariance G) it is known exactly how much: the noise has the spectrum of the residuals
+plus F G F*. So S, this fit and G are found alternately. (For white noise this is the usual N - p.)
 
-Where one number is fitted, kappa = S(0) / sigma^2 is enough: the sum of N residuals has the variance N S(0).
-A fit has taken the slowest part of the noise out of its residuals, so there S(0) comes from an autoregression
-of all of them,
+Where one number is fitted, kappa = S(0) / sigma^2 is enough: the sum of N residuals has the
+variance N S(0). A fit has taken the slowest part of the noise out of its residuals, so there S(0)
+comes from an autoregression of all of them,
 
     x_t = sum_l a_l x_{t-l} + e_t,      S(0) = var(e) / (1 - sum_l a_l)^2
 
-with coefficients from the autocovariances (Yule, Walker) and the order by the Bayesian information criterion.
+with coefficients from the autocovariances (Yule, Walker) and the order by the Bayesian information
+criterion.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ _HIGHEST_ORDER = 24  # of an autoregression
 
 
 def correlated_covariance(
-    rows: Sequence[Rows], solution: Solution, *, prior: Array | None = None, mixing: Array | None = None
+    rows: Sequence[Rows],
+    solution: Solution,
+    *,
+    prior: Array | None = None,
+    mixing: Array | None = None,
 ) -> tuple[Array, Array]:
     """The covariance of a solution, (m, m), infinite where unknown; and how correlation widens it, (n,).
 
@@ -54,8 +59,14 @@ def correlated_covariance(
         mixing: the p combinations of the m unknowns, (p, m); the identity by default
     """
     p = rows[0].Y.shape[2]
-    mixed = np.eye(p) if mixing is None else mixing
-    known = np.zeros((0, mixed.shape[1] + 1)) if prior is None else prior
+    if mixing is None:
+        mixed = np.eye(p)
+    else:
+        mixed = mixing
+    if prior is None:
+        known = np.zeros((0, mixed.shape[1] + 1))
+    else:
+        known = prior
     groups = [_Group.of(part, j, p) for part in rows for j in range(part.tau.shape[1])]
     spectra = [group.spectrum(mixed @ solution.value, np.zeros((p, p))) for group in groups]
     for _ in range(_ROUNDS):
@@ -80,10 +91,12 @@ def covariance_of_sums(columns: Array, residuals: Array) -> Array:
         columns: x, in the order of time, 0 where a row does not count, (N, k)
         residuals: r, the same, (N,)
     """
-    size, count = _quick_length(len(residuals)), int(np.count_nonzero(residuals))
+    size = _quick_length(len(residuals))
+    count = int(np.count_nonzero(residuals))
     if not count:
         return np.zeros((columns.shape[1], columns.shape[1]))
-    T, X = np.fft.rfft(residuals, size), np.fft.rfft(columns, size, axis=0)
+    T = np.fft.rfft(residuals, size)
+    X = np.fft.rfft(columns, size, axis=0)
     power = _smoothed(np.abs(T) ** 2 / count)
     weighted = X * np.sqrt(power * _twice(size, len(T)))[:, None]
     return np.asarray(weighted.real.T @ weighted.real + weighted.imag.T @ weighted.imag)
@@ -103,12 +116,14 @@ def _generalised(
 ) -> tuple[Array, Array]:
     """Generalised least squares with given spectra: the p parameters and their covariance."""
     p = len(mixed)
-    A, b = np.zeros((p, p)), np.zeros(p)
+    A = np.zeros((p, p))
+    b = np.zeros(p)
     for group, S in zip(groups, spectra, strict=True):
         inverse = 1.0 / np.maximum(S, 1e-12 * S.max(initial=1e-300) + 1e-300)
         A += group.quadratic(inverse)
         b[group.columns] += group.product(inverse)
-    Z, z = known[:, :-1], known[:, -1]
+    Z = known[:, :-1]
+    z = known[:, -1]
     G = np.linalg.pinv(mixed.T @ A @ mixed + Z.T @ Z, rcond=1e-14, hermitian=True)
     return mixed @ (G @ (mixed.T @ b + Z.T @ z)), mixed @ G @ mixed.T
 
@@ -143,7 +158,8 @@ class _Group:
             Y = np.where(usable[:, None], Y, 0.0)
         size = _quick_length(len(Y))
         tau = np.where(usable, rows.tau[:, j], 0.0)
-        F, T = np.fft.rfft(Y, size, axis=0), np.fft.rfft(tau, size)
+        F = np.fft.rfft(Y, size, axis=0)
+        T = np.fft.rfft(tau, size)
         return cls(F, T, columns, p, size, int(usable.sum()))
 
     def quadratic(self, S: Array) -> Array:
@@ -196,21 +212,27 @@ def widening(residuals: Sequence[Array]) -> float:
     """
     N = sum(len(part) for part in residuals)
     gamma = np.sum([_autocovariance(part) for part in residuals], axis=0) / max(N, 1)
-    best, lowest = 1.0, np.inf
-    a, variance = np.zeros(0), float(gamma[0])
+    best = 1.0
+    lowest = np.inf
+    a = np.zeros(0)
+    variance = float(gamma[0])
     for order in range(min(_HIGHEST_ORDER, N // 10) + 1):
         if order:  # Levinson, Durbin
             last = float(gamma[order] - a @ gamma[order - 1 : 0 : -1]) / variance
-            a, variance = np.append(a - last * a[::-1], last), variance * (1 - last**2)
+            a = np.append(a - last * a[::-1], last)
+            variance = variance * (1 - last**2)
         if not variance > 0:
             break
         score = N * np.log(variance) + order * np.log(N)
         if score < lowest:
-            best, lowest = variance / (1 - float(a.sum())) ** 2 / float(gamma[0]), score
+            best = variance / (1 - float(a.sum())) ** 2 / float(gamma[0])
+            lowest = score
     return max(best, 1.0)
 
 
 def _autocovariance(x: Array) -> Array:
     """The sums of products of a signal with itself, 0 to `_HIGHEST_ORDER` rows apart."""
     centred = np.concatenate([x - x.mean(), np.zeros(_HIGHEST_ORDER)])
-    return np.array([centred[: len(x)] @ centred[lag : lag + len(x)] for lag in range(_HIGHEST_ORDER + 1)])
+    return np.array(
+        [centred[: len(x)] @ centred[lag : lag + len(x)] for lag in range(_HIGHEST_ORDER + 1)]
+    )

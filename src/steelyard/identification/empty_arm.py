@@ -26,7 +26,9 @@ _FAST = 0.2  # of the rate: central differences are off by a quarter there
 _MOST_FAST_POWER = 0.05
 _RESTING = 0.01  # [rad/s]
 _STILL = 0.01  # [rad]: steps of an encoder are quick, and no motion
-_MOST_UNEXPLAINED = 1 / 3  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
+_MOST_UNEXPLAINED = (
+    1 / 3
+)  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
 _HOPELESS = 0.5  # of the same, however small the joint is
 _STRUCTURED = 4.0  # of the widening by correlation: sensor noise alone has about 1
 _NEXT_TO_NONE = 0.02  # of the viscous friction at 1 rad/s
@@ -46,8 +48,9 @@ def identify(
     Args:
         robot: kinematics and coupling of its drives
         samples: one or many, each in the order of time, each weighted by its own noise
-        friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to start from;
-            or None for the exponents and the width of the sign of `robot.drive` as they are
+        friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to
+            start from; or None for the exponents and the width of the sign of `robot.drive` as they
+            are
         estimator: 'weighted', 'ordinary' or 'huber'
     """
     parts = _checked(robot, samples)
@@ -56,8 +59,14 @@ def identify(
     if friction == "auto":
         choice = choose_friction(robot, parts, progress=_part(progress, 0.0, _CHOOSING))
         progress = _part(progress, _CHOOSING, 1.0)
-    name = friction if choice is None else choice.law
-    law = FrictionLaw.named(name, robot.n) if isinstance(name, str) else name or _law_of(robot)
+    if choice is None:
+        name = friction
+    else:
+        name = choice.law
+    if isinstance(name, str):
+        law = FrictionLaw.named(name, robot.n)
+    else:
+        law = name or _law_of(robot)
     maker = RowMaker(robot, ParameterBasis.of(robot))
     found = fit(maker, parts, law, estimator=estimator, progress=progress)
     return _model(robot, maker, parts, found, choice)
@@ -118,7 +127,11 @@ def _law_of(robot: RobotModel) -> FrictionLaw:
 
 
 def _model(
-    robot: RobotModel, maker: RowMaker, parts: Sequence[Samples], found: Fit, choice: FrictionChoice | None
+    robot: RobotModel,
+    maker: RowMaker,
+    parts: Sequence[Samples],
+    found: Fit,
+    choice: FrictionChoice | None,
 ) -> DynamicModel:
     p = len(found.theta)
     names = maker.names(found.law)
@@ -140,7 +153,8 @@ def _model(
     made_from = tuple(
         f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts
     )
-    preparations, rates = {part.preparation for part in parts}, {part.rate_hz for part in parts}
+    preparations = {part.preparation for part in parts}
+    rates = {part.rate_hz for part in parts}
     return DynamicModel(
         robot,
         found.law,
@@ -158,15 +172,22 @@ def _model(
 
 
 def _verdict(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> Verdict:
-    left_out = 0 if found.law.carrying is None else int((found.law.carrying == 0).sum())
+    if found.law.carrying is None:
+        left_out = 0
+    else:
+        left_out = int((found.law.carrying == 0).sum())
     count = len(names) - left_out
     summary = f"all {count} parameters were excited (condition number {found.condition:.3g})"
-    joint_names, doubts = parts[0].joint_names, []
+    joint_names = parts[0].joint_names
+    doubts = []
     if found.unknown.any():
         missing = ", ".join(np.array(names)[found.unknown])
         speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
         still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
-        why = f"; {', '.join(still)} never moved" if still else ""
+        if still:
+            why = f"; {', '.join(still)} never moved"
+        else:
+            why = ""
         which = f"{found.unknown.sum()} of {count} parameters: {missing}{why}"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {which}"))
         summary = ""
@@ -179,13 +200,16 @@ def _verdict(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> Verd
 def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     """A doubt where the fit leaves much of a joint's torque unexplained.
 
-    Residuals are compared with the torques about zero, row by row as they were fitted. Noise of a sensor may
-    be large beside the torque of a small joint, which is no fault of the model: then the residuals are not
-    correlated in time. Up to half of it the doubt blocks only where it matters beside other joints.
+    Residuals are compared with the torques about zero, row by row as they were fitted. Noise of a
+    sensor may be large beside the torque of a small joint, which is no fault of the model: then the
+    residuals are not correlated in time. Up to half of it the doubt blocks only where it matters
+    beside other joints.
     """
     n = len(joint_names)
     rows = np.maximum(found.factor.rows.reshape(-1, n).sum(axis=0), 1)
-    residual = np.sqrt(found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0) / rows)
+    residual = np.sqrt(
+        found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0) / rows
+    )
     torque = np.sqrt((found.factor.R[:, :, -1] ** 2).sum(axis=1).reshape(-1, n).sum(axis=0) / rows)
     guilty = (residual > _MOST_UNEXPLAINED * torque) & (found.inflation > _STRUCTURED)
     grave = guilty & ((residual > _MATTERS * torque.max()) | (residual > _HOPELESS * torque))
@@ -197,7 +221,8 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
         for j in np.flatnonzero(guilty).tolist()
     )
     words = (
-        f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall), signs and gains"
+        f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall), signs"
+        " and gains"
         " of the drives, and whether this is the robot of the recording"
     )
     return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(grave.any()))]
@@ -217,7 +242,8 @@ def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[s
         ]
         if negative:
             why = (
-                f"{words} friction came out negative, which no drive has: {', '.join(negative)}; its law"
+                f"{words} friction came out negative, which no drive has: {', '.join(negative)};"
+                " its law"
                 " holds at the speeds of the recording only, and another law may fit better"
             )
             doubts.append(Doubt(DoubtKind.NEGATIVE_FRICTION, why, blocks=False))
@@ -226,9 +252,13 @@ def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[s
 
 def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     """Doubts where shapes of the friction law did not come to rest, or lie at an end of their range."""
-    law, doubts = found.law, []
+    law = found.law
+    doubts = []
     if not found.settled:
-        words = f"the shapes of the friction law '{law.name}' did not come to rest: the data hardly show some"
+        words = (
+            f"the shapes of the friction law '{law.name}' did not come to rest: the data"
+            " hardly show some"
+        )
         doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
     extreme = [
         f"{name.replace('_', ' ')} of {joint_names[j]} ({getattr(law, name)[j]:.3g})"
@@ -237,7 +267,8 @@ def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     ]
     if extreme:
         words = (
-            f"the friction law '{law.name}' has shapes at the end of their range: {', '.join(extreme)};"
+            f"the friction law '{law.name}' has shapes at the end of their range:"
+            f" {', '.join(extreme)};"
             " the data hardly show them, or another law may fit better"
         )
         doubts.append(Doubt(DoubtKind.FRICTION_SHAPE, words, blocks=False))

@@ -33,7 +33,8 @@ class Estimate:
         covariance: (p, p); infinite on the diagonal where the data say nothing
         names: of the parameters
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
-        inflation: how much the correlation of the residuals in time has widened the covariance, (n,)
+        inflation: how much the correlation of the residuals in time has widened the covariance,
+            (n,)
         condition: condition number of the weighted regression, columns scaled to unit length
         verdict: whether they may be used, and what counts against them
     """

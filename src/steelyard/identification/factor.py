@@ -1,9 +1,10 @@
 """Regression in constant memory: the triangular factor of all rows seen so far.
 
 The least-squares problem min |W (tau - Y theta)|^2 depends on the rows only through the factor R of the QR
-decomposition of [Y tau] (R'R = [Y tau]'[Y tau]), and the factor of more rows is the factor of [R; new rows]:
-a recording of any length is reduced piece by piece, without ever forming normal equations. Each joint keeps a
-factor of its own, so that weights can be chosen, and changed, after the rows are gone.
+decomposition of [Y tau] (R'R = [Y tau]'[Y tau]), and the factor of more rows is the factor of [R;
+new rows]: a recording of any length is reduced piece by piece, without ever forming normal
+equations. Each joint keeps a factor of its own, so that weights can be chosen, and changed, after
+the rows are gone.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class RegressionFactor:
         return cls(np.zeros((n, p + 1, p + 1)), np.zeros(n, dtype=np.int64))
 
     @classmethod
-    def of(cls, robot: RobotModel, basis: ParameterBasis, samples: Iterable[Samples]) -> RegressionFactor:
+    def of(
+        cls, robot: RobotModel, basis: ParameterBasis, samples: Iterable[Samples]
+    ) -> RegressionFactor:
         """The factor of the base regression of one or many sets of samples, read once, piece by piece.
 
         Args:
@@ -58,7 +61,9 @@ class RegressionFactor:
         """The factors of several recordings side by side, each joint of each with a weight of its own."""
         n, p = parts[0].Y.shape[1:]
         factors = [cls.empty(n, p).add(part.Y, part.tau, part.usable) for part in parts]
-        return cls(np.concatenate([f.R for f in factors]), np.concatenate([f.rows for f in factors]))
+        return cls(
+            np.concatenate([f.R for f in factors]), np.concatenate([f.rows for f in factors])
+        )
 
     @property
     def has_rows(self) -> bool:
@@ -101,7 +106,9 @@ class RegressionFactor:
         """
         chosen = [*kept.tolist(), self.p]
         none = np.zeros((len(chosen), len(chosen)))
-        return RegressionFactor(np.array([triangle_with(none, R[:, chosen]) for R in self.R]), self.rows)
+        return RegressionFactor(
+            np.array([triangle_with(none, R[:, chosen]) for R in self.R]), self.rows
+        )
 
     def weighted(self, weights: Array) -> Array:
         """One triangular factor of all joints' rows, each joint multiplied by its weight, (p + 1, p + 1).
@@ -110,7 +117,8 @@ class RegressionFactor:
             weights: (n,), say one over the noise
         """
         return triangle_with(
-            np.zeros((self.p + 1, self.p + 1)), (self.R * weights[:, None, None]).reshape(-1, self.p + 1)
+            np.zeros((self.p + 1, self.p + 1)),
+            (self.R * weights[:, None, None]).reshape(-1, self.p + 1),
         )
 
     def squared_residuals(self, theta: Array) -> Array:

@@ -1,7 +1,8 @@
 """The standard parameters nearest to the data that real bodies can have.
 
-Torques determine the base parameters pi = K phi and nothing else of phi, and noise often makes them such as
-no bodies have. With the triangular factor R of the whitened rows [Y_base tau] / sigma, split into R_1 (its
+Torques determine the base parameters pi = K phi and nothing else of phi, and noise often makes them
+such as no bodies have. With the triangular factor R of the whitened rows [Y_base tau] / sigma,
+split into R_1 (its
 first p columns) and z (its last), the sum of squares of any phi is |R_1 K phi - z|^2 plus what no parameters
 explain. Wanted is the phi with the smallest one among the arms that can be built:
 
@@ -10,16 +11,18 @@ explain. Wanted is the phi with the smallest one among the arms that can be buil
 
 in the unknowns x of `feasible_space`, which have no units and are about 1 for the nominal links.
 
-What the data do not decide. A = R_1 K dphi/dx has singular values s and directions V; one standard deviation
-of the noise moves x by 1/s along each. The nominal arm counts as one more measurement, of x with a standard
-deviation of 1, the size of the link itself: minimise
+What the data do not decide. A = R_1 K dphi/dx has singular values s and directions V; one standard
+deviation of the noise moves x by 1/s along each. The nominal arm counts as one more measurement, of
+x with a standard deviation of 1, the size of the link itself: minimise
 
     |A x - z|^2 + lambda |x - x_nominal|^2,       lambda = max(1, (1e-6 max s)^2)
 
-A direction with s^2 < lambda is called undecided: there the nominal arm knows more. In the others it weighs
-less than one standard deviation of one row, and where the constraints let it, what it moved is taken back.
+A direction with s^2 < lambda is called undecided: there the nominal arm knows more. In the others
+it weighs less than one standard deviation of one row, and where the constraints let it, what it
+moved is taken back.
 
-Whitening. With x = x_0 + V diag(lambda / (s^2 + lambda))^1/2 d, x_0 the minimum without constraints, the
+Whitening. With x = x_0 + V diag(lambda / (s^2 + lambda))^1/2 d, x_0 the minimum without
+constraints, the
 objective is lambda |d|^2: what remains is the shortest d that fulfils the constraints, whatever the units and
 the noise. It is a cone program of 14 n unknowns, n cones of 4 x 4 and some rows, for Clarabel.
 """
@@ -35,7 +38,12 @@ from scipy import sparse
 
 from steelyard.arrays import Array
 from steelyard.errors import InvalidRobot, MissingExtra, SolverFailed
-from steelyard.identification.feasible_space import BoundRows, Coordinates, ParameterBounds, unit_columns
+from steelyard.identification.feasible_space import (
+    BoundRows,
+    Coordinates,
+    ParameterBounds,
+    unit_columns,
+)
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterBasis, RobotModel
 
@@ -59,8 +67,8 @@ class _Undecided:
     Attributes:
         structure: how many directions of phi no motion can show
         motion: how many more this motion showed less well than to the size of the nominal link
-        parameters: names of the standard parameters that have a part in the former, or most of whose size
-            lies in the latter
+        parameters: names of the standard parameters that have a part in the former, or most of
+            whose size lies in the latter
     """
 
     structure: int
@@ -76,7 +84,8 @@ class FeasibleArm:
         robot: with its links and drives
         base: its base parameters K phi, (p,) [SI]
         extra: values of the columns of R beyond the basis, (p_extra,)
-        rms_ratio: RMS of the whitened residuals, over that of the fit without constraints; at least 1
+        rms_ratio: RMS of the whitened residuals, over that of the fit without constraints; at least
+            1
         undecided: what the nominal arm decided, not the data
         on_border: which links are as thin, or light, as allowed, (n,)
         touched: bounds that hold with equality, as 'Fc2 >= 0'
@@ -97,8 +106,8 @@ class FeasibleArm:
 class _Fit:
     """|A x - z|^2 with A = U diag(s) V', and `best`, the least of it.
 
-    The singular values s and goal = U'z are zero beyond the number of rows; the first `rank` directions are
-    shown by the data, the first `decided` decided.
+    The singular values s and goal = U'z are zero beyond the number of rows; the first `rank`
+    directions are shown by the data, the first `decided` decided.
     """
 
     A: Array
@@ -116,7 +125,9 @@ class _Fit:
         rank = int((s > _RANK * s[0]).sum())
         along = U.T @ z
         goal = np.append(along[: len(s)], missing)
-        return cls(A, z, np.append(s, missing), Vt.T, goal, rank, float(along[rank:] @ along[rank:]))
+        return cls(
+            A, z, np.append(s, missing), Vt.T, goal, rank, float(along[rank:] @ along[rank:])
+        )
 
     @property
     def prior(self) -> float:
@@ -136,7 +147,9 @@ class _Fit:
 
     def fitted(self, x: Array) -> Array:
         """The x nearest by that fits as well as any in the decided directions."""
-        V, s, goal = self.V[:, : self.decided], self.s[: self.decided], self.goal[: self.decided]
+        V = self.V[:, : self.decided]
+        s = self.s[: self.decided]
+        goal = self.goal[: self.decided]
         return np.asarray(x + V @ (goal / s - x @ V))
 
     def rms_ratio(self, x: Array) -> float:
@@ -158,11 +171,12 @@ def feasible_parameters(
 
     Args:
         robot: kinematics and friction laws
-        R: triangular factor of [Y_base tau] / sigma of all rows, as `RegressionFactor.weighted` gives it,
-            (p + 1, p + 1); columns of further, free unknowns may stand between those of the basis and tau
+        R: triangular factor of [Y_base tau] / sigma of all rows, as `RegressionFactor.weighted`
+            gives it, (p + 1, p + 1); columns of further, free unknowns may stand between those of
+            the basis and tau
         bounds: what is known beforehand; only that Ia, Fc and Fv are not negative by default
-        nominal: decides what the data do not; the same kinematics as `robot`, which is the default. Links
-            that no body has, massless ones say, are replaced by generic bodies
+        nominal: decides what the data do not; the same kinematics as `robot`, which is the default.
+            Links that no body has, massless ones say, are replaced by generic bodies
     """
     R = _checked_factor(robot, basis, R)
     nominal = _same_frames(robot, robot if nominal is None else nominal)
@@ -184,12 +198,14 @@ def feasible_parameters(
         rms_ratio=fit.rms_ratio(x),
         undecided=undecided,
         on_border=_read_only(on_border),
-        touched=tuple(name for name, left in zip(rows.names, slack, strict=True) if left < _TOUCHED),
+        touched=tuple(
+            name for name, left in zip(rows.names, slack, strict=True) if left < _TOUCHED
+        ),
         status=_status(robot, fit.rms_ratio(x), undecided, on_border),
     )
 
 
-# --- at the door ------------------------------------------------------------------------------------------
+# --- at the door
 
 
 def _checked_factor(robot: RobotModel, basis: ParameterBasis, R: ArrayLike) -> Array:
@@ -198,7 +214,9 @@ def _checked_factor(robot: RobotModel, basis: ParameterBasis, R: ArrayLike) -> A
     if basis.parameter_names != robot.parameter_names:
         raise InvalidRobot(f"the basis belongs to an arm of other parameters than {robot.name}")
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) <= p:
-        raise InvalidRobot(f"R must be square with at least {p + 1} columns, got shape {array.shape}")
+        raise InvalidRobot(
+            f"R must be square with at least {p + 1} columns, got shape {array.shape}"
+        )
     if not np.isfinite(array).all():
         raise InvalidRobot("R must be finite; a noise of zero makes infinite weights")
     return array
@@ -210,7 +228,9 @@ def _same_frames(robot: RobotModel, nominal: RobotModel) -> RobotModel:
         (robot.joint_placements, nominal.joint_placements),
     )
     if nominal.n != robot.n or not all(np.allclose(a, b, atol=1e-6) for a, b in pairs):
-        raise InvalidRobot(f"the nominal arm {nominal.name} has other link frames than {robot.name}")
+        raise InvalidRobot(
+            f"the nominal arm {nominal.name} has other link frames than {robot.name}"
+        )
     return nominal
 
 
@@ -224,7 +244,7 @@ def _without_extra(R: Array, p: int) -> Array:
     return np.asarray(np.linalg.qr(kept - U @ (U.T @ kept), mode="r"))
 
 
-# --- the cone program -------------------------------------------------------------------------------------
+# --- the cone program
 
 
 def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
@@ -241,7 +261,9 @@ def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
         if solution.status == known.Solved:
             break
     if not found:
-        raise SolverFailed(f"Clarabel found no feasible parameters, its status is {solution.status}")
+        raise SolverFailed(
+            f"Clarabel found no feasible parameters, its status is {solution.status}"
+        )
     x = min(found, key=lambda one: one[:2])[2]
     fitted = fit.fitted(x)
     if _feasible(coordinates, rows, fitted):
@@ -251,7 +273,9 @@ def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
     back = _shortest(coordinates, rows, x, np.eye(len(x)), impossible=_IMPOSSIBLE)
     x = np.asarray(x + np.array(back.x))
     if not _feasible(coordinates, rows, x):
-        raise SolverFailed(f"Clarabel's answer breaks its constraints, its status is {solution.status}")
+        raise SolverFailed(
+            f"Clarabel's answer breaks its constraints, its status is {solution.status}"
+        )
     return x
 
 
@@ -280,17 +304,20 @@ def _shortest(
     clarabel = _clarabel()
     f = len(start)
     cone_rows, least = coordinates.cone_rows
-    G, h = np.vstack([rows.C, cone_rows]), np.append(rows.c, least)
+    G = np.vstack([rows.C, cone_rows])
+    h = np.append(rows.c, least)
     cones = [
         clarabel.ZeroConeT(rows.equal),
         clarabel.NonnegativeConeT(len(rows.c) - rows.equal),
         *(clarabel.PSDTriangleConeT(4) for _ in range(coordinates.n)),
     ]
     settings = clarabel.DefaultSettings()
-    settings.verbose, settings.max_threads = False, 1
+    settings.verbose = False
+    settings.max_threads = 1
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
     settings.tol_infeas_abs = settings.tol_infeas_rel = impossible
-    P, A = sparse.csc_matrix(np.eye(f)), sparse.csc_matrix(-G @ step)
+    P = sparse.csc_matrix(np.eye(f))
+    A = sparse.csc_matrix(-G @ step)
     return clarabel.DefaultSolver(P, np.zeros(f), A, G @ start - h, cones, settings).solve()
 
 
@@ -308,7 +335,7 @@ def _feasible(coordinates: Coordinates, rows: BoundRows, x: Array) -> bool:
     return bool(thick.all() and kept.all())
 
 
-# --- the answer -------------------------------------------------------------------------------------------
+# --- the answer
 
 
 def _built(robot: RobotModel, phi: Array) -> RobotModel:
@@ -340,13 +367,23 @@ def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> _U
     weak = np.linalg.norm(moved[:, fit.decided :], axis=1) > 0.5 * size
     names = zip(basis.parameter_names, hidden | weak, strict=False)
     structure = len(size) - len(basis)
-    return _Undecided(structure, len(basis) - fit.decided, tuple(name for name, free in names if free))
+    return _Undecided(
+        structure, len(basis) - fit.decided, tuple(name for name, free in names if free)
+    )
 
 
-def _status(robot: RobotModel, ratio: float, undecided: _Undecided, on_border: NDArray[np.bool_]) -> str:
+def _status(
+    robot: RobotModel, ratio: float, undecided: _Undecided, on_border: NDArray[np.bool_]
+) -> str:
     thin = ", ".join(np.array(robot.link_names)[on_border])
-    border = f"on the border of what bodies can be: {thin}" if thin else "no link is on the border"
-    motion = f" and {undecided.motion} that this one hardly showed" if undecided.motion else ""
+    if thin:
+        border = f"on the border of what bodies can be: {thin}"
+    else:
+        border = "no link is on the border"
+    if undecided.motion:
+        motion = f" and {undecided.motion} that this one hardly showed"
+    else:
+        motion = ""
     return (
         f"real bodies fit with {100 * (ratio - 1):.2g} % more RMS; {border};"
         f" the nominal arm decided {undecided.structure} directions that no motion shows{motion}"

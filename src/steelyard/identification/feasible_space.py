@@ -1,13 +1,14 @@
 """Where feasible parameters are sought: unknowns without units, a nominal arm, and bounds as rows.
 
-Each link is measured by a body M = L L' of its own: the nominal link, thickened where it is thin. Its
-unknowns are the ten entries of X = L^-1 J L^-T, J being its pseudo-inertia: distances between them change
-neither with the units of mass and length nor with the link's frame. A body is real, with room for rounding,
-when X >= (1e-5 + 1e-6 tr X) 1: not much thinner or lighter than M, nor than itself is wide. A drive is
-measured by its nominal values, or by what would explain a tenth of all torque where that is more.
+Each link is measured by a body M = L L' of its own: the nominal link, thickened where it is thin.
+Its unknowns are the ten entries of X = L^-1 J L^-T, J being its pseudo-inertia: distances between
+them change neither with the units of mass and length nor with the link's frame. A body is real,
+with room for rounding, when X >= (1e-5 + 1e-6 tr X) 1: not much thinner or lighter than M, nor than
+itself is wide. A drive is measured by its nominal values, or by what would explain a tenth of all
+torque where that is more.
 
-A nominal link that no body has (massless, say) is replaced by a ball halfway between two joints; all such
-balls share the mass that explains the torques best beside the drives.
+A nominal link that no body has (massless, say) is replaced by a ball halfway between two joints;
+all such balls share the mass that explains the torques best beside the drives.
 
 A bound on a centre of mass is linear too: low <= mx / m means mx - low m >= 0 (gaz2017 eq. (36)).
 """
@@ -37,10 +38,11 @@ class ParameterBounds:
     """What is known about the parameters beforehand, gaz2017 eq. (36).
 
     Attributes:
-        limits: lowest and highest value by name; infinite for none, both the same for a known value. Names
-            are those of `RobotModel.parameter_names` (m1, mx1, Izz2 about the link frame's origin, Fc3),
-            'cx1', 'cy1', 'cz1' for centres of mass in the link frame [m], 'total_mass' for all links
-            together [kg]. Ia, Fc and Fv are at least zero unless bounded here.
+        limits: lowest and highest value by name; infinite for none, both the same for a known
+            value. Names are those of `RobotModel.parameter_names` (m1, mx1, Izz2 about the link
+            frame's origin, Fc3), 'cx1', 'cy1', 'cz1' for centres of mass in the link frame [m],
+            'total_mass' for all links together [kg]. Ia, Fc and Fv are at least zero unless bounded
+            here.
     """
 
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -88,7 +90,10 @@ class Coordinates:
             block = slice(10 * i, 10 * i + 10)
             phi_of_x[block, block] = _vector_of_entries(_yardstick(body, other))
             x[block] = np.linalg.solve(phi_of_x[block, block], body.vector)
-        f = len(x) if information[:, 10 * n :].any() else 10 * n
+        if information[:, 10 * n :].any():
+            f = len(x)
+        else:
+            f = 10 * n
         return cls(phi_of_x[:f, :f], x[:f], n)
 
     @property
@@ -130,7 +135,9 @@ class BoundRows:
     @classmethod
     def of(cls, robot: RobotModel, bounds: ParameterBounds, coordinates: Coordinates) -> BoundRows:
         """All bounds on an arm."""
-        limits = {f"{name}{j + 1}": (0.0, np.inf) for name in _NEVER_NEGATIVE for j in range(robot.n)}
+        limits = {
+            f"{name}{j + 1}": (0.0, np.inf) for name in _NEVER_NEGATIVE for j in range(robot.n)
+        }
         rows = [
             row
             for name, limit in (limits | dict(bounds.limits)).items()
@@ -138,7 +145,10 @@ class BoundRows:
         ]
         rows.sort(key=lambda row: " = " not in row[0])
         f = len(coordinates.nominal)
-        C = np.array([row for _, row, _ in rows]).reshape(-1, 14 * robot.n)[:, :f] @ coordinates.phi_of_x
+        C = (
+            np.array([row for _, row, _ in rows]).reshape(-1, 14 * robot.n)[:, :f]
+            @ coordinates.phi_of_x
+        )
         length = np.linalg.norm(C, axis=1)
         known = length > 0  # not so for drives that the basis does not know
         names = tuple(name for (name, _, _), is_known in zip(rows, known, strict=True) if is_known)
@@ -197,7 +207,9 @@ def _physical_links(
         return list(links)
     n = nominal.n
     given = np.concatenate([body.vector * real for body, real in zip(links, known, strict=True)])
-    balls = np.concatenate([body.vector * (not real) for body, real in zip(generic, known, strict=True)])
+    balls = np.concatenate(
+        [body.vector * (not real) for body, real in zip(generic, known, strict=True)]
+    )
     shares, length = unit_columns(
         np.column_stack([information[:, : 10 * n] @ balls, information[:, 10 * n :]])
     )
@@ -213,7 +225,8 @@ def _physical_links(
 
 def _yardstick(body: InertialParameters, generic: InertialParameters) -> Array:
     """The pseudo-inertia M of a link: the body's, thickened by its mean spread, (4, 4)."""
-    own, other = np.trace(body.inertia_com) / 6, body.mass * np.trace(generic.inertia_com) / 6
+    own = np.trace(body.inertia_com) / 6
+    other = body.mass * np.trace(generic.inertia_com) / 6
     return np.asarray(body.pseudo_inertia + max(own, 0.01 * other) * np.diag([1.0, 1.0, 1.0, 0.0]))
 
 
@@ -236,13 +249,17 @@ def _matrices(entries: Array) -> Array:
     """The symmetric matrices whose upper triangles, off-diagonals times sqrt(2), are given, (N, 4, 4)."""
     X = np.zeros((len(entries), 4, 4))
     for column, (i, j) in zip(entries.T, _PAIRS, strict=True):
-        X[:, i, j] = X[:, j, i] = column if i == j else column / np.sqrt(2)
+        if i == j:
+            X[:, i, j] = X[:, j, i] = column
+        else:
+            X[:, i, j] = X[:, j, i] = column / np.sqrt(2)
     return X
 
 
 def _rows(robot: RobotModel, name: str, low: float, high: float) -> list[tuple[str, Array, float]]:
     """A bound as rows (words, row, constant) with row phi >= constant, or = constant where low is high."""
-    above, below = _row(robot, name, low), _row(robot, name, high)
+    above = _row(robot, name, low)
+    below = _row(robot, name, high)
     if low == high:
         return [(f"{name} = {low:g}", *above)]
     rows = []
@@ -260,10 +277,14 @@ def _row(robot: RobotModel, name: str, limit: float) -> tuple[Array, float]:
         return at[name], limit
     if name == "total_mass":
         return np.sum([at[f"m{j + 1}"] for j in range(robot.n)], axis=0), limit
-    axis, link = name[:2], name[2:]
+    axis = name[:2]
+    link = name[2:]
     if axis in ("cx", "cy", "cz") and f"m{link}" in at:
-        return at[f"m{axis[1]}{link}"] - (limit if np.isfinite(limit) else 0.0) * at[f"m{link}"], 0.0
+        return at[f"m{axis[1]}{link}"] - (limit if np.isfinite(limit) else 0.0) * at[
+            f"m{link}"
+        ], 0.0
     raise UnknownName(
-        f"no parameter '{name}' to bound in {robot.name}: there are {', '.join(robot.parameter_names[:10])},"
+        f"no parameter '{name}' to bound in {robot.name}: there are"
+        f" {', '.join(robot.parameter_names[:10])},"
         f" ..., {robot.parameter_names[-1]}, the centres of mass cx1, cy1, cz1, ... and total_mass"
     )

@@ -1,15 +1,16 @@
 """The fit: weights, friction shapes and carried torque found alternately.
 
-Unknowns that are linear, theta, are solved for; shapes of friction, eta = log(alpha, width, vs), are found by
-Gauss-Newton steps on both together (variable projection): with D the derivative of the torque by eta,
+Unknowns that are linear, theta, are solved for; shapes of friction, eta = log(alpha, width, vs),
+are found by Gauss-Newton steps on both together (variable projection): with D the derivative of the
+torque by eta,
 
     min over theta, d  | W (tau - Y(eta) theta - D d) |^2 ,     eta <- eta + d,
 
-until d is zero; a weak prior on d (two e-foldings) keeps shapes that the data do not show where they are. The
-solution of the last step holds theta and eta with their common covariance. The torque that gears carry, where
-friction depends on it, is taken from the theta before. A share Fl of it that is not positive beyond its 95 %
-interval is left out and the fit repeated: where torques carried hardly vary, it would be noise that a payload
-multiplies.
+until d is zero; a weak prior on d (two e-foldings) keeps shapes that the data do not show where
+they are. The solution of the last step holds theta and eta with their common covariance. The torque
+that gears carry, where friction depends on it, is taken from the theta before. A share Fl of it
+that is not positive beyond its 95 % interval is left out and the fit repeated: where torques
+carried hardly vary, it would be noise that a payload multiplies.
 
 Huber's robust estimate repeats the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c = 1.345.
 """
@@ -87,7 +88,9 @@ def fit(
         estimator: 'weighted', 'ordinary' or 'huber'
     """
     if estimator not in ("weighted", "ordinary", "huber"):
-        raise InvalidSamples(f"estimator must be 'weighted', 'ordinary' or 'huber', got '{estimator}'")
+        raise InvalidSamples(
+            f"estimator must be 'weighted', 'ordinary' or 'huber', got '{estimator}'"
+        )
     task = _Task(maker, parts, estimator)
     found = task.finish(task.best(law.starts, progress))
     while (sure := _sure_shares(maker, found)) is not None:
@@ -145,7 +148,9 @@ class _Task:
         unknown = solution.unknown[:p]
         if law.carrying is not None:
             none = np.flatnonzero(kinds(self.maker.names(law)) == "Fl")[law.carrying == 0]
-            unknown[none], spread[none], spread[:, none] = False, 0.0, 0.0
+            unknown[none] = False
+            spread[none] = 0.0
+            spread[:, none] = 0.0
         return Fit(
             law,
             theta,
@@ -166,12 +171,15 @@ class _Task:
     def _settled(self, law: FrictionLaw, progress: Progress | None) -> _End:
         """The law whose shapes no longer move, and its solution."""
         p = len(self.maker.names(law))
-        before, solution = None, self._solve(law, None)
+        before = None
+        solution = self._solve(law, None)
         repeats = bool(law.free_shapes) or law.load or self.estimator == "huber"
         for i in range(self.rounds if repeats else 0):
             before = solution
             solution = self._solve(law, before)
-            step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(law.log_shapes.shape)
+            step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(
+                law.log_shapes.shape
+            )
             moved = law.with_log_shapes(law.log_shapes + step)
             still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _SETTLED
             if progress is not None:
@@ -184,12 +192,20 @@ class _Task:
     def _solve(self, law: FrictionLaw, before: Solution | None) -> Solution:
         """The solution from inner products, with a weak prior on the step of the shapes."""
         p = len(self.maker.names(law))
-        theta = None if before is None else before.value[:p]
+        if before is None:
+            theta = None
+        else:
+            theta = before.value[:p]
         if self.estimator == "huber" and before is not None:
-            grams = np.concatenate([self._rows(k, law, before).grams for k in range(len(self.parts))])
+            grams = np.concatenate(
+                [self._rows(k, law, before).grams for k in range(len(self.parts))]
+            )
         else:
             grams = np.concatenate([self.maker.grams(part, law, theta) for part in self.parts])
-        weights = None if before is None else before.weights
+        if before is None:
+            weights = None
+        else:
+            weights = before.weights
         prior = _prior(grams.shape[1] - 1, p)
         equal = self.estimator == "ordinary"
         return solve_grams(grams, self._counts, prior, weights=weights, equal_weights=equal)
@@ -197,7 +213,10 @@ class _Task:
     def _rows(self, k: int, law: FrictionLaw, before: Solution | None) -> Rows:
         """The rows of a part, with the columns of the shapes once theta is known."""
         part = self.parts[k]
-        theta = None if before is None else before.value[: len(self.maker.names(law))]
+        if before is None:
+            theta = None
+        else:
+            theta = before.value[: len(self.maker.names(law))]
         rows = self.maker.rows(part, law, theta, shapes=theta is not None)
         if self.estimator != "huber" or before is None or theta is None:
             return rows
@@ -212,9 +231,14 @@ def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:
         return None
     which = kinds(maker.names(found.law)) == "Fl"
     std = np.sqrt(np.diag(found.covariance)[: len(which)][which])
-    before = np.ones(len(std)) if found.law.carrying is None else found.law.carrying
+    if found.law.carrying is None:
+        before = np.ones(len(std))
+    else:
+        before = found.law.carrying
     sure = np.where(found.theta[which] > 1.96 * std, before, 0.0)
-    return None if np.array_equal(sure, before) else sure
+    if np.array_equal(sure, before):
+        return None
+    return sure
 
 
 def _prior(m: int, p: int) -> Array:

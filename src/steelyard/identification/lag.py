@@ -1,20 +1,22 @@
 """How much later the torques of each joint come than its motion.
 
-Position and torque pass through filters and buses of their own, so that the torque which a log shows at t is
-that of t - L. With f the torque that the model predicts, the measured one is f(t - L_j), which is linear in
-what is left of L_j once torques are shifted by the lag so far:
+Position and torque pass through filters and buses of their own, so that the torque which a log
+shows at t is that of t - L. With f the torque that the model predicts, the measured one is f(t -
+L_j), which is linear in what is left of L_j once torques are shifted by the lag so far:
 
     tau_j(t + L_j) = f_j(t) - f_j'(t) d_j,       L_j <- L_j + d_j,
 
-so a column -f_j' for each joint, beside those of links, rotors, friction and of the shapes of its law, finds
-the lag in a few Gauss-Newton steps, to fractions of a sample, with a covariance C that allows for correlation
-in time. Where a joint turns round, friction jumps or follows the way travelled, which looks like a lag: rows
-within 0.1 s of that do not count. Friction that grows with the load does too: the law is the one with load.
+so a column -f_j' for each joint, beside those of links, rotors, friction and of the shapes of its
+law, finds the lag in a few Gauss-Newton steps, to fractions of a sample, with a covariance C that
+allows for correlation in time. Where a joint turns round, friction jumps or follows the way
+travelled, which looks like a lag: rows within 0.1 s of that do not count. Friction that grows with
+the load does too: the law is the one with load.
 
 Joints of an arm share their buses. Where the lags agree (chi^2 of their distances from the mean
-1'C^-1 L / 1'C^-1 1 within its 99 % range), the mean is that of all. A lag within 1.96 deviations of zero is
-zero: the data cannot tell, and it moves no parameter by more than so many of its deviations. Up to 0.1 s are
-searched; more is no delay of a bus, and is not repaired.
+1'C^-1 L / 1'C^-1 1 within its 99 % range), the mean is that of all. A lag within 1.96 deviations of
+zero is
+zero: the data cannot tell, and it moves no parameter by more than so many of its deviations. Up to
+0.1 s are searched; more is no delay of a bus, and is not repaired.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ LONGEST_S = 0.1
 """The longest lag that is searched, [s]."""
 
 _LAW = "load"
-_MOST_ROWS, _LOWEST_RATE_HZ = 6000, 30.0  # more rows are thinned, but not below this rate
+_MOST_ROWS = 6000
+_LOWEST_RATE_HZ = 30.0  # more rows are thinned, but not below this rate
 _TURNING_S = 0.1
 _ENDS_S = 0.5  # of a recording that begins or ends in motion: accelerations are doubtful there
 _FEWEST_ROWS = 10  # for each unknown
@@ -76,19 +79,25 @@ def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Arr
     mean = inverse.sum(axis=0) @ found[known] / inverse.sum()
     apart = found[known] - mean
     if apart @ inverse @ apart <= chdtri(max(int(known.sum()) - 1, 1), _AGREE):
-        lag, std = np.full(n, mean), np.full(n, 1 / np.sqrt(inverse.sum()))
+        lag = np.full(n, mean)
+        std = np.full(n, 1 / np.sqrt(inverse.sum()))
     else:
-        lag, std = np.where(known, found, 0.0), np.where(known, np.sqrt(variance), np.inf)
+        lag = np.where(known, found, 0.0)
+        std = np.where(known, np.sqrt(variance), np.inf)
     shortest_s = _SHORTEST / max(each.rate_hz for each in samples)
     return np.where(np.abs(lag) > np.maximum(_SURE * std, shortest_s), lag, 0.0), std, beyond
 
 
 def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:
     """The lag of each joint for itself, (n,) [s], and the covariance, (n, n)."""
-    n, maker = robot.n, RowMaker(robot, ParameterBasis.of(robot))
+    n = robot.n
+    maker = RowMaker(robot, ParameterBasis.of(robot))
     often = np.ceil(sum(len(each) for each in samples) / _MOST_ROWS)
-    parts = [_smooth_parts(each, int(min(often, each.rate_hz / _LOWEST_RATE_HZ))) for each in samples]
-    law, lag = FrictionLaw.named(_LAW, n), np.zeros(n)
+    parts = [
+        _smooth_parts(each, int(min(often, each.rate_hz / _LOWEST_RATE_HZ))) for each in samples
+    ]
+    law = FrictionLaw.named(_LAW, n)
+    lag = np.zeros(n)
     p = len(maker.names(law))
     counts = np.concatenate([part.mask.sum(axis=0) for part in parts])
     if counts.sum() < _FEWEST_ROWS * (p + law.log_shapes.size + n):
@@ -101,9 +110,13 @@ def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Ar
             for part, every in zip(parts, samples, strict=True)
         ]
         prior = _prior(rows[0].Y.shape[2], p, n)
-        solution = solve_grams(np.concatenate([part.grams for part in rows]), counts, prior, weights=weights)
-        found, weights = solution.value, solution.weights
-        theta, law = found[:p], _moved(law, found[p:-n])
+        solution = solve_grams(
+            np.concatenate([part.grams for part in rows]), counts, prior, weights=weights
+        )
+        found = solution.value
+        weights = solution.weights
+        theta = found[:p]
+        law = _moved(law, found[p:-n])
         step = np.clip(found[-n:], -_LONGEST_STEP_S, _LONGEST_STEP_S)
         lag = lag + step
         if np.abs(step).max() < _SETTLED_S:
@@ -125,7 +138,8 @@ def _smooth_parts(samples: Samples, often: int) -> Samples:
         same[k:] &= alike
         same[:-k] &= alike
     ends = int(np.ceil(_ENDS_S * rate_hz))
-    same[:ends], same[len(same) - ends :] = False, False
+    same[:ends] = False
+    same[len(same) - ends :] = False
     return replace(samples, rate_hz=rate_hz, usable=same, **thin)
 
 

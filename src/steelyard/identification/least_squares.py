@@ -1,11 +1,12 @@
 """Weighted least squares from triangular factors or Gram matrices.
 
-Each joint of each recording, a group g, has noise of its own, so its rows are weighted by 1 / sigma_g, and
-sigma_g follows from the residuals: found alternately until both agree. With A = sum_g Y_g'Y_g / sigma_g^2 the
-estimate is A^-1 sum_g Y_g'tau_g / sigma_g^2. (Ordinary least squares weighs all rows alike.)
+Each joint of each recording, a group g, has noise of its own, so its rows are weighted by 1 /
+sigma_g, and sigma_g follows from the residuals: found alternately until both agree. With A = sum_g
+Y_g'Y_g / sigma_g^2 the estimate is A^-1 sum_g Y_g'tau_g / sigma_g^2. (Ordinary least squares weighs
+all rows alike.)
 
-The turns are taken with Gram matrices [Y_g tau_g]'[Y_g tau_g], which is quick; the solution is then found
-from the factors, which is accurate and shows what the data do not determine.
+The turns are taken with Gram matrices [Y_g tau_g]'[Y_g tau_g], which is quick; the solution is then
+found from the factors, which is accurate and shows what the data do not determine.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Solution:
     def motion_shift(self, noise_grams: Array, mixing: Array | None = None) -> Array:
         """How far noise of the motion has moved it, (p,): x - x_0 = -A^-1 N x_0, N = sum_g w_g^2 N_g.
 
-        Inner products Y'Y of noisy motion are too large by N_g, on the average, so that what is multiplied
-        with accelerations comes out too small. x_0 = x - (x - x_0) is found by turns.
+        Inner products Y'Y of noisy motion are too large by N_g, on the average, so that what is
+        multiplied with accelerations comes out too small. x_0 = x - (x - x_0) is found by turns.
 
         Args:
             noise_grams: the N_g of each group, (G, columns, columns)
@@ -97,8 +98,14 @@ def solve_weighted(
         noise: that is known before, standard deviation of each group, (G,) [Nm]; found by default
     """
     p = factor.p
-    mixed = np.eye(p) if mixing is None else mixing
-    known = np.zeros((0, mixed.shape[1] + 1)) if prior is None else prior
+    if mixing is None:
+        mixed = np.eye(p)
+    else:
+        mixed = mixing
+    if prior is None:
+        known = np.zeros((0, mixed.shape[1] + 1))
+    else:
+        known = prior
     if noise is not None:
         weights = 1.0 / np.maximum(noise, _SMALLEST_NOISE)
         value, inverse, unknown, condition = _solve_rows(factor, weights, known, mixed)
@@ -113,7 +120,8 @@ def solve_weighted(
         value, inverse, unknown, condition = _solve_rows(factor, weights, known, mixed)
         squares = factor.squared_residuals(mixed @ value)
         left, found = _noise(squares, factor.rows, len(value), equal_weights=equal_weights)
-        before, weights = weights, found
+        before = weights
+        weights = found
         if np.abs(before / weights - 1).max() < _SETTLED:
             break
     return Solution(value, left, before, inverse, unknown, condition)
@@ -140,7 +148,8 @@ def solve_grams(
     known = prior.T @ prior
     least = _LEAST_SHARE * grams[:, m, m]
     flat = grams.reshape(len(grams), -1)
-    weights = np.ones(len(grams)) if weights is None else weights
+    if weights is None:
+        weights = np.ones(len(grams))
     for _ in range(_ROUNDS):
         A = (weights**2 @ flat).reshape(m + 1, m + 1) + known
         half = _half_inverse(A[:m, :m])
@@ -148,17 +157,23 @@ def solve_grams(
         minus = np.append(value, -1.0)
         squares = np.maximum((grams @ minus) @ minus, least)
         noise, found = _noise(squares, rows, m, equal_weights=equal_weights)
-        before, weights = weights, found
+        before = weights
+        weights = found
         if np.abs(before / weights - 1).max() < _SETTLED:
             break
     return Solution(value, noise, before, half @ half.T, np.zeros(m, dtype=bool), np.nan)
 
 
-def _noise(squares: Array, rows: NDArray[np.int64], m: int, *, equal_weights: bool) -> tuple[Array, Array]:
+def _noise(
+    squares: Array, rows: NDArray[np.int64], m: int, *, equal_weights: bool
+) -> tuple[Array, Array]:
     """The noise of each group from its sum of squared residuals, and the weights that follow, (G,) each."""
     freedom = np.maximum(rows - m * rows / max(rows.sum(), 1), 1.0)
     noise = np.sqrt(squares / freedom)
-    common = np.sqrt(np.mean(noise**2)) if equal_weights else noise
+    if equal_weights:
+        common = np.sqrt(np.mean(noise**2))
+    else:
+        common = noise
     return noise, 1.0 / np.maximum(np.broadcast_to(common, noise.shape), _SMALLEST_NOISE)
 
 
@@ -197,5 +212,8 @@ def _solve(Z: Array, z: Array) -> tuple[Array, Array, NDArray[np.bool_], float]:
     half[there] = Vt[determined].T / s[determined] / length[there][:, None]
     unknown = ~there
     unknown[there] = (np.abs(Vt[~determined]) > 1e-6).any(axis=0)
-    condition = float(s[0] / s[-1]) if len(s) and s[-1] > 0 else np.inf
+    if len(s) and s[-1] > 0:
+        condition = float(s[0] / s[-1])
+    else:
+        condition = np.inf
     return half @ (U[:, determined].T @ z), half @ half.T, unknown, condition

@@ -35,10 +35,14 @@ if TYPE_CHECKING:
 
 _VERSION = 3
 _FRICTION = ("Fc", "Fv", "B", "Fs", "Fl")
-_SPEEDS, _SPEEDS_HZ = 201, 10.0  # of friction that is drawn
+_SPEEDS = 201
+_SPEEDS_HZ = 10.0  # of friction that is drawn
 _FAR = 3.0  # times as large are residuals of a file's parameters as it says itself
 _SCORES = fields.row(
-    fields.TEXT, fields.named(fields.number(0.0, finite=False)), fields.TEXT, fields.each(fields.TEXT)
+    fields.TEXT,
+    fields.named(fields.number(0.0, finite=False)),
+    fields.TEXT,
+    fields.each(fields.TEXT),
 )
 _FORMAT = {
     "robot": fields.table(ROBOT),
@@ -75,16 +79,17 @@ class DynamicModel:
         shape_std: standard deviation of the logarithm of each free shape, (len(law.free_shapes), n)
         kinematics: whether it was fitted to 'measured' or 'commanded' motion
         made_from: what it was fitted to, one sentence per set of samples
-        factor: triangular factors of the rows it was fitted to, one for each joint of each recording
+        factor: triangular factors of the rows it was fitted to, one for each joint of each
+            recording
         choice: how the friction law was chosen; None when it was given
         from_currents: whether its torques were motor currents times the gains of `robot.drive`
         preparation: how the samples were made that it was fitted to; None where that is not known
-        temperature: of the drives, mean over what it was fitted to, (n,) [K or degrees Celsius]; None where
-            that is not known
-        lag_std: standard deviation of the time by which torques come later than motion, (n,) [s], infinite
-            where the data do not show it; None where it was not estimated
-        motion_shift: how far noise of the measured motion may have moved the parameters, (p,); None where
-            that is not known
+        temperature: of the drives, mean over what it was fitted to, (n,) [K or degrees Celsius];
+            None where that is not known
+        lag_std: standard deviation of the time by which torques come later than motion, (n,) [s],
+            infinite where the data do not show it; None where it was not estimated
+        motion_shift: how far noise of the measured motion may have moved the parameters, (p,); None
+            where that is not known
         rate_hz: of the samples that it was fitted to, [Hz]; None where they had several
     """
 
@@ -118,33 +123,47 @@ class DynamicModel:
     @property
     def lag(self) -> Array:
         """How much later torques come than motion in the recordings it was fitted to, (n,) [s]."""
-        lag_s = None if self.preparation is None else self.preparation.lag_s
-        return np.zeros(self.robot.n) if lag_s is None else np.array(lag_s)
+        if self.preparation is None:
+            lag_s = None
+        else:
+            lag_s = self.preparation.lag_s
+        if lag_s is None:
+            return np.zeros(self.robot.n)
+        return np.array(lag_s)
 
     @property
     def lag_words(self) -> str:
         """How much later torques come than motion, with 95 % intervals, in a sentence."""
-        lag, std = 1e3 * self.lag, self.lag_std
+        lag = 1e3 * self.lag
+        std = self.lag_std
         if std is None:
-            given = ", ".join(f"{x:.3g}" for x in lag) if lag.any() else ""
-            return (
-                f"Torques were taken {given} ms later than the motion, as given."
-                if given
-                else ("Whether torques and motion are in time was not asked.")
-            )
+            if lag.any():
+                given = ", ".join(f"{x:.3g}" for x in lag)
+            else:
+                given = ""
+            if given:
+                return f"Torques were taken {given} ms later than the motion, as given."
+            return "Whether torques and motion are in time was not asked."
         half = 1.96e3 * std
         if np.ptp(lag) == 0 and np.isfinite(half).all() and half.max() == half.min():
             if lag[0]:
-                return f"Torques come {lag[0]:.3g} +- {half[0]:.2g} ms later than the motion, at every joint."
+                return (
+                    f"Torques come {lag[0]:.3g} +- {half[0]:.2g} ms later than the motion, at"
+                    " every joint."
+                )
             return f"Torques and motion are in time, as far as the data show (+- {half[0]:.2g} ms)."
         pairs = zip(self.robot.joint_names, lag, half, strict=True)
-        each = [f"{name} {x:.3g} +- {w:.2g}" if np.isfinite(w) else f"{name} unknown" for name, x, w in pairs]
+        each = [
+            f"{name} {x:.3g} +- {w:.2g}" if np.isfinite(w) else f"{name} unknown"
+            for name, x, w in pairs
+        ]
         return f"Torques come later than the motion by {', '.join(each)} ms."
 
     @property
     def friction(self) -> JointFriction:
         """The friction of the drives as the joints feel it; B holds the weight that regroups into it."""
-        names, value = self.estimate.names, self.estimate.value
+        names = self.estimate.names
+        value = self.estimate.value
         offset = value[kinds(names) == "B"]
         return JointFriction(
             self.law, self.law.coefficients(names, value), offset, self.robot.drive.transmission
@@ -155,7 +174,8 @@ class DynamicModel:
 
         Args:
             samples: in the order of time
-            theta: parameters that say what torque the gears carry, (p,); those of the model by default
+            theta: parameters that say what torque the gears carry, (p,); those of the model by
+                default
         """
         return self._maker.rows(samples, self.law, self.estimate.value if theta is None else theta)
 
@@ -199,18 +219,22 @@ class DynamicModel:
 
         found = zip(self.estimate.names, self.estimate.value, self.estimate.std, strict=True)
         rows = [(name, f"{value:.4g}", f"{std:.2g}") for name, value, std in found]
-        return notebook_html(("", "value [SI]", "std"), rows, words=str(self), plot=self.plot().plots[0])
+        return notebook_html(
+            ("", "value [SI]", "std"), rows, words=str(self), plot=self.plot().plots[0]
+        )
 
     def plot(self) -> Picture:
         """Friction and offset of each joint against its speed, with 95 % intervals; a notebook shows it."""
         from steelyard.drawing import Band, Curve, Panel, Picture, Plot
         from steelyard.drawing.plot import Z95
 
-        n, v_max = self.robot.n, self.robot.limits.v_max
+        n = self.robot.n
+        v_max = self.robot.limits.v_max
         share = np.linspace(-1.0, 1.0, _SPEEDS)[:, None]
         v = share * np.where(np.isfinite(v_max), v_max, 1.0)
         q = np.cumsum(v, axis=0) / _SPEEDS_HZ
-        none, words = np.zeros((_SPEEDS, n)), (self.robot.joint_names, self.kinematics)
+        none = np.zeros((_SPEEDS, n))
+        words = (self.robot.joint_names, self.kinematics)
         rubbing = np.isin(kinds(self.estimate.names), _FRICTION)
         Y = self.rows(Samples(q, v, none, none, _SPEEDS_HZ, *words)).Y[:, :, rubbing]
         torque = Y @ self.estimate.value[rubbing]
@@ -218,7 +242,9 @@ class DynamicModel:
         half = Z95 * np.sqrt(np.einsum("nji,ik,njk->nj", Y, covariance, Y))
         panels = []
         for j, name in enumerate(self.robot.joint_names):
-            x, y, width = v[:, j], torque[:, j], half[:, j]
+            x = v[:, j]
+            y = torque[:, j]
+            width = half[:, j]
             region = Band("95 %", x, y - width, y + width)
             parts: list[Curve | Band] = [region, Curve("friction and offset", x, y)]
             panels.append(Panel(name, "speed [rad/s or m/s]", "torque [Nm or N]", parts))
@@ -248,7 +274,8 @@ class DynamicModel:
     def from_dict(cls, content: Mapping[str, Any]) -> DynamicModel:
         """The model that `to_dict` has written."""
         fields.check(content, _FORMAT)
-        robot, factor = RobotModel.from_dict(content["robot"]), content["factor"]
+        robot = RobotModel.from_dict(content["robot"])
+        factor = content["factor"]
         return cls(
             robot,
             FrictionLaw.from_dict(content["law"]),
@@ -256,10 +283,14 @@ class DynamicModel:
             np.array(content["shape_std"], dtype=float).reshape(-1, robot.n),
             content["kinematics"],
             tuple(content["made_from"]),
-            RegressionFactor(np.array(factor["R"], dtype=float), np.array(factor["rows"], dtype=np.int64)),
+            RegressionFactor(
+                np.array(factor["R"], dtype=float), np.array(factor["rows"], dtype=np.int64)
+            ),
             None if content["choice"] is None else FrictionChoice(*content["choice"]),
             bool(content["from_currents"]),
-            None if content["preparation"] is None else Preparation.from_dict(content["preparation"]),
+            None
+            if content["preparation"] is None
+            else Preparation.from_dict(content["preparation"]),
             **{
                 name: None if content[name] is None else np.array(content[name], dtype=float)
                 for name in ("temperature", "lag_std", "motion_shift")
@@ -281,15 +312,20 @@ class DynamicModel:
     def _require_consistent(self, path: str | Path) -> None:
         """Refuses parameters that leave other residuals of the rows that they were fitted to than it says."""
         if tuple(self.estimate.names) != tuple(self._maker.names(self.law)):
-            raise UnreadableFile(f"{path}: its parameters are not those of its robot and friction law")
+            raise UnreadableFile(
+                f"{path}: its parameters are not those of its robot and friction law"
+            )
         left = np.linalg.norm(self.factor.R @ np.append(self.estimate.value, -1.0), axis=1)
         squares = (left**2).reshape(-1, self.robot.n).sum(axis=0)
-        rms = np.sqrt(squares / np.maximum(self.factor.rows.reshape(-1, self.robot.n).sum(axis=0), 1))
+        rms = np.sqrt(
+            squares / np.maximum(self.factor.rows.reshape(-1, self.robot.n).sum(axis=0), 1)
+        )
         said = self.estimate.noise
         if (off := np.maximum(rms, said) > _FAR * np.minimum(rms, said) + 1e-9).any():
             j = int(off.argmax())
             raise UnreadableFile(
-                f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not {said[j]:.3g}"
+                f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not"
+                f" {said[j]:.3g}"
                 " as it says: it was changed; identify the arm again"
             )
 
@@ -307,21 +343,27 @@ class DynamicModel:
                 f" these samples hold {samples.kinematics} motion"
             )
         if (samples.gain is not None) != self.from_currents:
-            here, there = _ORIGIN[self.from_currents], _ORIGIN[not self.from_currents]
-            raise InvalidSamples(f"the model was fitted to {here}, these samples hold {there}: use one kind")
+            here = _ORIGIN[self.from_currents]
+            there = _ORIGIN[not self.from_currents]
+            raise InvalidSamples(
+                f"the model was fitted to {here}, these samples hold {there}: use one kind"
+            )
         gain = self.robot.drive.gain
         if samples.gain is not None and gain is not None and not np.allclose(samples.gain, gain):
             raise InvalidSamples(
-                f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were made with"
+                f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were"
+                " made with"
                 f" {np.round(samples.gain, 3)} Nm/A: prepare both with the same"
             )
 
     def preparation_doubt(self, samples: Samples) -> Doubt | None:
         """A doubt where samples were made otherwise than those that the model was fitted to."""
-        mine, theirs = self.preparation, samples.preparation
+        mine = self.preparation
+        theirs = samples.preparation
         if mine is None or theirs is None:
             return None
-        here, there = mine.to_dict(), theirs.to_dict()
+        here = mine.to_dict()
+        there = theirs.to_dict()
         names = [name for name in _MATTERS if here[name] != there[name]]
         differ = [f"{name} {there[name]} instead of {here[name]}" for name in names]
         if not differ:
@@ -343,7 +385,9 @@ class DynamicModel:
         from steelyard.identification.feasible import feasible_parameters
 
         weights = solve_weighted(self.factor).weights
-        return feasible_parameters(self.robot, self.basis, self.factor.weighted(weights), bounds=bounds)
+        return feasible_parameters(
+            self.robot, self.basis, self.factor.weighted(weights), bounds=bounds
+        )
 
     def friction_torque(self, samples: Samples) -> tuple[Array, Array]:
         """Friction and offset as measured (torque less links and rotors) and as modelled, (N, n) each.
@@ -370,8 +414,8 @@ def load_model(path: str | Path) -> DynamicModel:
 def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> DynamicModel:
     """The same model without the parameters that the data hardly determine, the others estimated anew.
 
-    The parameter with the largest relative standard deviation is dropped (set to zero), again and again,
-    until all that are left lie below the limit.
+    The parameter with the largest relative standard deviation is dropped (set to zero), again and
+    again, until all that are left lie below the limit.
 
     Args:
         model: with all parameters
@@ -390,10 +434,13 @@ def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> Dynamic
         if relative.max(initial=0.0) <= largest_relative_std:
             break
         kept = np.delete(kept, relative.argmax())
-    value, covariance = np.zeros(p), np.zeros((p, p))
+    value = np.zeros(p)
+    covariance = np.zeros((p, p))
     value[kept] = solution.value
     covariance[np.ix_(kept, kept)] = solution.inverse * np.outer(widening[kept], widening[kept])
     summary = f"{len(kept)} essential parameters of {p}; the others are below their own uncertainty"
-    verdict = replace(model.verdict, summary=summary)  # its doubts stay: fewer parameters mend none of them
+    verdict = replace(
+        model.verdict, summary=summary
+    )  # its doubts stay: fewer parameters mend none of them
     estimate = replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
     return replace(model, estimate=estimate)

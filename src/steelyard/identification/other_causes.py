@@ -1,24 +1,28 @@
 """Other causes of the torques: columns that should count for nothing, tried beside a fit.
 
-A fit with wrong data widens its own interval, as it leaves larger residuals. A cause that is named is tested
-instead: its columns X join the regression, tau = Y theta + X e, and e = 0 unless the cause is there. What it
-explains is not left in the residuals, so widening cannot hide it; a friction law that does not fit leaves
-residuals of its own, and the covariance C of e, which allows for correlation in time, is as wide as these
-ask for. The cause is sure where e'C^-1 e, chi-square, is so large that chance does it once in 2,000 times.
+A fit with wrong data widens its own interval, as it leaves larger residuals. A cause that is named
+is tested
+instead: its columns X join the regression, tau = Y theta + X e, and e = 0 unless the cause is
+there. What it explains is not left in the residuals, so widening cannot hide it; a friction law
+that does not fit leaves residuals of its own, and the covariance C of e, which allows for
+correlation in time, is as wide as these ask for. The cause is sure where e'C^-1 e, chi-square, is
+so large that chance does it once in 2,000 times.
 
-Most causes are not there, and a step from the fit without them shows it (a score test): with its weights W,
-its inverse A^-1 and its residuals r,
+Most causes are not there, and a step from the fit without them shows it (a score test): with its
+weights W, its inverse A^-1 and its residuals r,
 
     G = A^-1 Y'W X,     V = X'W (X - Y G),     e = V^-1 X'W r,     and theta moves by -G e.
 
-Its covariance is V^-1 M V^-1, M that of (X - Y G)'W times correlated noise (and G'Z'Z G of a prior with rows
-Z), without what the fit has swallowed: a little too small. Only where e is sure by this, and the answer
-moves, is the fit repeated with the cause, with weights and correlation in time of its own.
+Its covariance is V^-1 M V^-1, M that of (X - Y G)'W times correlated noise (and G'Z'Z G of a prior
+with rows Z), without what the fit has swallowed: a little too small. Only where e is sure by this,
+and the answer moves, is the fit repeated with the cause, with weights and correlation in time of
+its own.
 
-Of the empty arm, gravity is tried: g (1 + e) in size, and in two directions across. Links show their masses
-twice, by weight and by inertia; where these disagree gravity is another one, or the clock runs at another
-rate (inertia goes with the square of it). Where there are several runs, the torque of the links is tried at
-another scale in each of them, with friction of its own: gains, or masses on the arm, that have changed.
+Of the empty arm, gravity is tried: g (1 + e) in size, and in two directions across. Links show
+their masses twice, by weight and by inertia; where these disagree gravity is another one, or the
+clock runs at another rate (inertia goes with the square of it). Where there are several runs, the
+torque of the links is tried at another scale in each of them, with friction of its own: gains, or
+masses on the arm, that have changed.
 """
 
 from __future__ import annotations
@@ -97,16 +101,25 @@ class Fitted:
     solution: Solution
 
     @classmethod
-    def of(cls, rows: Sequence[Rows], prior: Array | None = None, mixing: Array | None = None) -> Fitted:
+    def of(
+        cls, rows: Sequence[Rows], prior: Array | None = None, mixing: Array | None = None
+    ) -> Fitted:
         """The fit of some rows.
 
         Args:
             rows: of each run, in the order of time, in p columns
-            prior: rows [Z z] of what was known before with unit noise, (r, m + 1); nothing by default
+            prior: rows [Z z] of what was known before with unit noise, (r, m + 1); nothing by
+                default
             mixing: the p combinations of the m unknowns, (p, m); the identity by default
         """
-        mixed = np.eye(rows[0].Y.shape[2]) if mixing is None else mixing
-        known = np.zeros((0, mixed.shape[1] + 1)) if prior is None else prior
+        if mixing is None:
+            mixed = np.eye(rows[0].Y.shape[2])
+        else:
+            mixed = mixing
+        if prior is None:
+            known = np.zeros((0, mixed.shape[1] + 1))
+        else:
+            known = prior
         return cls(rows, known, mixed, _solved(rows, known, mixed))
 
     @property
@@ -154,7 +167,9 @@ class Fitted:
         if not quick.sure(besides, tests) or effect(quick) < _NEARLY:
             return None
         found = self._again(columns, k)
-        return found if effect(found) >= 1.0 and found.sure(besides, tests) else None
+        if effect(found) >= 1.0 and found.sure(besides, tests):
+            return found
+        return None
 
     @cached_property
     def _weighted(self) -> tuple[list[Array], Array, Array]:
@@ -162,7 +177,8 @@ class Fitted:
         n = self.rows[0].tau.shape[1]
         by_run = self.solution.weights.reshape(-1, n)
         weights = [part.usable * w for part, w in zip(self.rows, by_run, strict=True)]
-        p, each = len(self.mixing), list(zip(self.rows, weights, strict=True))
+        p = len(self.mixing)
+        each = list(zip(self.rows, weights, strict=True))
         Y = np.concatenate([(part.Y * w[:, :, None]).reshape(-1, p) for part, w in each])
         tau = np.concatenate([(part.tau * w).ravel() for part, w in each])
         return weights, Y, tau - Y @ (self.mixing @ self.value)
@@ -176,21 +192,28 @@ class Fitted:
         X /= length
         taken = self.solution.inverse @ (self.mixing.T @ (Y.T @ X))
         left = X - Y @ (self.mixing @ taken)  # by the unknowns
-        V, c = X.T @ left, X.T @ residuals
+        V = X.T @ left
+        c = X.T @ residuals
         others = np.linalg.pinv(V[k:, k:], rcond=_NOTHING, hermitian=True) @ V[k:, :k]
-        V, c = V[:k, :k] - V[:k, k:] @ others, c[:k] - others.T @ c[k:]
-        left, taken = left[:, :k] - left[:, k:] @ others, taken[:, :k] - taken[:, k:] @ others
+        V = V[:k, :k] - V[:k, k:] @ others
+        c = c[:k] - others.T @ c[k:]
+        left = left[:, :k] - left[:, k:] @ others
+        taken = taken[:, :k] - taken[:, k:] @ others
         kept = np.diag(V) > _NOTHING
         inverse = np.linalg.pinv(V[np.ix_(kept, kept)], rcond=_NOTHING, hermitian=True)
         e = inverse @ c[kept]
-        left, taken, unit = left[:, kept], taken[:, kept], length[:k][kept]
+        left = left[:, kept]
+        taken = taken[:, kept]
+        unit = length[:k][kept]
         known = self.prior[:, :-1] @ taken
         spread = inverse @ (self._noise_of(left, residuals - left @ e) + known.T @ known) @ inverse
         return _Tried(e / unit, spread / np.outer(unit, unit), self.value - taken @ e)
 
     def _noise_of(self, columns: Array, residuals: Array) -> Array:
         """The covariance of the sums of columns times noise as the residuals are, (k, k)."""
-        n, first, total = self.rows[0].tau.shape[1], 0, np.zeros((columns.shape[1], columns.shape[1]))
+        n = self.rows[0].tau.shape[1]
+        first = 0
+        total = np.zeros((columns.shape[1], columns.shape[1]))
         for part in self.rows:
             last = first + part.tau.size
             x = columns[first:last].reshape(len(part.tau), n, columns.shape[1])
@@ -201,10 +224,12 @@ class Fitted:
 
     def _again(self, columns: Sequence[Array], k: int) -> _Tried:
         """The fit with columns beside it, of which the first k are the cause."""
-        p, more = len(self.mixing), columns[0].shape[2]
+        p = len(self.mixing)
+        more = columns[0].shape[2]
         m = self.mixing.shape[1]
         wide = np.zeros((p + more, m + more))
-        wide[:p, :m], wide[p:, m:] = self.mixing, np.eye(more)
+        wide[:p, :m] = self.mixing
+        wide[p:, m:] = np.eye(more)
         known = np.insert(self.prior, np.full(more, m), 0.0, axis=1)
         both = [
             Rows(np.concatenate([part.Y, X], axis=2), part.tau, part.usable)
@@ -224,7 +249,11 @@ def _solved(rows: Sequence[Rows], prior: Array, mixing: Array) -> Solution:
 
 
 def causes_of_empty_torques(
-    robot: RobotModel, parts: Sequence[Samples], rows: Sequence[Rows], names: Sequence[str], theta: Array
+    robot: RobotModel,
+    parts: Sequence[Samples],
+    rows: Sequence[Rows],
+    names: Sequence[str],
+    theta: Array,
 ) -> list[Doubt]:
     """Doubts where the empty arm feels another gravity than the robot says, or runs contradict each other.
 
@@ -241,11 +270,16 @@ def causes_of_empty_torques(
     every = -(-sum(map(len, parts)) // _ENOUGH_ROWS)
     fit = Fitted.of([part.thinned(every) for part in rows])
     links = np.where(np.isin(kinds(names), _DRIVES), 0.0, theta)
-    doubts = [] if not size else _of_gravity(robot, fit, [part.q[::every] for part in parts], links)
+    if not size:
+        doubts = []
+    else:
+        doubts = _of_gravity(robot, fit, [part.q[::every] for part in parts], links)
     return doubts or _of_runs(fit, names, links, robot.drive.gain_drift or 0.0)
 
 
-def _of_gravity(robot: RobotModel, fit: Fitted, postures: Sequence[Array], links: Array) -> list[Doubt]:
+def _of_gravity(
+    robot: RobotModel, fit: Fitted, postures: Sequence[Array], links: Array
+) -> list[Doubt]:
     """A doubt where weight and inertia of the links contradict each other, or the base leans."""
     down = robot.gravity_base
     across = np.linalg.svd(down[None])[2][1:] * np.linalg.norm(down)
@@ -255,17 +289,20 @@ def _of_gravity(robot: RobotModel, fit: Fitted, postures: Sequence[Array], links
     )
     if larger is not None:
         words = (
-            f"weight and inertia of the links contradict each other: gravity would be {1 + larger.e[0]:.2f}"
+            "weight and inertia of the links contradict each other: gravity would be"
+            f" {1 + larger.e[0]:.2f}"
             " times as large as stated; is the clock of the recording right, and gravity?"
         )
         return [Doubt(DoubtKind.GRAVITY, words)]
     aside = fit.tried(
-        [np.stack(x[1:], axis=2) for x in weights], lambda found: float(np.linalg.norm(found.e)) / _LEAST_TILT
+        [np.stack(x[1:], axis=2) for x in weights],
+        lambda found: float(np.linalg.norm(found.e)) / _LEAST_TILT,
     )
     if aside is None:
         return []
     words = (
-        f"the base seems to be tilted by {np.degrees(np.linalg.norm(aside.e)):.1f} degrees against the"
+        f"the base seems to be tilted by {np.degrees(np.linalg.norm(aside.e)):.1f} degrees against"
+        " the"
         " stated gravity: level it, or give its direction"
     )
     return [Doubt(DoubtKind.TILTED_BASE, words)]
@@ -280,10 +317,16 @@ def _of_runs(fit: Fitted, names: Sequence[str], links: Array, drift: float) -> l
     found = []
     for group in groups:
         acting = runs == group
-        cause = [(part.Y @ links)[:, :, None] * on for part, on in zip(fit.rows, acting, strict=True)]
+        cause = [
+            (part.Y @ links)[:, :, None] * on for part, on in zip(fit.rows, acting, strict=True)
+        ]
         own = [part.Y[:, :, friction] * on for part, on in zip(fit.rows, acting, strict=True)]
         tried = fit.tried(
-            cause, lambda x: abs(x.e[0]) / _LEAST_SCALE, besides=drift, tests=len(groups), beside=own
+            cause,
+            lambda x: abs(x.e[0]) / _LEAST_SCALE,
+            besides=drift,
+            tests=len(groups),
+            beside=own,
         )
         if tried is not None:
             found.append((abs(float(tried.e[0])), float(tried.e[0]), int(acting.argmax()) + 1))
@@ -291,8 +334,10 @@ def _of_runs(fit: Fitted, names: Sequence[str], links: Array, drift: float) -> l
         return []
     _, scale, run = max(found)
     words = (
-        f"the runs of the empty arm contradict each other: torques of its links are {1 + scale:.3f} times as"
-        f" large in run {run} of {count} as in the others; have gains or units changed, or what the arm"
+        "the runs of the empty arm contradict each other: torques of its links are"
+        f" {1 + scale:.3f} times as"
+        f" large in run {run} of {count} as in the others; have gains or units changed, or what"
+        " the arm"
         " carried?"
     )
     return [Doubt(DoubtKind.TORQUE_SCALE, words)]
@@ -300,6 +345,7 @@ def _of_runs(fit: Fitted, names: Sequence[str], links: Array, drift: float) -> l
 
 def _weight(robot: RobotModel, q: Array, gravity: Array, links: Array) -> Array:
     """The torque of the links' weight where things fall along some gravity, (N, n) [Nm or N]."""
-    still, basis = np.zeros_like(q), ParameterBasis.of(robot)
+    still = np.zeros_like(q)
+    basis = ParameterBasis.of(robot)
     Y = basis.reduce(robot.with_gravity(gravity).regressor(q, still, still))
     return np.asarray(Y @ links[: Y.shape[2]])

@@ -2,10 +2,11 @@
 
     tau = Y theta + D d,   theta = [base parameters of links, rotors, Fc, Fv, B;  Fs, Fl of the friction law]
 
-with d a step of the logarithms of the law's shapes and D the derivative of the torque by them. Columns of
-links, rotors and offsets do not depend on the law: they are computed once and kept, without the zeros of
-links before a joint (up to a limit, beyond which they are computed again in every pass), and so are their
-inner products. Of the Gram matrices [Y D tau]'[Y D tau] a pass computes the few rows of friction only.
+with d a step of the logarithms of the law's shapes and D the derivative of the torque by them.
+Columns of links, rotors and offsets do not depend on the law: they are computed once and kept,
+without the zeros of links before a joint (up to a limit, beyond which they are computed again in
+every pass), and so are their inner products. Of the Gram matrices [Y D tau]'[Y D tau] a pass
+computes the few rows of friction only.
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ class _Fixed:
     @cached_property
     def gram(self) -> Array:
         """The inner products over the rows that count, (r + 1, r + 1)."""
-        counted = self.Y if self.usable.all() else self.Y[self.usable]
+        if self.usable.all():
+            counted = self.Y
+        else:
+            counted = self.Y[self.usable]
         return np.asarray(counted.T @ counted)
 
     def torque(self, theta: Array) -> Array:
@@ -108,13 +112,19 @@ class RowMaker:
         return self.basis.short_names
 
     def rows(
-        self, samples: Samples, law: FrictionLaw, theta: Array | None = None, *, shapes: bool = False
+        self,
+        samples: Samples,
+        law: FrictionLaw,
+        theta: Array | None = None,
+        *,
+        shapes: bool = False,
     ) -> Rows:
         """The rows of a set of samples.
 
         Args:
             samples: in the order of time
-            theta: the unknowns so far, for the torque that gears carry, (p,); none carried when None
+            theta: the unknowns so far, for the torque that gears carry, (p,); none carried when
+                None
             shapes: whether the columns D of the law's free shapes follow; they need theta
         """
         fixed = self._fixed(samples)
@@ -140,10 +150,15 @@ class RowMaker:
         out = np.zeros((samples.n, m + 1, m + 1))
         for j, fixed in enumerate(every):
             drives = np.flatnonzero(coupling[:, j])
-            C = (values[:, :, drives] * coupling[drives, j]).transpose(0, 2, 1).reshape(-1, len(samples))
+            C = (
+                (values[:, :, drives] * coupling[drives, j])
+                .transpose(0, 2, 1)
+                .reshape(-1, len(samples))
+            )
             if not fixed.usable.all():
                 C = C * fixed.usable
-            own, rest = places[:, drives].ravel(), np.append(fixed.places, m)
+            own = places[:, drives].ravel()
+            rest = np.append(fixed.places, m)
             out[j][np.ix_(rest, rest)] = fixed.gram
             out[j][np.ix_(own, rest)] = across = C @ fixed.Y
             out[j][np.ix_(rest, own)] = across.T
@@ -153,14 +168,17 @@ class RowMaker:
     def noise_grams(self, samples: Samples, p: int) -> Array:
         """What noise of the accelerations adds to the inner products Y'Y of each joint, (n, p, p).
 
-        With s_k the standard deviation of the noise of a_k, and y_jk = dY_j / da_k: sum_k s_k^2 y_jk'y_jk.
+        With s_k the standard deviation of the noise of a_k, and y_jk = dY_j / da_k: sum_k s_k^2
+        y_jk'y_jk.
         """
         out = np.zeros((samples.n, p, p))
         if samples.a_noise is None or not samples.a_noise.any():
             return out
         every = -(-len(samples) // _ENOUGH)
-        q, usable = samples.q[::every], samples.mask[::every]
-        still, b = np.zeros_like(q), len(self.basis)
+        q = samples.q[::every]
+        usable = samples.mask[::every]
+        still = np.zeros_like(q)
+        b = len(self.basis)
         held = self.basis.reduce(self.robot.regressor(q, still, still))
         for one in np.diag(samples.a_noise):
             moved = self.basis.reduce(self.robot.regressor(q, still, still + one)) - held
@@ -207,9 +225,12 @@ class RowMaker:
         shapes: bool,
     ) -> tuple[Array, Indices]:
         """The columns of friction and of its free shapes, (k, N, n), and whose unknowns they are, (k, n)."""
-        drives, kind = self.robot.drive.transmission, kinds(self.names(law))
+        drives = self.robot.drive.transmission
+        kind = kinds(self.names(law))
         places = np.array([np.flatnonzero(kind == term) for term in law.terms])
-        u, v, load = drives.to_drives(samples.q), drives.to_drives(samples.v), None
+        u = drives.to_drives(samples.q)
+        v = drives.to_drives(samples.v)
+        load = None
         if law.load and theta is not None:
             links = np.where(np.isin(kind, _DRIVES), 0.0, theta)
             load = drives.load(np.column_stack([columns.torque(links) for columns in fixed]))
@@ -228,7 +249,10 @@ def kinds(names: Sequence[str]) -> NDArray[np.str_]:
 
 def samples_of(given: Samples | Iterable[Samples]) -> list[Samples]:
     """One or many samples as a list; anything else is refused."""
-    many = [given] if isinstance(given, Samples | Recording | str) else list(given)
+    if isinstance(given, Samples | Recording | str):
+        many = [given]
+    else:
+        many = list(given)
     for one in many:
         if not isinstance(one, Samples):
             raise InvalidSamples(

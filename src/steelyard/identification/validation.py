@@ -1,12 +1,14 @@
 """How well a model predicts what it was not fitted to, and the choice of a friction law by it.
 
-On a recording that the model has not seen: root mean square of the residuals (ding2019 eq. (12)), correlation
+On a recording that the model has not seen: root mean square of the residuals (ding2019 eq. (12)),
+correlation
 of measured and predicted torque (eq. (13)), and the relative residual |tau - predicted| / |tau|, joint by
-joint, over all samples, at rest too. A law is chosen by prediction, not by fit: each recording in turn (or
-each of four stretches of a single one) is left out, predicted from the others, and the mean over the joints
-of the relative residual is its score. The simplest law is chosen whose score is within one standard error of
-the best: that of the difference of both, by the jackknife over stretches of what was predicted (Breiman 1984
-compares the scores themselves; but recordings differ more than laws do).
+joint, over all samples, at rest too. A law is chosen by prediction, not by fit: each recording in
+turn (or each of four stretches of a single one) is left out, predicted from the others, and the
+mean over the joints of the relative residual is its score. The simplest law is chosen whose score
+is within one standard error of the best: that of the difference of both, by the jackknife over
+stretches of what was predicted (Breiman 1984 compares the scores themselves; but recordings differ
+more than laws do).
 """
 
 from __future__ import annotations
@@ -102,7 +104,9 @@ def choose_friction(
     try:
         for i, name in enumerate(laws):
             if progress is not None:
-                progress(i / len(laws), f"law {i + 1} of {len(laws)}: {name}{_best_so_far(squares)}")
+                progress(
+                    i / len(laws), f"law {i + 1} of {len(laws)}: {name}{_best_so_far(squares)}"
+                )
             with interruptible() if squares else nullcontext():
                 squares[name] = _unseen_squares(maker, folds, FrictionLaw.named(name, robot.n))
     except KeyboardInterrupt:
@@ -111,7 +115,9 @@ def choose_friction(
     best = squares[min(squares, key=lambda name: _score(squares[name]))]
     chosen = next(name for name, own in squares.items() if _hardly_worse(own, best))
     scores = {name: _score(own) for name, own in squares.items()}
-    return FrictionChoice(chosen, scores, words, tuple(name for name in laws if name not in squares))
+    return FrictionChoice(
+        chosen, scores, words, tuple(name for name in laws if name not in squares)
+    )
 
 
 def _best_so_far(squares: Mapping[str, Array]) -> str:
@@ -126,7 +132,8 @@ def _hardly_worse(own: Array, best: Array) -> bool:
     """Whether the score of a law is within one standard error of that of the best."""
     worse = _score(own) - _score(best)
     left_out = [
-        _score(np.delete(own, k, axis=1)) - _score(np.delete(best, k, axis=1)) for k in range(own.shape[1])
+        _score(np.delete(own, k, axis=1)) - _score(np.delete(best, k, axis=1))
+        for k in range(own.shape[1])
     ]
     return bool(worse <= np.sqrt(len(left_out) - 1) * np.std(left_out))
 

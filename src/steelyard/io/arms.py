@@ -1,10 +1,11 @@
 """The whole identified arm for a simulator: real bodies, rotors, and friction as a straight line.
 
-Torques determine base parameters only; a simulator wants every link. They are the real bodies that explain
-the data best (`steelyard.identification.feasible`). URDF and MJCF know friction as f = friction sign(v) +
-damping v. A law with an exponent or a Stribeck curve is replaced by the line, with no negative part, that is
-nearest to it (least squares) at the speeds from rest to the joint's limit; what the files cannot hold goes
-as it is into `drives`, which is written as JSON beside them. `steelyard.io.into` patches a user's own file.
+Torques determine base parameters only; a simulator wants every link. They are the real bodies that
+explain the data best (`steelyard.identification.feasible`). URDF and MJCF know friction as f =
+friction sign(v) + damping v. A law with an exponent or a Stribeck curve is replaced by the line,
+with no negative part, that is nearest to it (least squares) at the speeds from rest to the joint's
+limit; what the files cannot hold goes as it is into `drives`, which is written as JSON beside them.
+`steelyard.io.into` patches a user's own file.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text}
 """Where a whole arm can go, and what writes it."""
 
 _POINT = 1e-12  # [m^2] inertia per mass of a body whose inertia was left out
-_WORSE_FIT = 1.10  # RMS with real bodies over RMS without: beyond, they are not the arm that was measured
+_WORSE_FIT = (
+    1.10  # RMS with real bodies over RMS without: beyond, they are not the arm that was measured
+)
 _SPEED = 1.0  # [rad/s or m/s] up to which friction is drawn where a joint has no limit
 _POINTS = 200
 _CURVES = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribeck_speed")
@@ -47,10 +50,12 @@ class _ArmForExport:
 
     Attributes:
         robot: real bodies, and drives with linear friction
-        drives: rotor inertia, the friction law as identified, offsets and more, as plain JSON values
+        drives: rotor inertia, the friction law as identified, offsets and more, as plain JSON
+            values
         remarks: what the file says at its head
         verdict: whether it may be written, and what counts against it
-        own: what of each link was found, in its frame: without payload and without bodies that are kept
+        own: what of each link was found, in its frame: without payload and without bodies that are
+            kept
         into: the file of the user that it is patched into; none by default
     """
 
@@ -123,7 +128,11 @@ def arm_into(
 
 
 def _arm(
-    model: DynamicModel, payload: InertialParameters | None, doubts: Sequence[Doubt], *, into: Into | None
+    model: DynamicModel,
+    payload: InertialParameters | None,
+    doubts: Sequence[Doubt],
+    *,
+    into: Into | None,
 ) -> _ArmForExport:
     R = np.array(model.factor.weighted(solve_weighted(model.factor).weights))
     nominal = model.robot
@@ -138,7 +147,9 @@ def _arm(
         R[:, -1] -= R[:, : len(model.basis)] @ (model.basis.K[:, : len(numbers)] @ numbers)
         nominal = nominal.with_links([a - b for a, b in zip(nominal.links, kept, strict=True)])
     found = feasible_parameters(nominal, model.basis, R)
-    identified = found.robot.drive.with_law(model.law, found.extra)  # not the law that the robot came with
+    identified = found.robot.drive.with_law(
+        model.law, found.extra
+    )  # not the law that the robot came with
     speeds = np.where(np.isfinite(model.robot.limits.v_max), model.robot.limits.v_max, _SPEED)
     linear = _straight(identified, speeds)
     own = found.robot.links
@@ -150,7 +161,10 @@ def _arm(
             raise InvalidRobot(f"the payload is no real body: {payload.why_not_physical}")
         robot = robot.with_payload(payload)
     drives = _drives(model, found, identified, linear, speeds)
-    drives["payload"] = None if payload is None else payload.vector.tolist()
+    if payload is None:
+        drives["payload"] = None
+    else:
+        drives["payload"] = payload.vector.tolist()
     remarks = _remarks(model, found, identified, speeds, payload if into is None else None)
     verdict = _verdict(model, found).doubted(*doubts)
     return _ArmForExport(robot, drives, remarks, verdict, own, into)
@@ -158,12 +172,14 @@ def _arm(
 
 def _straight(drive: DriveModel, speeds: Array) -> DriveModel:
     """The same drives with the nearest straight line for friction."""
-    coulomb, viscous = drive.coulomb.copy(), drive.viscous.copy()
+    coulomb = drive.coulomb.copy()
+    viscous = drive.viscous.copy()
     v = np.linspace(0.0, speeds, _POINTS + 1)[1:]
     curves = drive.friction(v) - drive.offset
     for j in np.flatnonzero((drive.exponent != 1) | (drive.stribeck != 0)):
         coulomb[j], viscous[j] = nnls(np.column_stack([np.ones(_POINTS), v[:, j]]), curves[:, j])[0]
-    one, none = np.ones(len(drive)), np.zeros(len(drive))
+    one = np.ones(len(drive))
+    none = np.zeros(len(drive))
     return replace(
         drive, coulomb=coulomb, viscous=viscous, exponent=one, stribeck=none, stribeck_speed=one,
         load_coulomb=none,
@@ -183,8 +199,10 @@ def _drives(
     }
     return {
         "robot": model.robot.name,
-        "units": "kg m^2, Nm, rad/s (kg, N, m/s for sliding joints); viscous in Nm (s/rad)^exponent",
-        "torque": "rotor_inertia a + (coulomb + load_coulomb |load| + stribeck exp(-(v/stribeck_speed)^2)) s"
+        "units": "kg m^2, Nm, rad/s (kg, N, m/s for sliding joints); viscous in Nm"
+        " (s/rad)^exponent",
+        "torque": "rotor_inertia a + (coulomb + load_coulomb |load| + stribeck"
+        " exp(-(v/stribeck_speed)^2)) s"
         " + viscous |v|^exponent sign(v) + offset",
         "law": law.name,
         "direction": law.direction,
@@ -213,12 +231,16 @@ def _remarks(
     law = model.law
     if (drive.exponent != 1).any() or drive.stribeck.any():
         remarks.append(
-            f"Friction follows the law '{law.name}'; damping and friction here are the straight line nearest"
-            f" to it up to the speeds {' '.join(f'{v:.4g}' for v in speeds)} (rad or m)/s. The law itself"
+            f"Friction follows the law '{law.name}'; damping and friction here are the straight"
+            " line nearest"
+            f" to it up to the speeds {' '.join(f'{v:.4g}' for v in speeds)} (rad or m)/s. The law"
+            " itself"
             " stands in the JSON beside this file."
         )
     if drive.load_coulomb.any():
-        remarks.append("Left out: friction that grows with the carried torque; it stands in the JSON beside.")
+        remarks.append(
+            "Left out: friction that grows with the carried torque; it stands in the JSON beside."
+        )
     if law.direction not in ("exact", "band"):
         remarks.append(
             f"Left out: how friction turns round ('{law.direction}'); it stands in the JSON beside."

@@ -1,9 +1,10 @@
 """Recordings in binary files, ours and those of others: Parquet and NumPy's archives (NPZ).
 
-Parquet has a column for each scalar signal, called `t`, `q.<joint>`, `tau.<joint>`, `wrench.fx`, so that
-any tool shows what they are. Its rows lie in groups of `GROUP_ROWS`, so that a recording of hours is read
-piece by piece. NPZ has an array for each signal, named as in Recording, one row for each time. What is known
-beside the numbers is JSON in Parquet's metadata, and a text of its own in NPZ.
+Parquet has a column for each scalar signal, called `t`, `q.<joint>`, `tau.<joint>`, `wrench.fx`, so
+that any tool shows what they are. Its rows lie in groups of `GROUP_ROWS`, so that a recording of
+hours is read piece by piece. NPZ has an array for each signal, named as in Recording, one row for
+each time. What is known beside the numbers is JSON in Parquet's metadata, and a text of its own in
+NPZ.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def _write_parquet(recording: Recording, path: Path) -> None:
     facts = {_OWN: Layout(names, recording.facts).to_json()}
     table = recording.to_dataframe("pyarrow").replace_schema_metadata(facts)
     with replacing(path) as part:
-        pq.write_table(table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
+        pq.write_table(
+            table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False
+        )
 
 
 def _read_arrows(path: Path, requested: Requested) -> Recording:
@@ -77,7 +80,9 @@ def _read_arrows(path: Path, requested: Requested) -> Recording:
 
 def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
     """The table in a stream of Arrow's batches; one that was cut short, up to its last whole batch."""
-    ipc, batches, cut = imported("pyarrow.ipc"), [], False
+    ipc = imported("pyarrow.ipc")
+    batches = []
+    cut = False
     import pyarrow as pa
 
     try:
@@ -97,11 +102,19 @@ def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
 def _read_npz(path: Path, requested: Requested) -> Recording:
     """The recording in an archive."""
     shapes = _npz_shapes(path)
-    own = _npz_arrays(path, {_OWN})[_OWN] if _OWN in shapes else None
+    if _OWN in shapes:
+        own = _npz_arrays(path, {_OWN})[_OWN]
+    else:
+        own = None
     if own is not None and (own.dtype.kind != "U" or own.ndim):
-        raise UnreadableFile(f"{path}: what steelyard wrote beside the numbers is damaged; write it again")
+        raise UnreadableFile(
+            f"{path}: what steelyard wrote beside the numbers is damaged; write it again"
+        )
     shapes.pop(_OWN, None)
-    text = None if own is None else str(own)
+    if own is None:
+        text = None
+    else:
+        text = str(own)
     return recording_of_arrays(shapes, partial(_npz_arrays, path), requested, str(path), own=text)
 
 
@@ -109,7 +122,9 @@ def _write_npz(recording: Recording, path: Path) -> None:
     """Writes an archive that holds every field of the recording, whole or not at all."""
     piece = recording.signals
     names = {
-        channel: ("t",) if channel == "t" else tuple(f"{channel}[{k}]" for k in range(values.shape[1]))
+        channel: ("t",)
+        if channel == "t"
+        else tuple(f"{channel}[{k}]" for k in range(values.shape[1]))
         for channel, values in piece.items()
     }
     arrays: dict[str, Any] = {**piece, _OWN: np.array(Layout(names, recording.facts).to_json())}
@@ -121,7 +136,10 @@ def _parquet_layout(path: Path, requested: Requested) -> Layout:
     with _opened_parquet(path) as file:
         schema = file.schema_arrow
     own = (schema.metadata or {}).get(_OWN.encode())
-    text = None if own is None else own.decode("utf-8", errors="replace")
+    if own is None:
+        text = None
+    else:
+        text = own.decode("utf-8", errors="replace")
     layout = find_layout(schema.names, requested, str(path), own=text)
     nothing = {name: np.empty(0) for name in layout.names}
     return layout.in_seconds(lambda: next(_batches(path, layout), nothing), str(path))
@@ -164,7 +182,9 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
             yield file
     except (ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise UnreadableFile(f"{path}: the Parquet file is damaged ({reason}); copy it again") from error
+        raise UnreadableFile(
+            f"{path}: the Parquet file is damaged ({reason}); copy it again"
+        ) from error
 
 
 @contextmanager
@@ -176,7 +196,14 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
             if len(set(names)) < len(names):
                 raise zipfile.BadZipFile("two arrays have one name")
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        RuntimeError,
+        NotImplementedError,
+    ) as error:
         if isinstance(error, SteelyardError):
             raise
         raise UnreadableFile(
@@ -211,7 +238,9 @@ def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.gene
     wanted = [name for name in shapes if name in names]
     if sum(8 * math.prod(shapes[name][0]) for name in wanted) > _LARGEST_ARCHIVE:
         limit = f"{_LARGEST_ARCHIVE >> 20} MB"
-        raise UnreadableFile(f"{path}: its signals need more than {limit} of memory; write Parquet instead")
+        raise UnreadableFile(
+            f"{path}: its signals need more than {limit} of memory; write Parquet instead"
+        )
     found = {}
     with _archive(path) as archive:
         members = {member.removesuffix(".npy"): member for member in archive.namelist()}
@@ -220,7 +249,9 @@ def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.gene
                 try:
                     found[name] = np.lib.format.read_array(file, allow_pickle=False)
                 except (ValueError, SyntaxError) as error:
-                    raise UnreadableFile(f"{path}: the array '{name}' is damaged ({error})") from error
+                    raise UnreadableFile(
+                        f"{path}: the array '{name}' is damaged ({error})"
+                    ) from error
     return found
 
 
@@ -229,13 +260,17 @@ def _npz_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array],
     return {name: np.asarray(x, dtype=float) for name, x in found.items() if x.ndim}, ()
 
 
-def _parquet_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
+def _parquet_columns(
+    path: Path, wanted: Collection[str]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
     with _opened_parquet(path) as file:
         chosen = [name for name in file.schema_arrow.names if name in wanted]
         return _numbers(file.read(columns=chosen), chosen, path), ()
 
 
-def _arrows_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
+def _arrows_columns(
+    path: Path, wanted: Collection[str]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
     table, notes = _arrows_table(path)
     return _numbers(table, [name for name in table.column_names if name in wanted], path), notes
 

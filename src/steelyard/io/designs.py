@@ -28,7 +28,9 @@ _SCENE = {
     "urdf": fields.TEXT,
     "self_collision": fields.FLAG,
     "wall": fields.each(fields.table({"point": fields.numbers(3), "normal": fields.numbers(3)})),
-    "box": fields.each(fields.table({"centre": fields.numbers(3), "size": fields.numbers(3, low=0.0)})),
+    "box": fields.each(
+        fields.table({"centre": fields.numbers(3), "size": fields.numbers(3, low=0.0)})
+    ),
 }
 _FORMAT = {
     **{name: fields.each_or_all("n", finite=False) for name in _JOINT_KEYS},
@@ -47,7 +49,11 @@ _FORMAT = {
     ),
     "cone": fields.each(
         fields.table(
-            {"axis": _AXIS, "direction": fields.numbers(3), "half_angle_deg": fields.number(0.0, 180.0)}
+            {
+                "axis": _AXIS,
+                "direction": fields.numbers(3),
+                "half_angle_deg": fields.number(0.0, 180.0),
+            }
         )
     ),
     "scene": fields.table(_SCENE, partial=True),
@@ -64,13 +70,17 @@ def load_limits(
     """The limits in a TOML file, within those of the arm.
 
     Args:
-        urdf: of the arm; its <collision> shapes count where the file gives neither shapes nor a radius
+        urdf: of the arm; its <collision> shapes count where the file gives neither shapes nor a
+            radius
         package_folders: where 'package://' paths of meshes begin
     """
     content = saved.read_toml(path)
     try:
         scene = content.get("scene")
-        shapes = _shapes(urdf, scene, Path(path).parent) if isinstance(scene, dict) else None
+        if isinstance(scene, dict):
+            shapes = _shapes(urdf, scene, Path(path).parent)
+        else:
+            shapes = None
         bodies = () if shapes is None else Body.from_urdf(robot, shapes, package_folders)
         limits = _limits(robot, content, bodies)
         fields.table(_FORMAT, partial=True)(content, "", {"n": robot.n})
@@ -86,17 +96,24 @@ def _shapes(urdf: str | Path | None, scene: dict[str, Any], folder: Path) -> Pat
     if "urdf" in scene:
         return folder / str(scene["urdf"])
     own = urdf is not None and "radius" not in scene and "<collision" in read_urdf(urdf)
-    return Path(str(urdf)) if own else None
+    if own:
+        return Path(str(urdf))
+    return None
 
 
 def _limits(robot: RobotModel, content: dict[str, Any], bodies: tuple[Body, ...]) -> DesignLimits:
     _require_known(content, set(_FORMAT), "the file")
     defaults = {"q_min": -np.inf}
     columns = {
-        key: _per_joint(content.get(key, defaults.get(key, np.inf)), robot.n, key) for key in _JOINT_KEYS
+        key: _per_joint(content.get(key, defaults.get(key, np.inf)), robot.n, key)
+        for key in _JOINT_KEYS
     }
     sectors: list[Sector | Cone] = [
-        Sector(item["axis"], _radians(item, "theta_deg", (0, 180)), _radians(item, "phi_deg", (-180, 180)))
+        Sector(
+            item["axis"],
+            _radians(item, "theta_deg", (0, 180)),
+            _radians(item, "phi_deg", (-180, 180)),
+        )
         for item in content.get("sector", [])
     ]
     cones = [
@@ -129,7 +146,11 @@ def _scene(content: dict[str, Any], bodies: tuple[Body, ...]) -> Scene:
     return Scene(
         tuple(obstacles),
         bodies=bodies,
-        radius=tuple(radius) if isinstance(radius, list) else None if radius is None else float(radius),
+        radius=tuple(radius)
+        if isinstance(radius, list)
+        else None
+        if radius is None
+        else float(radius),
         clearance=float(content.get("clearance", 0.02)),
         self_collision=bool(content.get("self_collision", True)),
     )
@@ -137,7 +158,8 @@ def _scene(content: dict[str, Any], bodies: tuple[Body, ...]) -> Scene:
 
 def _per_joint(values: Any, n: int, name: str) -> Array:
     array = np.array(values, dtype=float)
-    array = np.full(n, array) if array.ndim == 0 else array
+    if array.ndim == 0:
+        array = np.full(n, array)
     if array.shape != (n,):
         raise InvalidTrajectory(f"{name} must be one number or {n}, got {array}")
     return array

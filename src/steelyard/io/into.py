@@ -1,12 +1,12 @@
 """An identified arm, or a payload, in a user's own URDF or MJCF.
 
 The arm of the file is the model's when the joints have the same names and the same axes at
-q = 0, in the base frame or with the flange as the common frame; then the frames of a link in model and file
-differ by a constant transform.
+q = 0, in the base frame or with the flange as the common frame; then the frames of a link in model
+and file differ by a constant transform.
 
 What else hangs on a link there (a flange, a camera, a gripper that is held
-still) keeps its masses: with `kept` the ten numbers of these bodies, the link gets the real body that
-explains the data best together with them,
+still) keeps its masses: with `kept` the ten numbers of these bodies, the link gets the real body
+that explains the data best together with them,
 
     |R_1 K (phi + kept) - z|^2  =  |R_1 K phi - (z - R_1 K kept)|^2
 
@@ -30,7 +30,8 @@ from steelyard.io.urdf import UrdfFile
 from steelyard.robot import RobotModel
 
 _FILES: dict[str, type[UrdfFile] | type[MjcfFile]] = {"urdf": UrdfFile, "mjcf": MjcfFile}
-_SAME_PLACE, _SAME_AXIS = 1e-3, 1e-3  # [m], [rad]: what rounded kinematics may differ by
+_SAME_PLACE = 1e-3
+_SAME_AXIS = 1e-3  # [m], [rad]: what rounded kinematics may differ by
 _UNITS = "kg; m; kg m^2. Inertia is about the centre of mass"
 
 
@@ -45,7 +46,8 @@ class Into:
         T_there_link: the frame of each link of the model in that of the file's link, (n, 4, 4)
         T_there_flange: the flange of the model in the file's last link, (4, 4)
         flange: name of the flange in the file; None where it has none in this place
-        kept: bodies of each link in the file that stay as they are, in the frames of the file's links
+        kept: bodies of each link in the file that stay as they are, in the frames of the file's
+            links
         load: a payload, in the frame of the flange
         name: what the payload is called in the file
     """
@@ -62,7 +64,12 @@ class Into:
 
     @classmethod
     def of(
-        cls, path: Path, target: str, robot: RobotModel, load: Load | None, locked: Mapping[str, float]
+        cls,
+        path: Path,
+        target: str,
+        robot: RobotModel,
+        load: Load | None,
+        locked: Mapping[str, float],
     ) -> Into:
         """The file, or a refusal where it is of another arm.
 
@@ -73,7 +80,10 @@ class Into:
             load: a payload, in the frame of its flange; none where it is None
             locked: position of each joint of the file that shall not move, by name [rad or m]
         """
-        name = "payload" if load is None else load.name
+        if load is None:
+            name = "payload"
+        else:
+            name = load.name
         there = _open(path, target, name, locked).robot(robot.joint_names, robot.flange)
         T_base = _common_base(robot, there, path.name)
         ours, theirs = (_link_frames(arm) for arm in (robot, there))
@@ -87,7 +97,9 @@ class Into:
             there.links, load, name,
         )  # fmt: skip
 
-    def text(self, own: Sequence[InertialParameters], arm: RobotModel, remarks: Sequence[str]) -> str:
+    def text(
+        self, own: Sequence[InertialParameters], arm: RobotModel, remarks: Sequence[str]
+    ) -> str:
         """The patched text.
 
         Args:
@@ -106,23 +118,30 @@ class Into:
                 )
                 file.set_drive(joint, damping=damping, friction=friction, rotor=rotor)
         words = [f"Patched: the inertials of the links of {', '.join(arm.joint_names)}."]
-        what = "damping, friction and rotor inertia" if file.rotors else "damping and friction"
+        if file.rotors:
+            what = "damping, friction and rotor inertia"
+        else:
+            what = "damping and friction"
         words.append(
             f"Not patched: {what}, for the motors are coupled; they stand in the JSON beside."
             if coupled
             else f"Patched: {what} of these joints."
         )
         words += [
-            f"Kept as they are: {body.mass:.4g} kg of bodies that are fixed to, or held still on, the link of"
+            f"Kept as they are: {body.mass:.4g} kg of bodies that are fixed to, or held still on,"
+            " the link of"
             f" {joint}; its inertial is what was identified without them."
             for joint, body in zip(arm.joint_names, self.kept, strict=True)
             if body.mass > 0
         ]
         if self.load is not None:
-            to, T = file.link_of(arm.joint_names[-1]), self.T_there_flange
+            to = file.link_of(arm.joint_names[-1])
+            T = self.T_there_flange
             if self.flange is not None:
                 to, T = file.link_of_frame(self.flange)
-            place = file.fix(self.name, self.load.body, self.load.head(self.path.name, _UNITS), to, T)
+            place = file.fix(
+                self.name, self.load.body, self.load.head(self.path.name, _UNITS), to, T
+            )
             words.append(f"Added: the payload, {place}.")
         return file.text([*words, *remarks])
 
@@ -158,7 +177,8 @@ def _common_base(ours: RobotModel, theirs: RobotModel, source: str) -> Array:
     """T_theirs_ours of the base frames, (4, 4), or a refusal where the arms are not the same."""
     if ours.joint_names != theirs.joint_names:
         raise InvalidRobot(
-            f"{source} is of another arm: its joints are {', '.join(theirs.joint_names)}, those of the model"
+            f"{source} is of another arm: its joints are {', '.join(theirs.joint_names)}, those of"
+            " the model"
             f" {', '.join(ours.joint_names)}"
         )
     zero = np.zeros(ours.n)
@@ -175,9 +195,11 @@ def _common_base(ours: RobotModel, theirs: RobotModel, source: str) -> Array:
 def _difference(ours: RobotModel, theirs: RobotModel, T: Array) -> str:
     """Where the axes of two arms at q = 0 differ, in words; empty where they do not."""
     zero = np.zeros(ours.n)
-    frames, others = T @ ours.joint_frames(zero)[1:], theirs.joint_frames(zero)[1:]
+    frames = T @ ours.joint_frames(zero)[1:]
+    others = theirs.joint_frames(zero)[1:]
     for j, name in enumerate(ours.joint_names):
-        axis, other = frames[j, :3, :3] @ ours.joint_axes[j], others[j, :3, :3] @ theirs.joint_axes[j]
+        axis = frames[j, :3, :3] @ ours.joint_axes[j]
+        other = others[j, :3, :3] @ theirs.joint_axes[j]
         angle = np.arctan2(np.linalg.norm(np.cross(axis, other)), axis @ other)
         apart = others[j, :3, 3] - frames[j, :3, 3]
         beside = float(np.linalg.norm(apart - (apart @ axis) * axis))
@@ -186,7 +208,8 @@ def _difference(ours: RobotModel, theirs: RobotModel, T: Array) -> str:
             return f"joint {name} slides in one and turns in the other"
         if angle > _SAME_AXIS or (beside > _SAME_PLACE and not slides[0]):
             return (
-                f"the axis of joint {name} is {1e3 * beside:.3g} mm and {np.degrees(angle):.3g} degrees away"
+                f"the axis of joint {name} is {1e3 * beside:.3g} mm and {np.degrees(angle):.3g}"
+                " degrees away"
                 " from the model's, all joints at zero"
             )
     if ours.flange == theirs.flange:

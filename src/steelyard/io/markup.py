@@ -1,8 +1,8 @@
 """XML that somebody else wrote, changed in places and left as it is everywhere else.
 
-Parsers that build trees lose comments, the order and quotes of attributes, and white space. Here the text
-itself is kept: `xml.parsers.expat` says at which byte each element begins and ends, changes are noted as
-pieces to replace, and all of them are made at the end.
+Parsers that build trees lose comments, the order and quotes of attributes, and white space. Here
+the text itself is kept: `xml.parsers.expat` says at which byte each element begins and ends,
+changes are noted as pieces to replace, and all of them are made at the end.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class Element:
 
     def named(self, tag: str, name: str) -> Element | None:
         """The first element inside it with a name of its own."""
-        return next((inside for inside in self.every(tag) if inside.attributes.get("name") == name), None)
+        return next(
+            (inside for inside in self.every(tag) if inside.attributes.get("name") == name), None
+        )
 
 
 class Markup:
@@ -78,7 +80,8 @@ class Markup:
             name: of the file, for messages
             root: what its root must be
         """
-        self.source, self.name = source, name
+        self.source = source
+        self.name = name
         self._edits: list[tuple[int, int, bytes]] = []
         self._comments: list[tuple[int, int]] = []
         try:
@@ -102,14 +105,21 @@ class Markup:
         def start(tag: str, attributes: dict[str, str]) -> None:
             at = parser.CurrentByteIndex
             tag_text = _START_TAG.match(self.source, at)
-            opened = tag_text.end() if tag_text else at
-            parent = open_elements[-1] if open_elements else None
+            if tag_text:
+                opened = tag_text.end()
+            else:
+                opened = at
+            if open_elements:
+                parent = open_elements[-1]
+            else:
+                parent = None
             element = Element(tag, attributes, parent, at, opened)
             (parent.children if parent else roots).append(element)
             open_elements.append(element)
 
         def end(_: str) -> None:
-            element, at = open_elements.pop(), parser.CurrentByteIndex
+            element = open_elements.pop()
+            at = parser.CurrentByteIndex
             if self.source[element.opened - 2 : element.opened] == b"/>":
                 element.closing = element.end = element.opened
             else:
@@ -119,7 +129,8 @@ class Markup:
             at = parser.CurrentByteIndex
             self._comments.append((at, self.source.index(b"-->", at) + 3))
 
-        parser.StartElementHandler, parser.EndElementHandler = start, end
+        parser.StartElementHandler = start
+        parser.EndElementHandler = end
         parser.CommentHandler = comment
         parser.Parse(self.source, True)
         return roots[0]
@@ -152,7 +163,10 @@ class Markup:
         elif first:
             self._edit(parent.opened, parent.opened, inside)
         else:
-            last = parent.children[-1].end if parent.children else parent.opened
+            if parent.children:
+                last = parent.children[-1].end
+            else:
+                last = parent.opened
             text = self.source[last : parent.closing]
             at = last + len(text.rstrip())  # behind comments, too
             self._edit(at, at, inside + ("" if at < parent.closing else margin))
@@ -177,14 +191,18 @@ class Markup:
 
     def text(self) -> str:
         """The text with all changes."""
-        pieces, at = [], 0
+        pieces = []
+        at = 0
         for start, end, new in sorted(self._edits, key=lambda edit: edit[:2]):
             pieces += [self.source[at:start], new]
             at = end
         return b"".join([*pieces, self.source[at:]]).decode("utf-8")
 
     def _edit(self, start: int, end: int, new: str) -> None:
-        newline = "\r\n" if b"\r\n" in self.source else "\n"
+        if b"\r\n" in self.source:
+            newline = "\r\n"
+        else:
+            newline = "\n"
         self._edits.append((start, end, new.replace("\n", newline).encode("utf-8")))
 
     def _margin(self, element: Element) -> str:

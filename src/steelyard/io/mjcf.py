@@ -1,17 +1,17 @@
 """An arm as MJCF, MuJoCo's own format.
 
-A body's frame is its joint's frame. Masses are given by principal moments, computed from the second moments
-x, y, z of the mass about its centre as (y + z, x + z, x + y), so that they keep MuJoCo's A + B >= C to the
-last bit. Held are rotor inertia (armature), linear viscous friction (damping) and Coulomb friction
-(frictionloss); where motors turn several joints, these belong to a fixed tendon for each motor, whose length
-is the drive's own motion u = U q. What has no place there stands in comments: offsets, other friction laws,
-limits of speed.
+A body's frame is its joint's frame. Masses are given by principal moments, computed from the second
+moments x, y, z of the mass about its centre as (y + z, x + z, x + y), so that they keep MuJoCo's A
++ B >= C to the last bit. Held are rotor inertia (armature), linear viscous friction (damping) and
+Coulomb friction (frictionloss); where motors turn several joints, these belong to a fixed tendon
+for each motor, whose length is the drive's own motion u = U q. What has no place there stands in
+comments: offsets, other friction laws, limits of speed.
 
-MuJoCo makes frictionloss a soft constraint: it is the full Coulomb friction while a joint slides, and less
-while it creeps.
+MuJoCo makes frictionloss a soft constraint: it is the full Coulomb friction while a joint slides,
+and less while it creeps.
 
-`MjcfFile` is an MJCF that somebody else wrote: inertials, armature, damping and frictionloss are changed in
-it, and no more.
+`MjcfFile` is an MJCF that somebody else wrote: inertials, armature, damping and frictionloss are
+changed in it, and no more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from steelyard.robot import DriveModel, RobotModel
 if TYPE_CHECKING:
     from steelyard.simulation.mjcf import ArmInMjcf
 
-_UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of quat"
+_UNITS = (
+    "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of quat"
+)
 
 _OTHER_INERTIALS = ("fullinertia", "axisangle", "euler", "xyaxes", "zaxis")
 
@@ -68,13 +70,20 @@ class MjcfFile:
 
         Args:
             path: of the file
-            replaced: name of the payload; where the file has one from an earlier patch, it is taken out
+            replaced: name of the payload; where the file has one from an earlier patch, it is taken
+                out
             locked: position of each joint that shall not move, by name [rad or m]
         """
-        self._path, self._locked, self._replaced = path, locked, replaced
+        self._path = path
+        self._locked = locked
+        self._replaced = replaced
         self._xml = Markup(path.read_bytes(), path.name, root="mujoco")
-        if any("settotalmass" in compiler.attributes for compiler in self._xml.root.every("compiler")):
-            raise InvalidRobot(f"{path.name} has <compiler settotalmass>, which would scale what is written")
+        if any(
+            "settotalmass" in compiler.attributes for compiler in self._xml.root.every("compiler")
+        ):
+            raise InvalidRobot(
+                f"{path.name} has <compiler settotalmass>, which would scale what is written"
+            )
         self._earlier = self._payload(replaced)
 
     def robot(self, joint_names: Sequence[str], flange: str) -> RobotModel:
@@ -94,7 +103,8 @@ class MjcfFile:
 
     def set_link(self, joint: str, body: InertialParameters) -> None:
         """Gives the body that a joint moves an inertial, in the frame of the body."""
-        element, values = self.link_of(joint), _inertial(body)
+        element = self.link_of(joint)
+        values = _inertial(body)
         inertial = element.child("inertial")
         if inertial is None:
             self._xml.insert(element, ET.Element("inertial", values), first=True)
@@ -109,7 +119,11 @@ class MjcfFile:
             friction: [Nm or N]
             rotor: inertia, [kg m^2 or kg]
         """
-        values = {"damping": digits(damping), "frictionloss": digits(friction), "armature": digits(rotor)}
+        values = {
+            "damping": digits(damping),
+            "frictionloss": digits(friction),
+            "armature": digits(rotor),
+        }
         self._xml.set(self._element("joint", joint), values)
 
     def link_of(self, joint: str) -> Element:
@@ -125,7 +139,9 @@ class MjcfFile:
                 return element if tag == "body" else _body_around(element), T
         raise InvalidRobot(f"{self._path.name} has no body or site '{frame}' for the payload")
 
-    def fix(self, name: str, body: InertialParameters, words: Sequence[str], to: Element, T: Array) -> str:
+    def fix(
+        self, name: str, body: InertialParameters, words: Sequence[str], to: Element, T: Array
+    ) -> str:
         """Adds a payload as a body, and says where.
 
         Args:
@@ -151,10 +167,14 @@ class MjcfFile:
 
     def _element(self, tag: str, name: str) -> Element:
         world = self._xml.root.child("worldbody")
-        element = None if world is None else world.named(tag, name)
+        if world is None:
+            element = None
+        else:
+            element = world.named(tag, name)
         if element is None:
             raise InvalidRobot(
-                f"{self._path.name} has no {tag} '{name}' in its <worldbody>; files that it includes are not"
+                f"{self._path.name} has no {tag} '{name}' in its <worldbody>; files that it"
+                " includes are not"
                 " patched: give the one that the arm is in"
             )
         return element
@@ -166,7 +186,8 @@ class MjcfFile:
             return []
         if any(child.tag != "inertial" for child in body.children):
             raise InvalidRobot(
-                f"{self._path.name} has a body '{name}' of its own: give the payload another name (--name)"
+                f"{self._path.name} has a body '{name}' of its own: give the payload another name"
+                " (--name)"
             )
         return [body]
 
@@ -186,8 +207,12 @@ def _facts(robot: RobotModel) -> list[str]:
         "load-dependent friction [Nm/Nm]": drive.load_coulomb,
         "Stribeck friction Fs [Nm]": drive.stribeck,
         "Stribeck speeds vs [rad/s]": drive.stribeck_speed if drive.stribeck.any() else None,
-        "exponents alpha of viscous friction": drive.exponent if (drive.exponent != 1).any() else None,
-        "speed limits [rad/s or m/s]": robot.limits.v_max if np.isfinite(robot.limits.v_max).any() else None,
+        "exponents alpha of viscous friction": drive.exponent
+        if (drive.exponent != 1).any()
+        else None,
+        "speed limits [rad/s or m/s]": robot.limits.v_max
+        if np.isfinite(robot.limits.v_max).any()
+        else None,
     }
     facts += [
         f"Not held by MJCF: {name} {digits(values)}"
@@ -200,7 +225,9 @@ def _facts(robot: RobotModel) -> list[str]:
             " joints whose exponent is not 1 have no damping here"
         )
     if drive.sign_width > 0:
-        facts.append(f"Not held by MJCF: Coulomb friction is Fc tanh(v / {drive.sign_width!r} rad/s)")
+        facts.append(
+            f"Not held by MJCF: Coulomb friction is Fc tanh(v / {drive.sign_width!r} rad/s)"
+        )
     if (drive.coulomb < 0).any() or (drive.viscous < 0).any():
         facts.append(
             "MuJoCo has no negative friction; 0 stands for what is below it in"
@@ -213,17 +240,25 @@ def _append_chain(parent: ET.Element, robot: RobotModel) -> ET.Element:
     """Adds a body and a joint for each link and gives the last body."""
     coupled = robot.drive.coupling is not None
     for j, body in enumerate(robot.links):
-        parent = ET.SubElement(parent, "body", {"name": body.frame} | _pose(robot.joint_placements[j]))
+        parent = ET.SubElement(
+            parent, "body", {"name": body.frame} | _pose(robot.joint_placements[j])
+        )
         slides = robot.joint_types[j] == "prismatic"
-        joint = ET.SubElement(parent, "joint", name=robot.joint_names[j], type="slide" if slides else "hinge")
+        joint = ET.SubElement(
+            parent, "joint", name=robot.joint_names[j], type="slide" if slides else "hinge"
+        )
         joint.set("axis", digits(robot.joint_axes[j]))
         ends = np.array([robot.limits.q_min[j], robot.limits.q_max[j]])
         if np.isfinite(ends).all():
             joint.set("range", digits(ends))
         elif np.isfinite(ends).any():
-            remark(parent, f"not held by MJCF: the one limit of {robot.joint_names[j]}, {digits(ends)}")
+            remark(
+                parent, f"not held by MJCF: the one limit of {robot.joint_names[j]}, {digits(ends)}"
+            )
         if np.isfinite(robot.limits.tau_max[j]):
-            joint.set("actuatorfrcrange", digits([-robot.limits.tau_max[j], robot.limits.tau_max[j]]))
+            joint.set(
+                "actuatorfrcrange", digits([-robot.limits.tau_max[j], robot.limits.tau_max[j]])
+            )
         if not coupled:
             _set_drive(joint, robot.drive, j)
         _append_inertial(parent, body.in_frame(body.frame, robot.T_joint_link[j]))
@@ -241,7 +276,10 @@ def _append_drives(root: ET.Element, robot: RobotModel) -> None:
 
 
 def _set_drive(element: ET.Element, drive: DriveModel, j: int) -> None:
-    viscous = drive.viscous[j] if drive.exponent[j] == 1 else 0.0
+    if drive.exponent[j] == 1:
+        viscous = drive.viscous[j]
+    else:
+        viscous = 0.0
     for key, value in (
         ("armature", drive.rotor_inertia[j]),
         ("damping", viscous),

@@ -1,7 +1,7 @@
 """A trajectory in the formats of others: CSV, URScript, a ROS 2 message, a program for a Franka arm.
 
-Positions are written with ten digits and more: a controller that differentiates them twice at 1 kHz sees an
-error of the last digit a million times larger.
+Positions are written with ten digits and more: a controller that differentiates them twice at 1 kHz
+sees an error of the last digit a million times larger.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from steelyard.robot import RobotModel
 from steelyard.saved import write_text
 from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory, Trajectory
 
-_SERVO_LOOKAHEAD_S, _SERVO_GAIN = 0.1, 300
-_APPROACH_SPEED, _APPROACH_ACCELERATION = 0.3, 0.3
+_SERVO_LOOKAHEAD_S = 0.1
+_SERVO_GAIN = 300
+_APPROACH_SPEED = 0.3
+_APPROACH_ACCELERATION = 0.3
 _AT_REST = 1e-3  # [rad/s or m/s]
 _ROOM = 1.2  # of the motion's own speed, for the way into it
 _FRANKA_HZ = 1000.0
@@ -51,11 +53,16 @@ def write_motion(
         rate_hz: of rows, points or servo steps, [Hz]; for URScript 125 (CB3) or 500 (e-Series)
         remarks: sentences for comments at the top, where the format has them (not in CSV)
     """
-    ending = ".yaml" if Path(path).suffix == ".yml" else Path(path).suffix
+    if Path(path).suffix == ".yml":
+        ending = ".yaml"
+    else:
+        ending = Path(path).suffix
     target = next((name for name, known in MOTION_TARGETS.items() if known.ending == ending), None)
     if target is None:
         endings = ", ".join(known.ending for known in MOTION_TARGETS.values())
-        raise InvalidTrajectory(f"a motion is written as {endings}, .yml or .json, not '{Path(path).name}'")
+        raise InvalidTrajectory(
+            f"a motion is written as {endings}, .yml or .json, not '{Path(path).name}'"
+        )
     write_text(path, motion_text(target, trajectory, joint_names, rate_hz, remarks=remarks))
 
 
@@ -77,7 +84,9 @@ def motion_text(
     if target == "ur":  # inside of the program, so that a controller takes it as one
         first, rest = text.split("\n", 1)
         return "\n".join([first, *(f"  # {words}" for words in remarks), rest])
-    return text if target == "csv" else "".join(f"# {words}\n" for words in remarks) + text
+    if target == "csv":
+        return text
+    return "".join(f"# {words}\n" for words in remarks) + text
 
 
 def approached(
@@ -86,7 +95,8 @@ def approached(
     """A motion that begins and ends at rest within limits, or a refusal that names the limit in the way.
 
     Args:
-        posture: where the arm stands, (n,) [rad or m]; in the first posture of the motion by default
+        posture: where the arm stands, (n,) [rad or m]; in the first posture of the motion by
+            default
     """
     whole: Trajectory = core
     if posture is not None:
@@ -95,10 +105,14 @@ def approached(
         a_max = np.minimum(limits.joints.a_max, np.maximum(_APPROACH_ACCELERATION, _ROOM * a))
         whole = ApproachedTrajectory.within(core, posture, v_max=v_max, a_max=a_max)
     elif np.abs(core.at([0.0])[1]).max() > _AT_REST:
-        raise InvalidTrajectory("the motion is not at rest at its ends: say where the arm stands (--from)")
+        raise InvalidTrajectory(
+            "the motion is not at rest at its ends: say where the arm stands (--from)"
+        )
     certificate = limits.certify(robot, whole)
     if not certificate.holds:
-        raise InvalidTrajectory(f"the motion breaks a limit of {robot.name}: {certificate.worst.sentence}")
+        raise InvalidTrajectory(
+            f"the motion breaks a limit of {robot.name}: {certificate.worst.sentence}"
+        )
     return whole
 
 
@@ -122,7 +136,8 @@ def _as_urscript(trajectory: Trajectory, joint_names: Sequence[str], rate_hz: fl
     length = f"{trajectory.duration_s:.4g} s of servoj at {rate_hz:g} Hz"
     lines = [
         "def steelyard_motion():",
-        "  # CAUTION: movej goes from wherever the arm is, straight in joint space, to the first posture,",
+        "  # CAUTION: movej goes from wherever the arm is, straight in joint space, to the first"
+        " posture,",
         f"  # [{degrees}] degrees. Nothing has checked that way: go there by hand first.",
         f"  # Then {length}; see the whole run slowly first.",
         f"  movej({rows[0]}, a={_APPROACH_ACCELERATION:g}, v={_APPROACH_SPEED:g})",
@@ -139,10 +154,16 @@ def _as_ros2(trajectory: Trajectory, joint_names: Sequence[str], rate_hz: float)
     """A trajectory_msgs/msg/JointTrajectory in YAML."""
     t, *signals = _sampled(trajectory, rate_hz)
     names = ", ".join(f"'{name}'" for name in joint_names)
-    lines = ["header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}", f"joint_names: [{names}]", "points:"]
+    lines = [
+        "header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}",
+        f"joint_names: [{names}]",
+        "points:",
+    ]
     for i, time in enumerate(t):
         nanoseconds = round(time * 1e9)
-        for word, signal in zip(("- positions", "  velocities", "  accelerations"), signals, strict=True):
+        for word, signal in zip(
+            ("- positions", "  velocities", "  accelerations"), signals, strict=True
+        ):
             lines.append(f"{word}: [{', '.join(f'{x:.12f}' for x in signal[i])}]")
         stamp = f"{{sec: {nanoseconds // 10**9}, nanosec: {nanoseconds % 10**9}}}"
         lines.append(f"  time_from_start: {stamp}")

@@ -3,13 +3,14 @@
     recording = read_recording("log.csv", columns={"tau": "effort_"})
     write_recording(recording, "log.parquet")
 
-Parquet and NPZ keep every field of a Recording. Text tables, ROS 2 bags and foreign files keep only numbers
-under names; what they leave open (a wrench's frame, degrees, what an effort is) is an argument, never a
-guess, and what is not read stands in `notes`.
+Parquet and NPZ keep every field of a Recording. Text tables, ROS 2 bags and foreign files keep only
+numbers under names; what they leave open (a wrench's frame, degrees, what an effort is) is an
+argument, never a guess, and what is not read stands in `notes`.
 
-A long recording comes in blocks that overlap, in constant memory. Block k answers for the times from
-k block_s up to (k+1) block_s since the first row, its core, and carries overlap_s more on both sides where
-there are rows: what a zero-phase filter spoils at its ends lies in the overlap and is cut off.
+A long recording comes in blocks that overlap, in constant memory. Block k answers for the times
+from k block_s up to (k+1) block_s since the first row, its core, and carries overlap_s more on both
+sides where there are rows: what a zero-phase filter spoils at its ends lies in the overlap and is
+cut off.
 """
 
 from __future__ import annotations
@@ -65,22 +66,29 @@ def read_recording(
 ) -> Recording:
     """The recording in a file: Parquet, a stream of Arrow's, NPZ, a text table with a header, or a ROS 2 bag.
 
-    Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). What is not read, and a damaged end
-    that was left out, stands in the recording's `notes`. See docs/recordings.md.
+    Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). What is not read, and a
+    damaged end that was left out, stands in the recording's `notes`. See docs/recordings.md.
 
     Args:
         path: the file, or the folder of a bag; a data frame is for `Recording.from_dataframe`
-        columns: for a channel of Recording or 't', the list of its columns, their word without the index, or
-            what their names begin with; an empty list leaves the channel out. Of a bag: 'q' and 'wrench' are
-            topics, and 'effort' is either 'tau' or 'current'
+        columns: for a channel of Recording or 't', the list of its columns, their word without the
+            index, or what their names begin with; an empty list leaves the channel out. Of a bag:
+            'q' and 'wrench' are topics, and 'effort' is either 'tau' or 'current'
         joint_names: instead of those in the file; of a bag: the joints to read, in order
         wrench_frame: needed where a foreign file has a wrench and does not say
-        wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where a foreign file has a wrench
-        degrees: whether joint angles and their derivatives are in degrees; all joints must then be revolute
+        wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where a foreign file has a
+            wrench
+        degrees: whether joint angles and their derivatives are in degrees; all joints must then be
+            revolute
         names: of the columns of a text table that does not name them, in their order
     """
     requested = Requested(
-        dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees, tuple(names)
+        dict(columns or {}),
+        tuple(joint_names),
+        wrench_frame,
+        wrench_convention,
+        degrees,
+        tuple(names),
     )
     return read_as(path, requested)
 
@@ -95,7 +103,9 @@ def read_as(path: str | Path, requested: Requested) -> Recording:
     path = Path(path)
     kind = file_kind(path)
     if requested.names and kind != "text":
-        raise UnreadableFile(f"{path}: names are for text tables without a header; this file has its own")
+        raise UnreadableFile(
+            f"{path}: names are for text tables without a header; this file has its own"
+        )
     return _read(kind, path, requested)
 
 
@@ -111,7 +121,8 @@ def read_columns(
     kind = file_kind(path)
     if kind == "bag":
         raise UnreadableFile(
-            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints show it"
+            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints"
+            " show it"
         )
     if kind == "text":
         from steelyard.io.tables import text_columns
@@ -126,7 +137,8 @@ def write_recording(recording: Recording, path: str | Path) -> None:
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise UnreadableFile(
-            f"{path}: a recording is not written to '{path.suffix}' files, which would lose names, frames"
+            f"{path}: a recording is not written to '{path.suffix}' files, which would lose names,"
+            " frames"
             f" and notes; known are {', '.join(WRITERS)}"
         )
     writer(recording, path)
@@ -137,12 +149,13 @@ def recording_blocks(
 ) -> Iterator[Recording]:
     """The recording in a file, block by block; of a Parquet file only a block is in memory at a time.
 
-    The `epoch_s` of a block says where it begins on the file's clock. Where a hole in the file leaves a block
-    without rows of its own, the block is left out.
+    The `epoch_s` of a block says where it begins on the file's clock. Where a hole in the file
+    leaves a block without rows of its own, the block is left out.
 
     Args:
         block_s: length of a block without its overlaps, [s]
-        overlap_s: what it has more on either side, to be cut off again after a zero-phase filter, [s]
+        overlap_s: what it has more on either side, to be cut off again after a zero-phase filter,
+            [s]
         requested: what the caller says about the file, as the arguments of `read_recording`
     """
     if not block_s > 0 or not overlap_s >= 0:
@@ -154,7 +167,8 @@ def recording_blocks(
         layout, pieces = parquet_pieces(path, requested)
     else:
         recording = _read(kind, path, requested)
-        layout, pieces = Layout({}, recording.facts), iter([recording.signals])
+        layout = Layout({}, recording.facts)
+        pieces = iter([recording.signals])
     return _cut(pieces, layout, block_s=block_s, overlap_s=overlap_s, place=str(path))
 
 
@@ -182,7 +196,8 @@ def file_kind(path: Path) -> FileKind:
         _ends(path)  # a folder that is not there, as a rule
     if kind is None:
         raise UnreadableFile(
-            f"{path}: a recording is not read from '{path.suffix}' files; known are {', '.join(_SUFFIXES)}"
+            f"{path}: a recording is not read from '{path.suffix}' files; known are"
+            f" {', '.join(_SUFFIXES)}"
             " and the folders of ROS 2 bags"
         )
     first, last = _ends(path)
@@ -190,11 +205,13 @@ def file_kind(path: Path) -> FileKind:
     if (kind == "text" and looks) or not first.startswith(_BEGINS.get(suffix, (b"", ""))[0]):
         raise UnreadableFile(
             f"{path}: it is not what its name says, it begins like"
-            f" {looks[0] if looks else 'neither Parquet nor NPZ nor a bag'}; rename it or export it again"
+            f" {looks[0] if looks else 'neither Parquet nor NPZ nor a bag'}; rename it or export"
+            " it again"
         )
     if kind == "parquet" and last != _PARQUET_END:
         raise UnreadableFile(
-            f"{path}: it was not finished by its writer (a Parquet file ends with its footer, this one does"
+            f"{path}: it was not finished by its writer (a Parquet file ends with its footer, this"
+            " one does"
             " not); copy it again from where it was written, or record again"
         )
     if suffix == ".mcap" and last != _MCAP_END:
@@ -208,19 +225,27 @@ def file_kind(path: Path) -> FileKind:
 def _require_bag(path: Path) -> None:
     if (path / "metadata.yaml").is_file():
         return
-    files = sorted(file.name for file in path.iterdir() if _SUFFIXES.get(file.suffix.lower()) == "bag")
-    hint = (
-        f"it was not finished by its recorder; give the file itself ({files[0]}), or ros2 bag reindex"
-        if files
-        else "give a file"
+    files = sorted(
+        file.name for file in path.iterdir() if _SUFFIXES.get(file.suffix.lower()) == "bag"
     )
-    raise UnreadableFile(f"{path}: it is a folder, but no ROS 2 bag (metadata.yaml is missing); {hint}")
+    if files:
+        hint = (
+            f"it was not finished by its recorder; give the file itself ({files[0]}), or ros2"
+            " bag reindex"
+        )
+    else:
+        hint = "give a file"
+    raise UnreadableFile(
+        f"{path}: it is a folder, but no ROS 2 bag (metadata.yaml is missing); {hint}"
+    )
 
 
 def _ends(path: Path) -> tuple[bytes, bytes]:
     """The first and the last four bytes."""
     if path.is_fifo():
-        raise UnreadableFile(f"{path}: it is a pipe, and files are read more than once; write it to a file")
+        raise UnreadableFile(
+            f"{path}: it is a pipe, and files are read more than once; write it to a file"
+        )
     try:
         with path.open("rb") as file:
             first = file.read(4)
@@ -228,11 +253,15 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
             file.seek(max(size - 4, 0))
             last = file.read(4)
     except FileNotFoundError as error:
-        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})") from error
+        raise UnreadableFile(
+            f"{path}: no such file; look at the path (now in {Path.cwd()})"
+        ) from error
     except OSError as error:
         raise UnreadableFile(f"{path}: it cannot be opened: {error.strerror}") from error
     if size == 0:
-        raise UnreadableFile(f"{path}: the file is empty; nothing was recorded, or nothing was copied")
+        raise UnreadableFile(
+            f"{path}: the file is empty; nothing was recorded, or nothing was copied"
+        )
     return first, last
 
 
@@ -246,16 +275,24 @@ def _cut(
     start = float(first["t"][0])
     epoch_s = float(layout.facts.get("epoch_s", 0.0)) + start
     layout = replace(layout, facts={**layout.facts, "epoch_s": epoch_s})
-    held, k = {name: x[:0] for name, x in first.items()}, 0
+    held = {name: x[:0] for name, x in first.items()}
+    k = 0
 
     def block() -> Iterator[Recording]:
         """Block k as the only one, or none; afterwards k is the next with rows, and its rows are held."""
         nonlocal held, k
-        t, begin, end = held["t"], k * block_s, (k + 1) * block_s
+        t = held["t"]
+        begin = k * block_s
+        end = (k + 1) * block_s
         i, j = np.searchsorted(t, (begin, end))
-        rows = slice(*np.searchsorted(t, (begin - overlap_s, np.nextafter(end + overlap_s, np.inf))))
+        rows = slice(
+            *np.searchsorted(t, (begin - overlap_s, np.nextafter(end + overlap_s, np.inf)))
+        )
         found = {name: x[rows] for name, x in held.items()}
-        k = max(k + 1, int(t[j] // block_s)) if j < len(t) else k + 1
+        if j < len(t):
+            k = max(k + 1, int(t[j] // block_s))
+        else:
+            k = k + 1
         kept = min(np.searchsorted(t, k * block_s - overlap_s), len(t) - 1)
         held = {name: x[kept:] for name, x in held.items()}
         if i < j:
@@ -272,14 +309,17 @@ def _cut(
 
 def _forward(pieces: Iterable[Piece], place: str) -> Iterator[Piece]:
     """The same pieces, once it is sure that time goes forward within and between them."""
-    before, rows = -np.inf, 0
+    before = -np.inf
+    rows = 0
     for piece in pieces:
         t = piece["t"]
         bad = np.flatnonzero(~(np.diff(t, prepend=before) >= 0) | ~np.isfinite(t))
         if bad.size:
             raise UnreadableFile(
-                f"{place}: time goes back or is not a number in row {rows + bad[0] + 1}: {t[bad[0]]:.6f} s;"
+                f"{place}: time goes back or is not a number in row {rows + bad[0] + 1}:"
+                f" {t[bad[0]]:.6f} s;"
                 " sort the rows or split the file there"
             )
-        before, rows = float(t[-1]), rows + len(t)
+        before = float(t[-1])
+        rows = rows + len(t)
         yield piece

@@ -1,7 +1,8 @@
 """The messages in a ROS 2 bag, without ROS: which topics there are, and two kinds of message as arrays.
 
-A bag is a folder with metadata.yaml, or one of its files (.db3, .mcap). The package `rosbags` reads the
-bytes. The two kinds (sensor_msgs/JointState, geometry_msgs/WrenchStamped) are the same in every ROS 2.
+A bag is a folder with metadata.yaml, or one of its files (.db3, .mcap). The package `rosbags` reads
+the bytes. The two kinds (sensor_msgs/JointState, geometry_msgs/WrenchStamped) are the same in every
+ROS 2.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class _Messages:
 
     Attributes:
         topic: its name
-        header: when the N messages were made, as their headers say, (N,) [ns]; 0 where nobody filled it in
+        header: when the N messages were made, as their headers say, (N,) [ns]; 0 where nobody
+            filled it in
         received: when the recorder got them, (N,) [ns]
     """
 
@@ -57,8 +59,8 @@ class JointStates(_Messages):
     Attributes:
         orders: the lists of joints that messages have
         which: which of these lists each message has, (N,)
-        values: of 'position', 'velocity' and 'effort' the numbers of all messages one after the other, and
-            how many each has, (N,); a message may lack them
+        values: of 'position', 'velocity' and 'effort' the numbers of all messages one after the
+            other, and how many each has, (N,); a message may lack them
     """
 
     orders: Sequence[tuple[str, ...]]
@@ -83,14 +85,17 @@ class JointStates(_Messages):
             rows: numbers of the messages
         """
         numbers, length = self.values[kind]
-        start, there = (np.cumsum(length) - length)[rows], length[rows] > 0
+        start = (np.cumsum(length) - length)[rows]
+        there = length[rows] > 0
         out = np.full((len(rows), len(joints)), np.nan)
         for k, names in enumerate(self.orders):
             chosen = there & (self.which[rows] == k)
             if chosen.any():
                 places = np.array([names.index(joint) for joint in joints])
                 out[chosen] = numbers[start[chosen, None] + places]
-        return None if np.isnan(out).all() else out
+        if np.isnan(out).all():
+            return None
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +144,9 @@ class Bag:
                 yield cls(str(path), reader, get_typestore(Stores.LATEST))
         except (SteelyardError, GeneratorExit, KeyboardInterrupt):
             raise
-        except Exception as error:  # damaged bytes: the reader fails with whatever its parsers meet first
+        except (
+            Exception
+        ) as error:  # damaged bytes: the reader fails with whatever its parsers meet first
             reason = " ".join(str(error).split()) or type(error).__name__
             raise UnreadableFile(
                 f"{path}: the bag is damaged or was not finished by its recorder ({reason});"
@@ -158,7 +165,9 @@ class Bag:
 
     def joint_states(self, topic: str) -> JointStates:
         """Every message of a JointState topic."""
-        header, received, which = [], [], []
+        header = []
+        received = []
+        which = []
         orders: dict[tuple[str, ...], int] = {}
         flat = {kind: array("d") for kind in _KINDS}
         length: dict[str, list[int]] = {kind: [] for kind in _KINDS}
@@ -171,18 +180,23 @@ class Bag:
                 numbers = getattr(message, kind)
                 if len(numbers) not in (0, len(names)):
                     raise UnreadableFile(
-                        f"{self.place}: message {len(which)} of {topic} names {len(names)} joints, but has"
+                        f"{self.place}: message {len(which)} of {topic} names {len(names)} joints,"
+                        " but has"
                         f" {len(numbers)} values of {kind}; is its publisher broken?"
                     )
                 flat[kind].frombytes(numbers.tobytes())
                 length[kind].append(len(numbers))
         self._require_messages(topic, len(which))
         values = {kind: (np.array(flat[kind]), np.array(length[kind])) for kind in _KINDS}
-        return JointStates(topic, np.array(header), np.array(received), list(orders), np.array(which), values)
+        return JointStates(
+            topic, np.array(header), np.array(received), list(orders), np.array(which), values
+        )
 
     def wrenches(self, topic: str) -> Wrenches:
         """Every message of a WrenchStamped topic."""
-        header, received, rows = [], [], []
+        header = []
+        received = []
+        rows = []
         frames = set()
         for when, message in self.messages(topic):
             header.append(_nanoseconds(message))
@@ -192,7 +206,11 @@ class Bag:
             rows.append([getattr(part, axis) for part in parts for axis in "xyz"])
         self._require_messages(topic, len(rows))
         return Wrenches(
-            topic, np.array(header), np.array(received), frozenset(frames), np.array(rows, dtype=float)
+            topic,
+            np.array(header),
+            np.array(received),
+            frozenset(frames),
+            np.array(rows, dtype=float),
         )
 
     def announced(self, topic: str) -> int:
@@ -201,7 +219,9 @@ class Bag:
 
     def _require_messages(self, topic: str, count: int) -> None:
         if count == 0:
-            raise UnreadableFile(f"{self.place}: {topic} has no messages; nothing was recorded on it")
+            raise UnreadableFile(
+                f"{self.place}: {topic} has no messages; nothing was recorded on it"
+            )
 
 
 def _nanoseconds(message: Any) -> int:

@@ -4,17 +4,20 @@
     read_recording("bag.mcap", columns={"q": "/arm/joint_states", "current": "effort"})
     read_recording("bag", columns={"tau": [], "wrench": "/ft"}, wrench_convention="load_on_sensor")
 
-`columns` says what a bag leaves open. `q` is a topic; a single JointState topic needs no name. `effort` is a
-word that ROS defines as a torque and drivers fill with what they have: it is named as `tau` (torque) or
-`current`, never guessed. A Universal Robots arm never publishes its torque there: it is the motor current of
-older drivers and of `use_currents_as_efforts`, and else RTDE's `actual_current_as_torque`, from which the
-controller has taken off gravity and the payload it believes in.
+`columns` says what a bag leaves open. `q` is a topic; a single JointState topic needs no name.
+`effort` is a word that ROS defines as a torque and drivers fill with what they have: it is named as
+`tau` (torque) or `current`, never guessed. A Universal Robots arm never publishes its torque there:
+it is the motor current of older drivers and of `use_currents_as_efforts`, and else RTDE's
+`actual_current_as_torque`, from which the controller has taken off gravity and the payload it
+believes in.
 
-Joints go by name. A message has them in the order of its publisher, often alphabetical: `joint_names` chooses
-and orders them. Messages of other joints on the same topic (a gripper's) are left out and counted.
+Joints go by name. A message has them in the order of its publisher, often alphabetical:
+`joint_names` chooses and orders them. Messages of other joints on the same topic (a gripper's) are
+left out and counted.
 
-The clock is that of the headers' stamps, when the state was measured, not when the recorder got it. A wrench
-has its own stamps: each row takes the wrench nearest in time; between two it would lose part of its noise.
+The clock is that of the headers' stamps, when the state was measured, not when the recorder got it.
+A wrench has its own stamps: each row takes the wrench nearest in time; between two it would lose
+part of its noise.
 """
 
 from __future__ import annotations
@@ -41,7 +44,13 @@ from steelyard.io.ros_messages import (
 from steelyard.recording import Recording
 from steelyard.recording.columns import REFUSED, Requested
 
-_KNOWN = {"q": "a topic", "v": "'velocity'", "tau": "'effort'", "current": "'effort'", "wrench": "a topic"}
+_KNOWN = {
+    "q": "a topic",
+    "v": "'velocity'",
+    "tau": "'effort'",
+    "current": "'effort'",
+    "wrench": "a topic",
+}
 _FIELDS = {"v": "velocity", "tau": "effort", "current": "effort"}
 _GRAVITY_LESS = "actual_current_as_torque"
 UR_JOINTS = (
@@ -80,19 +89,29 @@ class Choice:
             requested: by the caller
             place: a bag or a bridge, for messages
         """
-        columns = {name: _one_word(name, wanted, place) for name, wanted in requested.columns.items()}
+        columns = {
+            name: _one_word(name, wanted, place) for name, wanted in requested.columns.items()
+        }
         for name, word in columns.items():
             if word == _GRAVITY_LESS:
                 raise UnreadableFile(f"{place}: {word} cannot serve as {name}: {REFUSED[word]}")
             if word and name in _FIELDS and word != _FIELDS[name]:
-                raise UnknownName(f"{place}: {name} of a bag is {_KNOWN[name]} of a JointState, got '{word}'")
+                raise UnknownName(
+                    f"{place}: {name} of a bag is {_KNOWN[name]} of a JointState, got '{word}'"
+                )
         if requested.degrees:
-            raise UnreadableFile(f"{place}: a JointState is in radians (REP 103); leave out degrees")
+            raise UnreadableFile(
+                f"{place}: a JointState is in radians (REP 103); leave out degrees"
+            )
         said = [name for name in ("tau", "current") if columns.get(name)]
         if len(said) > 1:
             raise UnreadableFile(f"{place}: effort cannot be both tau and current; name one")
-        silent = "" if "tau" in columns or "current" in columns else None
-        effort, velocity = said[0] if said else silent, columns.get("v", "velocity") != ""
+        if "tau" in columns or "current" in columns:
+            silent = ""
+        else:
+            silent = None
+        effort = said[0] if said else silent
+        velocity = columns.get("v", "velocity") != ""
         return cls(place, columns.get("q"), effort, velocity, columns.get("wrench"))
 
     def refusal(self, words: str) -> UnreadableFile:
@@ -111,7 +130,8 @@ class Choice:
             raise self.refusal(f"{topic} has no effort; nothing can be read as {self.effort}")
         if there and self.effort is None:
             raise self.refusal(
-                f"{topic} has an effort, and drivers fill it with a torque or with a current; say {how}"
+                f"{topic} has an effort, and drivers fill it with a torque or with a current; say"
+                f" {how}"
             )
 
     def require_usable_effort(
@@ -133,21 +153,26 @@ class Choice:
             return []
         if self.effort == "tau":
             raise self.refusal(
-                "these are the joints of a Universal Robots arm, whose effort is never its torque: it is"
-                f" {_GRAVITY_LESS} (the controller has taken off gravity with the payload it believes in)"
-                " or, with use_currents_as_efforts:=true, the motor current; record that and read it with"
+                "these are the joints of a Universal Robots arm, whose effort is never its torque:"
+                " it is"
+                f" {_GRAVITY_LESS} (the controller has taken off gravity with the payload it"
+                " believes in)"
+                " or, with use_currents_as_efforts:=true, the motor current; record that and read"
+                " it with"
                 " columns={'current': 'effort'} (--column current=effort)"
             )
         switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
         if switches and switches != {"true"}:
             raise self.refusal(
                 "its robot_description says that use_currents_as_efforts is off: the effort is"
-                f" {_GRAVITY_LESS}, and {REFUSED[_GRAVITY_LESS]}; record with use_currents_as_efforts:=true"
+                f" {_GRAVITY_LESS}, and {REFUSED[_GRAVITY_LESS]}; record with"
+                " use_currents_as_efforts:=true"
             )
         if switches:
             return []
         return [
-            "the effort of a UR is a current only with use_currents_as_efforts:=true or an old driver;"
+            "the effort of a UR is a current only with use_currents_as_efforts:=true or an old"
+            " driver;"
             " the bag does not show which"
         ]
 
@@ -161,7 +186,9 @@ class _Reader:
     """Reads one bag; what it decides goes into the notes."""
 
     def __init__(self, path: Path, requested: Requested) -> None:
-        self.path, self.place, self.requested = path, str(path), requested.of_foreign
+        self.path = path
+        self.place = str(path)
+        self.requested = requested.of_foreign
         self.choice = Choice.of(self.requested, self.place)
         self.refusal, self.notes = self.choice.refusal, list[str]()
 
@@ -171,7 +198,8 @@ class _Reader:
             states = bag.joint_states(topic)
             if (said := bag.announced(topic)) != (found := len(states)):
                 self.notes.append(
-                    f"incomplete: the bag says that {topic} has {said} messages, but {found} are there"
+                    f"incomplete: the bag says that {topic} has {said} messages, but {found} are"
+                    " there"
                 )
             wrenches = self.wrenches(bag)
             described = [name for name in bag.topics(TEXT) if "robot_description" in name]
@@ -179,11 +207,15 @@ class _Reader:
         joints, rows = self.joints(states)
         by_receipt = states.unstamped(rows) or (wrenches is not None and wrenches.unstamped())
         if by_receipt:
-            self.notes.append("stamps are zero: time is when the recorder got the messages, delays included")
+            self.notes.append(
+                "stamps are zero: time is when the recorder got the messages, delays included"
+            )
         rows, clock_ns = self.clock(states, rows, by_receipt=by_receipt)
         facts: dict[str, Any] = {**self.signals(states, joints, rows)}
         if "tau" in facts or "current" in facts:
-            self.notes += self.choice.require_usable_effort(states.topic, states.orders, descriptions)
+            self.notes += self.choice.require_usable_effort(
+                states.topic, states.orders, descriptions
+            )
         if wrenches is not None:
             facts["wrench"] = self.nearest(wrenches, clock_ns, by_receipt=by_receipt)
             facts |= self.wrench_facts(wrenches, joints)
@@ -197,23 +229,30 @@ class _Reader:
         """The topic to read; a note where it was not named."""
         there = bag.topics(kind)
         short = kind.rsplit("/", 1)[-1]
-        held = ", ".join(f"{topic} ({own})" for topic, own in sorted(bag.kinds.items())) or "nothing"
+        held = (
+            ", ".join(f"{topic} ({own})" for topic, own in sorted(bag.kinds.items())) or "nothing"
+        )
         if wanted is not None:
             if bag.kinds.get(wanted) != kind:
-                raise UnknownName(f"{self.place}: there is no {short} topic '{wanted}'; the bag holds {held}")
+                raise UnknownName(
+                    f"{self.place}: there is no {short} topic '{wanted}'; the bag holds {held}"
+                )
             return wanted
         if not there:
             raise self.refusal(f"no topic holds {kind}; the bag holds {held}")
         if len(there) > 1:
             raise self.refusal(
                 f"{len(there)} topics hold {short}: {', '.join(there)};"
-                f" choose with columns={{'{channel}': '{there[0]}'}} (--column {channel}={there[0]})"
+                f" choose with columns={{'{channel}': '{there[0]}'}} (--column"
+                f" {channel}={there[0]})"
             )
         self.notes.append(f"{channel} is from {there[0]}, the only {short} topic")
         return there[0]
 
     def wrenches(self, bag: Bag) -> Wrenches | None:
-        asked = self.requested.wrench_frame is not None or self.requested.wrench_convention is not None
+        asked = (
+            self.requested.wrench_frame is not None or self.requested.wrench_convention is not None
+        )
         if self.choice.wrench == "" or (self.choice.wrench is None and not asked):
             there = bag.topics(WRENCH)
             self.notes += [f"not read: the wrench on {', '.join(there)}"] if there else []
@@ -243,11 +282,16 @@ class _Reader:
         if not rows.size:
             raise self.refusal(
                 f"no message of {states.topic} has all of {', '.join(joints)}; there are {there}."
-                f" Name these in the arm's order with joint_names: --joints {_alike(joints, list(sets))}"
+                " Name these in the arm's order with joint_names: --joints"
+                f" {_alike(joints, list(sets))}"
             )
         left = len(states) - len(rows)
-        self.notes += [f"left out {left} messages of {states.topic} about other joints"] if left else []
-        self.notes += [] if wanted else [f"joints are in the order of the messages: {', '.join(joints)}"]
+        self.notes += (
+            [f"left out {left} messages of {states.topic} about other joints"] if left else []
+        )
+        self.notes += (
+            [] if wanted else [f"joints are in the order of the messages: {', '.join(joints)}"]
+        )
         return joints, rows
 
     def clock(
@@ -256,7 +300,8 @@ class _Reader:
         """The messages in the order of time, and their times, (N,) [ns]."""
         if by_receipt:
             return rows, messages.received[rows]
-        topic, named = messages.topic, messages.header[rows] != 0
+        topic = messages.topic
+        named = messages.header[rows] != 0
         if not named.all():
             self.notes.append(f"left out {np.sum(~named)} messages of {topic} with a stamp of zero")
             rows = rows[named]
@@ -274,10 +319,15 @@ class _Reader:
         order = np.argsort(ns, kind="stable")
         return rows[order], ns[order]
 
-    def signals(self, states: JointStates, joints: Sequence[str], rows: Integers) -> dict[str, Array]:
+    def signals(
+        self, states: JointStates, joints: Sequence[str], rows: Integers
+    ) -> dict[str, Array]:
         choice = self.choice
         q = states.column("position", joints, rows)
-        v = states.column("velocity", joints, rows) if choice.velocity else None
+        if choice.velocity:
+            v = states.column("velocity", joints, rows)
+        else:
+            v = None
         effort = states.column("effort", joints, rows)
         if q is None:
             raise self.refusal(f"{states.topic} has no positions; another topic may have them")
@@ -285,7 +335,8 @@ class _Reader:
             missing = f"{states.topic} has no velocity of each joint"
             self.notes.append(missing if choice.velocity else "velocity is not read")
         how = (
-            "columns={'tau': 'effort'} for a torque [Nm], {'current': 'effort'} for a motor current [A],"
+            "columns={'tau': 'effort'} for a torque [Nm], {'current': 'effort'} for a motor"
+            " current [A],"
             " or {'tau': []} to leave it out (--column tau=effort, current=effort, tau=)"
         )
         choice.require_effort_named(states.topic, there=effort is not None, how=how)
@@ -306,7 +357,10 @@ class _Reader:
         index = np.where(nearer_after, after, before)
         apart = np.abs(when[index] - clock_ns)
         steps = np.diff(when)
-        reach = 1.5 * np.median(steps[steps > 0]) if (steps > 0).any() else 0.0
+        if (steps > 0).any():
+            reach = 1.5 * np.median(steps[steps > 0])
+        else:
+            reach = 0.0
         values = wrenches.values[order][index]
         values[apart > reach] = np.nan
         lost = int((apart > reach).sum())
@@ -327,11 +381,13 @@ class _Reader:
             )
         if named != [frame]:
             self.notes.append(
-                f"the wrench's frame is {frame} as the caller says; its headers say {', '.join(named)}"
+                f"the wrench's frame is {frame} as the caller says; its headers say"
+                f" {', '.join(named)}"
             )
         if is_ur(joints):
             self.notes.append(
-                f"if the wrench is the UR driver's own, it is actual_TCP_force: {REFUSED['actual_TCP_force']}"
+                "if the wrench is the UR driver's own, it is actual_TCP_force:"
+                f" {REFUSED['actual_TCP_force']}"
             )
         return {"wrench_frame": frame, "wrench_convention": self.requested.wrench_convention}
 
@@ -340,10 +396,15 @@ def _one_word(name: str, wanted: str | Sequence[str], place: str) -> str:
     if name not in _KNOWN:
         known = ", ".join(f"{channel} ({what})" for channel, what in _KNOWN.items())
         raise UnknownName(f"{place}: a bag gives no channel '{name}'; it gives {known}")
-    words = [wanted] if isinstance(wanted, str) else list(wanted)
+    if isinstance(wanted, str):
+        words = [wanted]
+    else:
+        words = list(wanted)
     if len(words) > 1 or (not words and name == "q"):
         raise UnknownName(f"{place}: {name} of a bag is {_KNOWN[name]}, got {len(words)} names")
-    return words[0] if words else ""
+    if words:
+        return words[0]
+    return ""
 
 
 def _alike(joints: Sequence[str], sets: Sequence[tuple[str, ...]]) -> str:

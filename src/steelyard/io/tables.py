@@ -1,12 +1,13 @@
 """Recordings in text tables: a line of names, then a line of numbers for each time.
 
-The delimiter (comma, semicolon, tab, spaces) and a decimal comma are seen from the first lines. Lines of
-comment (#) may come first; the last of them is the header where the next line is numbers already, as
-`numpy.savetxt` writes it. A table without names is read with those that the caller gives.
+The delimiter (comma, semicolon, tab, spaces) and a decimal comma are seen from the first lines.
+Lines of comment (#) may come first; the last of them is the header where the next line is numbers
+already, as `numpy.savetxt` writes it. A table without names is read with those that the caller
+gives.
 
-A log that grew while the power failed ends in half a line, in lines with too few fields, or in NUL bytes.
-Such an end is left out and noted. A bad line with good ones after it is another matter: nobody knows what
-else is wrong, so it is refused.
+A log that grew while the power failed ends in half a line, in lines with too few fields, or in NUL
+bytes. Such an end is left out and noted. A bad line with good ones after it is another matter:
+nobody knows what else is wrong, so it is refused.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class _Header:
     def is_whole(self, line: bytes, needed: list[int]) -> bool:
         """Whether a line has every field, and a number in those needed."""
         fields = self.fields(line)
-        return len(fields) == len(self.names) and all(_is_number(fields[k], self.decimal) for k in needed)
+        return len(fields) == len(self.names) and all(
+            _is_number(fields[k], self.decimal) for k in needed
+        )
 
 
 def read_table(path: Path, requested: Requested) -> Recording:
@@ -86,7 +89,9 @@ def text_columns(
     return columns, (damage,) if damage else ()
 
 
-def _columns(data: bytes, header: _Header, names: Sequence[str], path: Path) -> tuple[dict[str, Array], str]:
+def _columns(
+    data: bytes, header: _Header, names: Sequence[str], path: Path
+) -> tuple[dict[str, Array], str]:
     """Columns by name, and how the end is damaged, in words."""
     needed = [header.names.index(name) for name in names]
     end = _end_of_whole(data, header, needed)
@@ -102,7 +107,8 @@ def _refuse_without_rows(data: bytes, header: _Header, path: Path) -> NoReturn:
     if not data[header.begin :].strip(b"\0\r\n\t "):
         raise UnreadableFile(f"{path}: it has a header, but no rows; nothing was recorded")
     raise UnreadableFile(
-        f"{path}: no line after the header has {len(header.names)} fields with numbers where they are needed;"
+        f"{path}: no line after the header has {len(header.names)} fields with numbers where they"
+        " are needed;"
         f" the first is line {_line_number(data, header.begin)}: {_excerpt(data, header.begin)}"
     )
 
@@ -112,7 +118,9 @@ def _text(path: Path) -> bytes:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UnreadableFile(f"{path}: the text is in UTF-16; save it as UTF-8")
     if b"\0" in data[: data.find(b"\n") + 1 or None]:
-        raise UnreadableFile(f"{path}: it does not begin with text, but with NUL bytes; the file is damaged")
+        raise UnreadableFile(
+            f"{path}: it does not begin with text, but with NUL bytes; the file is damaged"
+        )
     return data.removeprefix(_BOM)
 
 
@@ -127,17 +135,22 @@ def _header(data: bytes, path: Path, given: Sequence[str]) -> _Header:
     offset = end = 0
     while end < len(data) and (not line or line.startswith(b"#")):
         comment = line or comment
-        offset, end = end, data.find(b"\n", end) + 1 or len(data)
+        offset = end
+        end = data.find(b"\n", end) + 1 or len(data)
         line = data[offset:end].strip()
     if not _is_numeric(line) and given:
-        raise UnreadableFile(f"{path}: it has names, {_excerpt(line, 0)}; leave out names (--names)")
+        raise UnreadableFile(
+            f"{path}: it has names, {_excerpt(line, 0)}; leave out names (--names)"
+        )
     if _is_numeric(line):
         if given or not comment:
             return _without_names(data, offset, given, path)
-        line, end = comment, offset
+        line = comment
+        end = offset
     text = line.lstrip(b"#").strip().decode(errors="replace")
     delimiter = max(",;\t", key=text.count)
-    delimiter = delimiter if delimiter in text else " "
+    if delimiter not in text:
+        delimiter = " "
     first = data[end : data.find(b"\n", end) + 1 or None]
     header = _Header([], delimiter, end, b'"' in line + first, _decimal(first, delimiter))
     return replace(header, names=[name.strip(" \t\"'") for name in header.fields(text.encode())])
@@ -151,17 +164,24 @@ def _without_names(data: bytes, begin: int, given: Sequence[str], path: Path) ->
     header = _Header([], delimiter, begin, decimal=_decimal(first, delimiter))
     count = len(header.fields(first))
     if len(given) != count:
-        but = f", not {len(given)} as the names are" if given else ""
+        if given:
+            but = f", not {len(given)} as the names are"
+        else:
+            but = ""
         raise UnreadableFile(
-            f"{path}: it begins with numbers, {count} columns{but}; name them in their order, each once, with"
-            " names (--names t,q*6,current*6, say; other words than those of a signal are passed over)"
+            f"{path}: it begins with numbers, {count} columns{but}; name them in their order, each"
+            " once, with"
+            " names (--names t,q*6,current*6, say; other words than those of a signal are passed"
+            " over)"
         )
     return replace(header, names=list(given))
 
 
 def _decimal(line: bytes, delimiter: str) -> str:
     """A comma where commas are left after the delimiter is something else and points are missing."""
-    return "," if delimiter != "," and b"," in line and b"." not in line else "."
+    if delimiter != "," and b"," in line and b"." not in line:
+        return ","
+    return "."
 
 
 def _is_numeric(line: bytes) -> bool:
@@ -186,7 +206,9 @@ def _end_of_whole(data: bytes, header: _Header, needed: list[int]) -> int:
     while end > header.begin:
         start = max(data.rfind(b"\n", header.begin, end - 1) + 1, header.begin)
         line = data[start:end]
-        if header.is_whole(line, needed) and (line.endswith(b"\n") or not _may_be_cut(data, start, header)):
+        if header.is_whole(line, needed) and (
+            line.endswith(b"\n") or not _may_be_cut(data, start, header)
+        ):
             return end
         end = start
     return end
@@ -195,8 +217,8 @@ def _end_of_whole(data: bytes, header: _Header, needed: list[int]) -> int:
 def _may_be_cut(data: bytes, start: int, header: _Header) -> bool:
     """Whether the last value of a last line without its newline looks shorter than it was.
 
-    A value with an exponent cannot be trusted (1e-0 of 1e-05); another one is believed when it has as many
-    decimals as the fewest in the lines before it.
+    A value with an exponent cannot be trusted (1e-0 of 1e-05); another one is believed when it has
+    as many decimals as the fewest in the lines before it.
     """
     last = header.fields(data[start:])[-1].strip()
     before = data[max(header.begin, start - 1000 * _TAIL_LINES) : start].splitlines()[-_TAIL_LINES:]
@@ -208,7 +230,8 @@ def _may_be_cut(data: bytes, start: int, header: _Header) -> bool:
 def _damage(data: bytes, end: int) -> str:
     lines = sum(1 for line in data[end:].split(b"\n") if line.strip(b"\0\r "))
     return (
-        f"{DAMAGED_END}: the last {len(data) - end} bytes ({lines} broken line{'' if lines == 1 else 's'},"
+        f"{DAMAGED_END}: the last {len(data) - end} bytes ({lines} broken"
+        f" line{'' if lines == 1 else 's'},"
         f" from line {_line_number(data, end)}) are left out"
     )
 
@@ -222,7 +245,9 @@ def _parse(rows: memoryview, header: _Header, needed: list[int]) -> list[Array] 
         rows = _single_spaced(rows)
     names = [str(k) for k in range(len(header.names))]
     chosen = [names[k] for k in needed]
-    parsing = csv_reader.ParseOptions(delimiter=header.delimiter, quote_char='"' if header.quoted else False)
+    parsing = csv_reader.ParseOptions(
+        delimiter=header.delimiter, quote_char='"' if header.quoted else False
+    )
     converting = csv_reader.ConvertOptions(
         column_types=dict.fromkeys(chosen, pa.float64()),
         include_columns=chosen,
@@ -255,7 +280,8 @@ def _first_bad_line(data: bytes, header: _Header, needed: list[int]) -> str:
     for line in data[header.begin :].split(b"\n"):
         if line.strip() and not header.is_whole(line, needed):
             return (
-                f"line {number} is damaged, with good lines after it: {_fault(line, header, needed)};"
+                f"line {number} is damaged, with good lines after it:"
+                f" {_fault(line, header, needed)};"
                 " repair or remove the line"
             )
         number += 1

@@ -1,14 +1,15 @@
 """An arm as a URDF, for every program that reads one.
 
-In a URDF a link's frame is its joint's frame, so each link's inertia is brought there, about the centre of
-mass and along the axes of that frame. Where the arm's own link frame sits elsewhere (classic DH), it is
-written as a fixed link without mass, and so is the flange. Numbers are written with as many digits as it
-takes to read the same ones back.
+In a URDF a link's frame is its joint's frame, so each link's inertia is brought there, about the
+centre of mass and along the axes of that frame. Where the arm's own link frame sits elsewhere
+(classic DH), it is written as a fixed link without mass, and so is the flange. Numbers are written
+with as many digits as it takes to read the same ones back.
 
-What a URDF has no place for stands in comments: gravity, rotor inertia, offsets, friction laws other than
-Coulomb and linear, limits of acceleration, gains and coupling of the drives.
+What a URDF has no place for stands in comments: gravity, rotor inertia, offsets, friction laws
+other than Coulomb and linear, limits of acceleration, gains and coupling of the drives.
 
-`UrdfFile` is a URDF that somebody else wrote: inertials and <dynamics> are changed in it, and no more.
+`UrdfFile` is a URDF that somebody else wrote: inertials and <dynamics> are changed in it, and no
+more.
 """
 
 from __future__ import annotations
@@ -30,25 +31,32 @@ from steelyard.saved import write_text
 
 _SUFFIXES = (".urdf", ".xml")
 _UNLIMITED = 1e9
-_UNITS = "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of the link"
+_UNITS = (
+    "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of"
+    " the link"
+)
 
 
 def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = False) -> None:
     """Writes an arm as a URDF, whole or not at all.
 
-    Links, joints, limits, the flange, Coulomb friction and linear viscous friction are kept; what a URDF
-    cannot hold stands in comments.
+    Links, joints, limits, the flange, Coulomb friction and linear viscous friction are kept; what a
+    URDF cannot hold stands in comments.
 
     Args:
         allow_unphysical: write links, too, that no real body can be; many programs refuse them
     """
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
-        raise UnreadableFile(f"{path}: a URDF is written to {' or '.join(_SUFFIXES)}, not '{path.suffix}'")
+        raise UnreadableFile(
+            f"{path}: a URDF is written to {' or '.join(_SUFFIXES)}, not '{path.suffix}'"
+        )
     write_text(path, urdf_text(robot, allow_unphysical=allow_unphysical))
 
 
-def urdf_text(robot: RobotModel, *, allow_unphysical: bool = False, remarks: Sequence[str] = ()) -> str:
+def urdf_text(
+    robot: RobotModel, *, allow_unphysical: bool = False, remarks: Sequence[str] = ()
+) -> str:
     """The text of an arm as a URDF, as `write_urdf` writes it, with more remarks at its head."""
     if not allow_unphysical:
         _require_physical(robot)
@@ -69,13 +77,17 @@ class UrdfFile:
 
         Args:
             path: of the file
-            replaced: name of the payload; where the file has one from an earlier patch, it is taken out
+            replaced: name of the payload; where the file has one from an earlier patch, it is taken
+                out
             locked: position of each joint that shall not move, by name [rad or m]
         """
-        self._path, self._locked = path, locked
+        self._path = path
+        self._locked = locked
         self._xml = Markup(path.read_bytes(), path.name, root="robot")
         for tag in ("link", "joint"):
-            names = [each.attributes.get("name") for each in self._xml.root.children if each.tag == tag]
+            names = [
+                each.attributes.get("name") for each in self._xml.root.children if each.tag == tag
+            ]
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise UnreadableFile(f"{path.name} has two {tag}s called '{twice.pop()}'")
@@ -84,15 +96,21 @@ class UrdfFile:
 
     def _require_links(self) -> None:
         """Refuses a file whose joints name links that are not there."""
-        links = [each.attributes.get("name") for each in self._xml.root.children if each.tag == "link"]
+        links = [
+            each.attributes.get("name") for each in self._xml.root.children if each.tag == "link"
+        ]
         for joint in self._xml.root.children:
             if joint.tag != "joint":
                 continue
             for end in (joint.child("parent"), joint.child("child")):
-                name = None if end is None else end.attributes.get("link")
+                if end is None:
+                    name = None
+                else:
+                    name = end.attributes.get("link")
                 if name not in links:
                     raise InvalidRobot(
-                        f"{self._path.name}: joint '{joint.attributes.get('name')}' names the link '{name}',"
+                        f"{self._path.name}: joint '{joint.attributes.get('name')}' names the link"
+                        f" '{name}',"
                         " which is missing"
                     )
 
@@ -106,7 +124,10 @@ class UrdfFile:
         rest = Markup(self._xml.source, self._xml.name, root="robot")
         for element in self._earlier:
             rest.remove(_named(rest, element.tag, element.attributes["name"]))
-        flange_there = flange if rest.root.named("link", flange) else None
+        if rest.root.named("link", flange):
+            flange_there = flange
+        else:
+            flange_there = None
         whole = self._read(rest, flange_there)
         for name in whole.link_names:
             inertial = _named(rest, "link", name).child("inertial")
@@ -160,7 +181,9 @@ class UrdfFile:
         """The link that is a frame, and where the frame is in it, (4, 4)."""
         return _named(self._xml, "link", frame), np.eye(4)
 
-    def fix(self, name: str, body: InertialParameters, words: Sequence[str], to: Element, T: Array) -> str:
+    def fix(
+        self, name: str, body: InertialParameters, words: Sequence[str], to: Element, T: Array
+    ) -> str:
         """Adds a payload as a link, and says where.
 
         Args:
@@ -195,14 +218,21 @@ class UrdfFile:
         ours = joint is not None and joint.attributes.get("type") == "fixed"
         if not ours or any(child.tag != "inertial" for child in link.children):
             raise InvalidRobot(
-                f"{self._path.name} has a link '{name}' of its own: give the payload another name (--name)"
+                f"{self._path.name} has a link '{name}' of its own: give the payload another name"
+                " (--name)"
             )
-        return [link, joint] if joint is not None else []
+        if joint is not None:
+            return [link, joint]
+        return []
 
 
 def _named(markup: Markup, tag: str, name: str) -> Element:
     element = next(
-        (each for each in markup.root.children if each.tag == tag and each.attributes.get("name") == name),
+        (
+            each
+            for each in markup.root.children
+            if each.tag == tag and each.attributes.get("name") == name
+        ),
         None,
     )
     if element is None:
@@ -244,7 +274,8 @@ def _facts(robot: RobotModel) -> list[str]:
     facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
     if not np.array_equal(robot.gravity_base, STANDARD_GRAVITY):
         facts.append(
-            f"Not held by a URDF: gravity is ({digits(robot.gravity_base)}) m/s^2 in the base frame;"
+            f"Not held by a URDF: gravity is ({digits(robot.gravity_base)}) m/s^2 in the base"
+            " frame;"
             " give it again when this file is read"
         )
     if robot.drive.gain is not None:
@@ -252,11 +283,14 @@ def _facts(robot: RobotModel) -> list[str]:
     if robot.drive.coupling is not None:
         rows = "; ".join(digits(row) for row in robot.drive.coupling)
         facts.append(
-            f"Not held by a URDF: coupled drives, motor positions = C joint positions with C = [{rows}];"
+            "Not held by a URDF: coupled drives, motor positions = C joint positions with C ="
+            f" [{rows}];"
             " rotor inertia and friction below are those of the drives"
         )
     if robot.drive.sign_width > 0:
-        facts.append(f"Not held by a URDF: Coulomb friction is Fc tanh(v / {robot.drive.sign_width!r} rad/s)")
+        facts.append(
+            f"Not held by a URDF: Coulomb friction is Fc tanh(v / {robot.drive.sign_width!r} rad/s)"
+        )
     return facts
 
 
@@ -266,7 +300,10 @@ def _append_link(root: ET.Element, body: InertialParameters, T_joint_link: Array
         remark(link, "no mass is known")
         return
     there = body.in_frame(body.frame, T_joint_link)
-    com, inertia = (there.com, there.inertia_com) if there.mass else (np.zeros(3), there.inertia)
+    if there.mass:
+        com, inertia = (there.com, there.inertia_com)
+    else:
+        com, inertia = (np.zeros(3), there.inertia)
     if not body.is_physical:
         remark(link, f"no real body has these numbers: {body.why_not_physical}")
     append_inertial(link, there.mass, com, inertia)
@@ -275,7 +312,12 @@ def _append_link(root: ET.Element, body: InertialParameters, T_joint_link: Array
 def _append_joint(root: ET.Element, robot: RobotModel, j: int, parent: str) -> None:
     kind = robot.joint_types[j]
     free = kind != "prismatic" and np.isinf([robot.limits.q_min[j], robot.limits.q_max[j]]).all()
-    written = "continuous" if free else "revolute" if kind == "continuous" else kind
+    if free:
+        written = "continuous"
+    elif kind == "continuous":
+        written = "revolute"
+    else:
+        written = kind
     joint = ET.SubElement(root, "joint", name=robot.joint_names[j], type=written)
     _append_ends(joint, parent, robot.link_names[j], robot.joint_placements[j])
     ET.SubElement(joint, "axis", xyz=digits(robot.joint_axes[j]))
@@ -290,17 +332,28 @@ def _append_limit(joint: ET.Element, robot: RobotModel, j: int, *, free: bool) -
         values |= {"lower": limits.q_min[j], "upper": limits.q_max[j]}
     open_ends = [name for name, value in values.items() if np.isinf(value)]
     if open_ends:
-        remark(joint, f"no limit of {', '.join(open_ends)} is known: {_UNLIMITED:g} stands for none")
+        remark(
+            joint, f"no limit of {', '.join(open_ends)} is known: {_UNLIMITED:g} stands for none"
+        )
     if np.isfinite(limits.a_max[j]):
-        remark(joint, f"not held by a URDF: acceleration up to {digits(limits.a_max[j])} (rad or m)/s^2")
-    finite = {name: digits(np.clip(value, -_UNLIMITED, _UNLIMITED)) for name, value in values.items()}
+        remark(
+            joint,
+            f"not held by a URDF: acceleration up to {digits(limits.a_max[j])} (rad or m)/s^2",
+        )
+    finite = {
+        name: digits(np.clip(value, -_UNLIMITED, _UNLIMITED)) for name, value in values.items()
+    }
     joint.append(ET.Element("limit", finite))
 
 
 def _append_dynamics(joint: ET.Element, robot: RobotModel, j: int) -> None:
     drive = robot.drive
     linear = drive.exponent[j] == 1.0
-    damping, friction = (drive.viscous[j] if linear else 0.0), drive.coulomb[j]
+    if linear:
+        damping = drive.viscous[j]
+    else:
+        damping = 0.0
+    friction = drive.coulomb[j]
     others = {
         "rotor inertia Ia [kg m^2]": drive.rotor_inertia[j],
         "offset B [Nm]": drive.offset[j],

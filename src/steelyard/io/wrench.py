@@ -3,8 +3,8 @@
     sensor = SensorDescription.load("sensor.toml")
     recording = sensor.recording("log.csv")
 
-A description names everything that a table leaves open: the columns, the sign, the frame, the order of a
-quaternion. Nothing is guessed. See docs/wrench.md for every key.
+A description names everything that a table leaves open: the columns, the sign, the frame, the order
+of a quaternion. Nothing is guessed. See docs/wrench.md for every key.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def _names(value: Any, place: str, sizes: dict[str, int]) -> None:
 
 
 _FORMAT = {
-    **dict.fromkeys(("name", "convention", "frame", "quaternion_order", "quaternion_of"), fields.TEXT),
+    **dict.fromkeys(
+        ("name", "convention", "frame", "quaternion_order", "quaternion_of"), fields.TEXT
+    ),
     **{name: fields.numbers(3) for name in ("translation", "rotation_rpy_degrees", "gravity_base")},
     "yaw": fields.one_of("known", "unknown"),
     "range": fields.numbers(6, finite=False, low=0.0),
@@ -110,7 +112,10 @@ class SensorDescription:
                 np.array(content["noise"]) if "noise" in content else None,
                 {str(name): float(std) for name, std in content.get("motion_noise", {}).items()},
             )
-            gravity = np.array(content["gravity_base"], dtype=float) if "gravity_base" in content else None
+            if "gravity_base" in content:
+                gravity = np.array(content["gravity_base"], dtype=float)
+            else:
+                gravity = None
             fields.table(_FORMAT, partial=True)(content, "", {})
         except (SteelyardError, ValueError, TypeError, ArithmeticError, LookupError) as error:
             raise UnreadableFile(f"{path}: {error}") from error
@@ -132,7 +137,8 @@ class SensorDescription:
         if "wrench" not in self.columns:
             raise UnreadableFile(
                 f"{path}: the sensor's description does not say which columns are the wrench;"
-                " give [columns] wrench = [...] in its TOML file, or a robot for a recording with joints"
+                " give [columns] wrench = [...] in its TOML file, or a robot for a recording with"
+                " joints"
             )
         listed = [column for names in self.columns.values() for column in names]
         wanted = {*listed, *(_apart(column)[0] for column in listed)}
@@ -143,7 +149,9 @@ class SensorDescription:
         }
         N = len(arrays["wrench"])
         motion: dict[str, Array] = {
-            name: arrays[name] for name in ("position", "acceleration", "angular_velocity") if name in arrays
+            name: arrays[name]
+            for name in ("position", "acceleration", "angular_velocity")
+            if name in arrays
         }
         if "temperature" in arrays:
             motion["temperature"] = arrays["temperature"][:, 0]
@@ -156,7 +164,9 @@ class SensorDescription:
             timed=not self.postures and ("t" in arrays or self.rate_hz is not None),
             source=path.name,
         )
-        return replace(made, notes=(*made.notes, *notes)) if notes else made
+        if notes:
+            return replace(made, notes=(*made.notes, *notes))
+        return made
 
     def of_joints(self, source: str | Path | Recording, robot: RobotModel) -> WrenchRecording:
         """The wrench of an arm's recording with the sensor's pose from its joints.
@@ -168,9 +178,13 @@ class SensorDescription:
         """
         timed = not self.postures
         try:
-            recording = source if isinstance(source, Recording) else self.joints(source, robot)
+            if isinstance(source, Recording):
+                recording = source
+            else:
+                recording = self.joints(source, robot)
         except NoTime:
-            timed, counted = False, replace(self.tables, rate_hz=1.0)
+            timed = False
+            counted = replace(self.tables, rate_hz=1.0)
             recording = replace(self, tables=counted).joints(str(source), robot)
         return WrenchRecording.of_joints(recording, robot, self.agreeing(recording), timed=timed)
 
@@ -180,10 +194,21 @@ class SensorDescription:
         Args:
             robot: the arm, whose joints are read from a bag, in its order
         """
-        bag, requested, sensor = file_kind(Path(path)) == "bag", self.tables, self.sensor
-        named = {} if bag else {name: self.columns[name] for name in ("t", "wrench") if name in self.columns}
-        convention = sensor.convention if self.stated or sensor.convention != "load_on_sensor" else None
-        frame = sensor.frame if "frame" in self.stated or sensor.frame == "base" or not bag else None
+        bag = file_kind(Path(path)) == "bag"
+        requested = self.tables
+        sensor = self.sensor
+        if bag:
+            named = {}
+        else:
+            named = {name: self.columns[name] for name in ("t", "wrench") if name in self.columns}
+        if self.stated or sensor.convention != "load_on_sensor":
+            convention = sensor.convention
+        else:
+            convention = None
+        if "frame" in self.stated or sensor.frame == "base" or not bag:
+            frame = sensor.frame
+        else:
+            frame = None
         assumed = Requested(named, (), frame, convention, rate_hz=self.rate_hz)
         if bag and not requested.joint_names:
             requested = replace(requested, joint_names=robot.joint_names)
@@ -201,7 +226,8 @@ class SensorDescription:
             stated = getattr(self.sensor, name)
             if name in self.stated and value != stated:
                 raise InvalidRecording(
-                    f"{recording.source or 'the recording'} says that the {name} of its wrench is '{value}',"
+                    f"{recording.source or 'the recording'} says that the {name} of its wrench is"
+                    f" '{value}',"
                     f" the description of the sensor says '{stated}': correct one of them"
                 )
         return replace(self.sensor, **own)
@@ -211,7 +237,8 @@ class SensorDescription:
             R = arrays["rotation"].reshape(-1, 3, 3)
         elif "quaternion" in arrays:
             q = arrays["quaternion"]
-            q = q if self.quaternion_order == "xyzw" else q[:, [1, 2, 3, 0]]
+            if self.quaternion_order != "xyzw":
+                q = q[:, [1, 2, 3, 0]]
             norm = np.linalg.norm(q, axis=1)
             if (np.abs(norm - 1) > 0.05).any():
                 row = int(np.abs(norm - 1).argmax())
@@ -221,7 +248,9 @@ class SensorDescription:
             R = Rotation.from_quat(q).as_matrix()
         else:
             return None
-        return R if self.quaternion_of == "base_from_sensor" else np.asarray(R.transpose(0, 2, 1))
+        if self.quaternion_of == "base_from_sensor":
+            return R
+        return np.asarray(R.transpose(0, 2, 1))
 
 
 def write_contact_force(contact: ContactForce, path: str | Path) -> None:
@@ -240,7 +269,9 @@ def write_contact_force(contact: ContactForce, path: str | Path) -> None:
 
 def _toml(path: Path) -> dict[str, Any]:
     if path.suffix.lower() in (".yaml", ".yml"):
-        raise UnreadableFile(f"{path}: a sensor is described in TOML; see docs/wrench.md for an example")
+        raise UnreadableFile(
+            f"{path}: a sensor is described in TOML; see docs/wrench.md for an example"
+        )
     if not path.exists():
         raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})")
     return read_toml(path)
@@ -249,7 +280,9 @@ def _toml(path: Path) -> dict[str, Any]:
 def _one_of(content: Mapping[str, Any], key: str, known: tuple[str, str], path: Path) -> str:
     value = str(content.get(key, known[0]))
     if value not in known:
-        raise UnreadableFile(f"{path}: {key} must be {' or '.join(map(repr, known))}, got '{value}'")
+        raise UnreadableFile(
+            f"{path}: {key} must be {' or '.join(map(repr, known))}, got '{value}'"
+        )
     return value
 
 
@@ -258,10 +291,14 @@ def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[s
     for name, names in columns.items():
         if name not in _COLUMNS:
             raise UnreadableFile(f"{path}: no signal '{name}'; known are {', '.join(_COLUMNS)}")
-        listed = [names] if isinstance(names, str) else [str(x) for x in names]
+        if isinstance(names, str):
+            listed = [names]
+        else:
+            listed = [str(x) for x in names]
         if len(listed) not in (1, _COLUMNS[name]):
             raise UnreadableFile(
-                f"{path}: {name} has {_COLUMNS[name]} columns (or one array of so many), got {len(listed)}"
+                f"{path}: {name} has {_COLUMNS[name]} columns (or one array of so many), got"
+                f" {len(listed)}"
             )
         checked[name] = listed
     return checked
@@ -278,11 +315,15 @@ def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, pat
         raise UnreadableFile(f"{path}: no column {', '.join(missing)}; it has {', '.join(table)}")
     array = np.column_stack([part for part in parts.values() if part is not None])
     if array.shape[1] != _COLUMNS[signal]:
-        raise UnreadableFile(f"{path}: {signal} needs {_COLUMNS[signal]} columns, got {array.shape[1]}")
+        raise UnreadableFile(
+            f"{path}: {signal} needs {_COLUMNS[signal]} columns, got {array.shape[1]}"
+        )
     return array
 
 
 def _apart(name: str) -> tuple[Any, ...]:
     """The word of a name as pose[3:7], and where its columns begin and end; the name alone otherwise."""
     found = SLICE.fullmatch(name)
-    return (found["word"], int(found["start"]), int(found["stop"])) if found else (name,)
+    if found:
+        return (found["word"], int(found["start"]), int(found["stop"]))
+    return (name,)

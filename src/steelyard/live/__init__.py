@@ -37,7 +37,13 @@ __all__ = [
     "watch",
 ]
 
-ADDRESSES = ("ur://HOST", "ur://HOST:PORT", "ros2://HOST:PORT?tau=effort", "franka://HOST", "replay:FILE")
+ADDRESSES = (
+    "ur://HOST",
+    "ur://HOST:PORT",
+    "ros2://HOST:PORT?tau=effort",
+    "franka://HOST",
+    "replay:FILE",
+)
 """Forms of addresses, for messages."""
 
 
@@ -52,12 +58,19 @@ def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
     if kind == "replay" and rest.removeprefix("//"):
         return ReplaySource(rest)
     place, _, query = rest.removeprefix("//").partition("?")
-    host, colon, port = place.rpartition(":") if ":" in place else (place, "", "")
+    if ":" in place:
+        host, colon, port = place.rpartition(":")
+    else:
+        host, colon, port = (place, "", "")
     if host and (port.isdecimal() or not colon):
         if kind == "ur" and not query:
-            return UrSource(host, int(port)) if colon else UrSource(host)
+            if colon:
+                return UrSource(host, int(port))
+            return UrSource(host)
         if kind == "franka" and not query and not colon:
             return FrankaSource(host)
         if kind == "ros2":
             return Ros2Source.of(host, int(port or ROS2_PORT), query, joint_names=joint_names)
-    raise UnknownName(f"a source is {', '.join(ADDRESSES[:-1])} or {ADDRESSES[-1]}, got '{address}'")
+    raise UnknownName(
+        f"a source is {', '.join(ADDRESSES[:-1])} or {ADDRESSES[-1]}, got '{address}'"
+    )

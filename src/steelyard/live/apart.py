@@ -1,10 +1,11 @@
 """The page in a process of its own: looking at a payload takes longer than the rows leave, drawing too.
 
-The process that weighs sends what it has `Seen` ten times per second, when the other one is ready for it,
-which answers with its `Update`; the page is drawn there. Between two of them it sends the newest row, so that
-the arm on the page moves smoothly. Nobody waits for the other: what is not taken in time is replaced by what
-came later, events are kept. Rows come first: the page's process has a lower priority and interrupts nobody.
-It ends when the process that weighs does, however that ends.
+The process that weighs sends what it has `Seen` ten times per second, when the other one is ready
+for it, which answers with its `Update`; the page is drawn there. Between two of them it sends the
+newest row, so that the arm on the page moves smoothly. Nobody waits for the other: what is not
+taken in time is replaced by what came later, events are kept. Rows come first: the page's process
+has a lower priority and interrupts nobody. It ends when the process that weighs does, however that
+ends.
 """
 
 from __future__ import annotations
@@ -57,26 +58,41 @@ class PageApart:
     """
 
     def __init__(
-        self, weigher: LiveWeigher | WristWeigher, source: Source, options: PageOptions | None = None
+        self,
+        weigher: LiveWeigher | WristWeigher,
+        source: Source,
+        options: PageOptions | None = None,
     ) -> None:
         self._weigher: LiveWeigher | WristWeigher = weigher
         self._view: View | WristView = weigher.view
-        self._looked_at: Seen | WristUpdate | None = None  # by the other process; None where it is free
+        self._looked_at: Seen | WristUpdate | None = (
+            None  # by the other process; None where it is free
+        )
         apart = multiprocessing.get_context("spawn")
         self._pipe, theirs = apart.Pipe()
         arguments = theirs, _Content.of(self._view), source, options or PageOptions()
-        self._process = apart.Process(target=_serve, args=arguments, name="steelyard page", daemon=True)
+        self._process = apart.Process(
+            target=_serve, args=arguments, name="steelyard page", daemon=True
+        )
         self._process.start()
         theirs.close()
         try:
-            said = self._pipe.recv() if self._pipe.poll(_STARTING_S) else None
+            if self._pipe.poll(_STARTING_S):
+                said = self._pipe.recv()
+            else:
+                said = None
         except EOFError:
             said = None
         if isinstance(said, str):
-            self.url, self._due_s = said, 0.0
+            self.url = said
+            self._due_s = 0.0
             return
         self.close()
-        raise said if isinstance(said, SteelyardError) else SourceFailed("the page's process did not start")
+        raise (
+            said
+            if isinstance(said, SteelyardError)
+            else SourceFailed("the page's process did not start")
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +126,9 @@ class PageApart:
             if last:
                 yield from self._received(_ENDING_S)
         except (OSError, EOFError) as error:
-            raise SourceFailed("the page's process has ended; watch again, or without a page") from error
+            raise SourceFailed(
+                "the page's process has ended; watch again, or without a page"
+            ) from error
 
     def _received(self, within_s: float) -> Iterator[Update | WristUpdate]:
         while (seen := self._looked_at) is not None and self._pipe.poll(within_s):
@@ -119,9 +137,12 @@ class PageApart:
 
     def _send(self, last: bool) -> None:
         """Sends what was seen where it is time for it, and the newest row elsewhere."""
-        now_s, row = time.monotonic(), self._weigher.row
+        now_s = time.monotonic()
+        row = self._weigher.row
         if not last and now_s < self._due_s:
-            return None if row is None else self._pipe.send(row)
+            if row is None:
+                return None
+            return self._pipe.send(row)
         if (seen := self._weigher.seen()) is None:
             return
         if self._weigher.view is not self._view:
@@ -129,7 +150,8 @@ class PageApart:
             self._pipe.send(_Content.of(self._view))
         light = seen._replace(state=seen.state.to_look_at) if isinstance(seen, Seen) else seen
         self._pipe.send(light)
-        self._looked_at, self._due_s = seen, now_s + _SEEN_S
+        self._looked_at = seen
+        self._due_s = now_s + _SEEN_S
 
 
 class _Content(NamedTuple):

@@ -1,9 +1,9 @@
 """A simulated Universal Robots controller: its state from step to step. No sockets and no clock of its own.
 
-It has modes, a payload that it believes in, a program that moves the arm, a log, and the arm behind it: in
-MuJoCo or on record (`world`). `RtdeServer` is its side of one RTDE connection. As on a real one `timestamp`
-counts control steps since the start, from 100 s on, for some clients do not believe one that has just
-started. Faults are switched on by name, see `fault`.
+It has modes, a payload that it believes in, a program that moves the arm, a log, and the arm behind
+it: in MuJoCo or on record (`world`). `RtdeServer` is its side of one RTDE connection. As on a real
+one `timestamp` counts control steps since the start, from 100 s on, for some clients do not believe
+one that has just started. Faults are switched on by name, see `fault`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ from steelyard.trajectory import Trajectory
 _START_S = 100.0
 _REGISTERS = {"int": "INT32", "double": "DOUBLE", "bit": "BOOL"}
 _OUTPUTS = {
-    "DOUBLE": "timestamp payload speed_scaling target_speed_fraction actual_execution_time actual_momentum"
+    "DOUBLE": "timestamp payload speed_scaling target_speed_fraction actual_execution_time"
+    " actual_momentum"
     " actual_main_voltage actual_robot_voltage actual_robot_current standard_analog_input0"
     " standard_analog_input1 standard_analog_output0 standard_analog_output1",
     "VECTOR3D": "payload_cog target_gravity actual_tool_accelerometer",
-    "VECTOR6D": "target_q target_qd target_qdd target_current target_moment target_TCP_pose target_TCP_speed"
-    " actual_q actual_qd actual_current actual_TCP_pose actual_TCP_speed actual_TCP_force joint_temperatures"
+    "VECTOR6D": "target_q target_qd target_qdd target_current target_moment target_TCP_pose"
+    " target_TCP_speed"
+    " actual_q actual_qd actual_current actual_TCP_pose actual_TCP_speed actual_TCP_force"
+    " joint_temperatures"
     " joint_control_output payload_inertia tcp_offset ft_raw_wrench actual_joint_voltage",
     "INT32": "robot_mode safety_mode safety_status",
     "UINT32": "robot_status_bits safety_status_bits runtime_state",
@@ -40,8 +43,12 @@ _OUTPUTS = {
     "VECTOR6INT32": "joint_mode",
 }
 _OUTPUT = {name: kind for kind, names in _OUTPUTS.items() for name in names.split()}
-_OUTPUT |= {f"output_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)}
-_INPUT = {f"input_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)}
+_OUTPUT |= {
+    f"output_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)
+}
+_INPUT = {
+    f"input_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)
+}
 _INPUT |= {f"{x}_digital_output{y}": "UINT8" for x in ("standard", "tool") for y in ("", "_mask")}
 _INPUT |= {f"configurable_digital_output{x}": "UINT8" for x in ("", "_mask")}
 _INPUT |= {f"standard_analog_output_{x}": "UINT8" for x in ("mask", "type")}
@@ -53,8 +60,11 @@ _INPUT |= {
     "external_force_torque": "VECTOR6D",
 }
 _ZEROS = {kind: (0,) * int(form[:-1] or 1) for kind, form in TYPES.items()}
-_OFF, _RUNNING, _SAFE = 3, 7, (1, 2)
-_JOINT_OFF, _JOINT_RUNNING = 239, 253
+_OFF = 3
+_RUNNING = 7
+_SAFE = (1, 2)
+_JOINT_OFF = 239
+_JOINT_RUNNING = 253
 _TEACH = 4  # a bit of the robot's status
 
 
@@ -110,21 +120,27 @@ class Controller:
         self.believed = Believed()
         self.owners: dict[str, object] = {}  # who writes an input
         self.outputs: dict[str, Sequence[float]] = {}
-        self.skipping, self.hang_up = 0, ""  # rows that are not sent; how connections end
-        self._start_s, self._moves = _START_S, False
+        self.skipping = 0
+        self.hang_up = ""  # rows that are not sent; how connections end
+        self._start_s = _START_S
+        self._moves = False
         self._program: Iterator[Array] = iter(())
         self.step()
 
     def step(self) -> None:
         """Goes one control step on."""
-        command = next(self._program, None) if self.modes.run else None
+        if self.modes.run:
+            command = next(self._program, None)
+        else:
+            command = None
         self._moves = command is not None
         t, said = self.world.step(command, self.believed)
         if self.world.over and self.modes.robot == _RUNNING:
             self.modes = self.modes._replace(robot=_OFF)
             self.log.append("the recording is over: the arm is switched off")
         self.skipping = max(self.skipping - 1, 0)
-        modes, robot = self.modes, self.world.robot
+        modes = self.modes
+        robot = self.world.robot
         bits = (modes.robot > _OFF) + 2 * self._moves + _TEACH * modes.hand
         self.outputs = {
             **said,
@@ -172,7 +188,9 @@ class Controller:
             trajectory: that begins where the arm is
         """
         step_s = 1 / self.world.rate_hz
-        q, _, _ = trajectory.at(step_s * np.arange(round(trajectory.duration_s / step_s), dtype=float))
+        q, _, _ = trajectory.at(
+            step_s * np.arange(round(trajectory.duration_s / step_s), dtype=float)
+        )
         self._program = cycle(q)
 
     @property
@@ -189,15 +207,20 @@ class Controller:
         """Switches a fault on, or all of them off.
 
         Args:
-            request: `skip:ROWS`, `mute`, `close`, `reset`, `reboot`, `protective-stop`, `emergency-stop`,
-                `hand`, `power-off`, `slider:SHARE`, `payload:KG`, `local`, or `normal`
+            request: `skip:ROWS`, `mute`, `close`, `reset`, `reboot`, `protective-stop`,
+                `emergency-stop`, `hand`, `power-off`, `slider:SHARE`, `payload:KG`, `local`, or
+                `normal`
         """
         name, number = checked_fault(request)
         if name in _FAULTS:
             self.modes = self.modes._replace(**_FAULTS[name])
-            self._program = self._program if self.modes.run else iter(())
+            if not self.modes.run:
+                self._program = iter(())
         elif name in _HANG_UPS:
-            self.hang_up = "reset" if name == "reset" else "close"
+            if name == "reset":
+                self.hang_up = "reset"
+            else:
+                self.hang_up = "close"
             if name == "reboot":
                 self._start_s -= self.outputs["timestamp"][0]
                 self._program, self.believed = iter(()), Believed()
@@ -270,7 +293,10 @@ class RtdeServer:
     def __init__(self, controller: Controller) -> None:
         self._controller, self._buffer, self._version = controller, bytearray(), 1
         self._recipe: Recipe | None = None
-        self._every, self._started, self._inputs, self._step = 1, False, 0, -1
+        self._every = 1
+        self._started = False
+        self._inputs = 0
+        self._step = -1
 
     def receive(self, data: bytes) -> bytes:
         """The answers to what a client has sent; raises `SourceFailed` where it is not RTDE.
@@ -279,16 +305,20 @@ class RtdeServer:
             data: as they came in
         """
         self._buffer += data
-        return b"".join(answer.encoded() for p in Package.cut(self._buffer) for answer in self._answers(p))
+        return b"".join(
+            answer.encoded() for p in Package.cut(self._buffer) for answer in self._answers(p)
+        )
 
     def row(self) -> bytes:
         """The data package of the present step; empty where none is due."""
         self._step += 1
-        recipe, outputs = self._recipe, self._controller.outputs
+        recipe = self._recipe
+        outputs = self._controller.outputs
         if recipe is None or not self._started or self._step % self._every:
             return b""
         groups = (
-            outputs.get(name, _ZEROS[kind]) for name, kind in zip(recipe.names, recipe.types, strict=True)
+            outputs.get(name, _ZEROS[kind])
+            for name, kind in zip(recipe.names, recipe.types, strict=True)
         )
         return recipe.package(tuple(chain.from_iterable(groups))).encoded()
 
@@ -303,7 +333,8 @@ class RtdeServer:
         if kind is Kind.VERSION:
             accepted = content in (b"\0\1", b"\0\2")
             yield Package(kind, bytes([accepted]))
-            self._version = content[1] if accepted else self._version
+            if accepted:
+                self._version = content[1]
         elif kind is Kind.CONTROLLER:
             yield Package(kind, struct.pack(">4I", *self._controller.version))
         elif kind is Kind.OUTPUTS:
@@ -317,7 +348,9 @@ class RtdeServer:
 
     def _offered(self, content: bytes) -> Iterator[Package]:
         """The types of the outputs that were asked for; one that is not known makes the recipe invalid."""
-        self._recipe, self._started, rate_hz = None, False, self._controller.world.rate_hz
+        self._recipe = None
+        self._started = False
+        rate_hz = self._controller.world.rate_hz
         if self._version > 1:
             (wanted,) = struct.unpack(">d", content[:8])
             self._every = max(int(rate_hz // min(max(wanted, 1.0), rate_hz)), 1)
@@ -328,15 +361,22 @@ class RtdeServer:
             words = f"the names of the outputs are longer than {LONGEST_NAMES} bytes"
             yield Package.text(words, version=self._version, level=1)
             types = (NOT_FOUND,) * len(names)
-        number = 1 if self._version > 1 else None
+        if self._version > 1:
+            number = 1
+        else:
+            number = None
         if NOT_FOUND not in types:
             self._recipe = Recipe(names, types, number)
-        head = b"" if number is None else bytes([number])
+        if number is None:
+            head = b""
+        else:
+            head = bytes([number])
         yield Package(Kind.OUTPUTS, head + ",".join(types).encode())
 
     def _taken(self, names: Sequence[str]) -> Package:
         """The types of the inputs that a client wants to write."""
-        owners, types = self._controller.owners, []
+        owners = self._controller.owners
+        types = []
         for name in names:
             free = owners.get(name, self) is self
             types.append(_INPUT.get(name, NOT_FOUND) if free else "IN_USE")

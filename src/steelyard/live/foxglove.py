@@ -1,15 +1,17 @@
 """The Foxglove WebSocket protocol, as `foxglove_bridge` offers it, and rows of what comes by it; no socket.
 
-A server says who it is (`serverInfo`), which channels it has (`advertise`: a number, a topic and a kind of
-message each) and which services. A client subscribes to channels by numbers of its own; what is published
-there comes as binary messages: 1, the subscription (uint32), when it was sent (uint64, ns), the bytes of
-the message. A call of a service is 2, service, call, length of the encoding (uint32 each), encoding, request;
-its answer begins with 3, or is a text `serviceCallFailure`.
+A server says who it is (`serverInfo`), which channels it has (`advertise`: a number, a topic and a
+kind of message each) and which services. A client subscribes to channels by numbers of its own;
+what is published there comes as binary messages: 1, the subscription (uint32), when it was sent
+(uint64, ns), the bytes of the message. A call of a service is 2, service, call, length of the
+encoding (uint32 each), encoding, request; its answer begins with 3, or is a text
+`serviceCallFailure`.
 
 Of the two names of the protocol, bridges from 3.0 on take the first and older ones the second.
 
-A row is a message about all joints. A wrench has stamps of its own: each row has the one nearest in time, and
-waits for the next, but never longer than 50 ms; in between the two it would lose part of its noise.
+A row is a message about all joints. A wrench has stamps of its own: each row has the one nearest in
+time, and waits for the next, but never longer than 50 ms; in between the two it would lose part of
+its noise.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from steelyard.io.rosbag import UR_JOINTS, is_ur
 from steelyard.live.source import Values
 
 SUBPROTOCOLS = ("foxglove.sdk.v1", "foxglove.websocket.v1")
-_MESSAGE, _ANSWER, _CALL = 1, 3, 2  # first byte; a call goes the other way
+_MESSAGE = 1
+_ANSWER = 3
+_CALL = 2  # first byte; a call goes the other way
 _DATA_HEAD = struct.Struct("<BIQ")
 _CALL_HEAD = struct.Struct("<BIII")
 _CDR = b"cdr"
@@ -163,7 +167,8 @@ class Bridge:
                 self.name = str(content.get("name") or "a bridge")
             case "advertise":
                 for item in content["channels"]:
-                    kind, encoding = str(item["schemaName"]), str(item["encoding"])
+                    kind = str(item["schemaName"])
+                    encoding = str(item["encoding"])
                     channel = Channel(int(item["id"]), str(item["topic"]), kind, encoding)
                     self.channels[channel.topic] = channel
             case "unadvertise":
@@ -180,7 +185,10 @@ class Bridge:
 
 def _service(item: dict[str, Any]) -> Service:
     """A service with the fields of its request: the lines before other kinds, without comments."""
-    text = item["requestSchema"] if "requestSchema" in item else (item.get("request") or {}).get("schema", "")
+    if "requestSchema" in item:
+        text = item["requestSchema"]
+    else:
+        text = (item.get("request") or {}).get("schema", "")
     own = text.split("\n===")[0].splitlines()
     lines = [" ".join(line.split("#")[0].split()) for line in own]
     fields = tuple(line for line in lines if line and "=" not in line)
@@ -201,12 +209,14 @@ class StateRows:
     """
 
     def __init__(self, topic: str, wanted: Sequence[str]) -> None:
-        self.topic, self.names = topic, tuple(wanted)
+        self.topic = topic
+        self.names = tuple(wanted)
         self.fields: tuple[str, ...] = ("position",)
         self.order: list[int] | None = None
         self._orders: dict[tuple[str, ...], list[int] | None] = {}
         self._first: Any = None
-        self._last_ns, self._late = 0, 0
+        self._last_ns = 0
+        self._late = 0
         self._texts: list[str] = []
         self._stamped = True
 
@@ -224,12 +234,15 @@ class StateRows:
         if order is None:
             return None
         if self._first is None:
-            self._first, self.order = message, order
+            self._first = message
+            self.order = order
         stamp = int(message.header.stamp.sec) * 10**9 + int(message.header.stamp.nanosec)
         if stamp == 0:
             stamp = sent_ns
             if self._stamped:
-                self._texts.append(f"{self.topic} has no stamps: time is when the bridge sent the messages")
+                self._texts.append(
+                    f"{self.topic} has no stamps: time is when the bridge sent the messages"
+                )
             self._stamped = False
         if 0 <= self._last_ns - stamp < _LATE_NS:
             self._late += 1
@@ -264,18 +277,26 @@ class StateRows:
 
     def texts(self) -> list[str]:
         """What is odd about the messages, once."""
-        found, self._texts = self._texts, []
+        found = self._texts
+        self._texts = []
         if self._late:
-            found.append(f"{self._late} messages of {self.topic} came late, after others, and are left out")
+            found.append(
+                f"{self._late} messages of {self.topic} came late, after others, and are left out"
+            )
             self._late = 0
         return found
 
     def _order(self, names: tuple[str, ...]) -> list[int] | None:
         if not self.names and names:
             ur = tuple(name for joint in UR_JOINTS for name in names if name.endswith(joint))
-            self.names = ur if is_ur(names) and len(ur) == len(names) else names
+            if is_ur(names) and len(ur) == len(names):
+                self.names = ur
+            else:
+                self.names = names
         known = len(set(names)) == len(names) and set(self.names) <= set(names) and names
-        return [names.index(name) for name in self.names] if known else None
+        if known:
+            return [names.index(name) for name in self.names]
+        return None
 
 
 class WrenchRows:
@@ -313,10 +334,16 @@ class WrenchRows:
             pending: times [ns] and values of rows; those that need wait no longer are taken out
         """
         rows = []
-        newest = self._last[-1][0] if self._last else 0
+        if self._last:
+            newest = self._last[-1][0]
+        else:
+            newest = 0
         while pending and (newest >= pending[0][0] or pending[-1][0] - pending[0][0] > _HOLD_NS):
             stamp, values = pending.popleft()
             near = min(self._last, key=lambda x: abs(x[0] - stamp), default=(0, ()))
-            found = near[1] if near[1] and abs(near[0] - stamp) <= self._reach_ns else (float("nan"),) * 6
+            if near[1] and abs(near[0] - stamp) <= self._reach_ns:
+                found = near[1]
+            else:
+                found = (float("nan"),) * 6
             rows.append((*values, *found))
         return rows

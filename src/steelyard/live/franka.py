@@ -1,10 +1,11 @@
 """`franka://HOST`: a Franka arm by its own library, libfranka (`pylibfranka`), 1,000 rows per second.
 
-The library runs in a process of its own (`franka_reader`), for it may wait for ever. Rows have libfranka's
-names: `q`, `dq`, `tau_J` (torque sensors behind the gears), what was commanded, and the loads that the
-controller believes in. Rows are fit for weighing while the arm is idle or moves by a program: in a reflex, at
-a stop or in a hand it is not the drives alone that carry the load. The controller serves one client at a
-time; where franka_ros2 runs, come by `ros2`.
+The library runs in a process of its own (`franka_reader`), for it may wait for ever. Rows have
+libfranka's
+names: `q`, `dq`, `tau_J` (torque sensors behind the gears), what was commanded, and the loads that
+the controller believes in. Rows are fit for weighing while the arm is idle or moves by a program:
+in a reflex, at a stop or in a hand it is not the drives alone that carry the load. The controller
+serves one client at a time; where franka_ros2 runs, come by `ros2`.
 """
 
 from __future__ import annotations
@@ -79,11 +80,22 @@ class FrankaConnection(Connection):
     columns = COLUMNS
 
     def __init__(self, source: FrankaSource) -> None:
-        self._place, self._timeout_s = str(source), source.timeout_s
+        self._place = str(source)
+        self._timeout_s = source.timeout_s
         _require(source.host)
-        words = [sys.executable, "-P", str(Path(__file__).with_name("franka_reader.py")), source.host]
-        self._child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self._out = self._child.stdout.fileno() if self._child.stdout is not None else -1
+        words = [
+            sys.executable,
+            "-P",
+            str(Path(__file__).with_name("franka_reader.py")),
+            source.host,
+        ]
+        self._child = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        if self._child.stdout is not None:
+            self._out = self._child.stdout.fileno()
+        else:
+            self._out = -1
         with suppress(ImportError, OSError):
             import fcntl
 
@@ -138,7 +150,8 @@ class FrankaConnection(Connection):
                 data = self._data(max(end - time.monotonic(), 0.0))
             if data is None:
                 raise SourceFailed(
-                    f"{self._place}: no state came for {timeout_s:g} s: is it a Franka arm, with FCI active?"
+                    f"{self._place}: no state came for {timeout_s:g} s: is it a Franka arm, with"
+                    " FCI active?"
                 )
             if not data:
                 raise SourceFailed(f"{self._place} was lost: the program that reads it has ended")
@@ -156,7 +169,9 @@ class FrankaConnection(Connection):
 
     def _rows(self) -> list[Values]:
         """The rows in what is unread; answers are kept, an error ends it."""
-        rows, at, head = [], 0, FRAME.size
+        rows = []
+        at = 0
+        head = FRAME.size
         while len(self._unread) - at >= head:
             length, kind = FRAME.unpack_from(self._unread, at)
             if len(self._unread) - at < head + length:

@@ -1,10 +1,11 @@
 """A program of its own that reads a Franka arm by libfranka: `python franka_reader.py HOST`.
 
-libfranka waits for ever where a server is mute, and keeps Python's other threads waiting meanwhile: here it
-can be ended. It is started by `franka`, and imports nothing of steelyard.
+libfranka waits for ever where a server is mute, and keeps Python's other threads waiting meanwhile:
+here it can be ended. It is started by `franka`, and imports nothing of steelyard.
 
-Out: frames of a length (uint32), a kind (one byte) and a body: ROW, the numbers of `COLUMNS` as doubles;
-DONE, a command was carried out; ERROR, words, after which the program ends; REFUSED, after which it goes on.
+Out: frames of a length (uint32), a kind (one byte) and a body: ROW, the numbers of `COLUMNS` as
+doubles; DONE, a command was carried out; ERROR, words, after which the program ends; REFUSED, after
+which it goes on.
 In: lines `load MASS X Y Z I1 ... I9`, for `set_load`.
 """
 
@@ -17,13 +18,28 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-ROW, DONE, REFUSED, ERROR = b"r", b"d", b"f", b"e"
+ROW = b"r"
+DONE = b"d"
+REFUSED = b"f"
+ERROR = b"e"
 _JOINTS = ("q", "dq", "tau_J", "q_d", "dq_d", "ddq_d")
-_LOADS = {"m_ee": 1, "F_x_Cee": 3, "m_load": 1, "F_x_Cload": 3, "I_load": 9, "O_T_EE": 16, "F_T_EE": 16}
+_LOADS = {
+    "m_ee": 1,
+    "F_x_Cee": 3,
+    "m_load": 1,
+    "F_x_Cload": 3,
+    "I_load": 9,
+    "O_T_EE": 16,
+    "F_T_EE": 16,
+}
 COLUMNS = (
     "time_s",
     *(f"{name}_{k}" for name in _JOINTS for k in range(7)),
-    *(x for name, n in _LOADS.items() for x in ([name] if n == 1 else [f"{name}_{k}" for k in range(n)])),
+    *(
+        x
+        for name, n in _LOADS.items()
+        for x in ([name] if n == 1 else [f"{name}_{k}" for k in range(n)])
+    ),
     "robot_mode",
 )
 """What a row holds, under libfranka's names; matrices column by column."""

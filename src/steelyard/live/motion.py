@@ -1,8 +1,9 @@
 """A designed motion on the arm: as a URScript program of `servoj` steps, from where the arm stands and back.
 
-The way into the motion and out of it is a smooth polynomial in joint space (`ApproachedTrajectory`). Nothing
-has checked that way for obstacles, so a motion that begins far from where the arm stands is refused, as is
-one that breaks a limit of the arm, and every arm that does not run in normal safety.
+The way into the motion and out of it is a smooth polynomial in joint space
+(`ApproachedTrajectory`). Nothing has checked that way for obstacles, so a motion that begins far
+from where the arm stands is refused, as is one that breaks a limit of the arm, and every arm that
+does not run in normal safety.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from steelyard.robot import JointLimits, RobotModel
 from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory
 
 _FAR = 0.5  # [rad], from where the arm stands to the first posture
-_ENTRY_SPEED, _ENTRY_ACCELERATION = 0.5, 1.0  # [rad/s], [rad/s^2]
-_SPEED, _ACCELERATION = 1.5, 4.0  # [rad/s], [rad/s^2], of a motion that we design
+_ENTRY_SPEED = 0.5
+_ENTRY_ACCELERATION = 1.0  # [rad/s], [rad/s^2]
+_SPEED = 1.5
+_ACCELERATION = 4.0  # [rad/s], [rad/s^2], of a motion that we design
 _SEARCH_S = 8.0
-_LOOKAHEAD_S, _GAIN = 0.1, 300
+_LOOKAHEAD_S = 0.1
+_GAIN = 300
 _LATE_S = 3.0  # of the controller's clock, to start and to end
 _SILENT_S = 5.0
 _PLAYING = 2  # of `runtime_state`
@@ -45,7 +49,9 @@ class Motion:
     rate_hz: float
 
     @classmethod
-    def of(cls, stream: Stream, robot: RobotModel, core: FourierTrajectory, *, periods: int = 1) -> Motion:
+    def of(
+        cls, stream: Stream, robot: RobotModel, core: FourierTrajectory, *, periods: int = 1
+    ) -> Motion:
         """The motion from where the arm stands, or a refusal.
 
         Args:
@@ -60,18 +66,23 @@ class Motion:
         if away.max() > _FAR:
             k = int(away.argmax())
             raise InvalidTrajectory(
-                f"{robot.joint_names[k]} stands {away[k]:.2f} rad from where the motion begins, more than"
+                f"{robot.joint_names[k]} stands {away[k]:.2f} rad from where the motion begins,"
+                " more than"
                 f" {_FAR:g}: go there by hand first, to {np.round(start, 3).tolist()} rad"
             )
         _, v, a = core.amplitudes
-        v_max, a_max = np.maximum(_ENTRY_SPEED, v), np.maximum(_ENTRY_ACCELERATION, a)
+        v_max = np.maximum(_ENTRY_SPEED, v)
+        a_max = np.maximum(_ENTRY_ACCELERATION, a)
         whole = ApproachedTrajectory.within(core, q, v_max=v_max, a_max=a_max, periods=periods)
         certificate = DesignLimits.of(robot).certify(robot, whole)
         if not certificate.holds:
             raise InvalidTrajectory(
                 f"the motion breaks a limit of {robot.name}: {certificate.worst.sentence}"
             )
-        major = stream.version[0] if stream.version else 5
+        if stream.version:
+            major = stream.version[0]
+        else:
+            major = 5
         return cls(whole, 125.0 if major < 5 else 500.0)
 
     @property
@@ -80,7 +91,10 @@ class Motion:
         steps = int(np.ceil(self.trajectory.duration_s * self.rate_hz))
         q, _, _ = self.trajectory.at(np.arange(steps + 1) / self.rate_hz)
         servo = f"0, 0, {1 / self.rate_hz:.6g}, {_LOOKAHEAD_S:g}, {_GAIN}"
-        lines = [f"  servoj([{', '.join(f'{x:.6f}' for x in row)}], {servo})" for row in np.round(q, 6) + 0.0]
+        lines = [
+            f"  servoj([{', '.join(f'{x:.6f}' for x in row)}], {servo})"
+            for row in np.round(q, 6) + 0.0
+        ]
         return "\n".join(["def steelyard_motion():", *lines, "  stopj(1.0)", "end", ""])
 
     def play(self, stream: Stream) -> Iterator[Row | Event]:
@@ -90,15 +104,21 @@ class Motion:
             stream: of the controller's rows
         """
         source = controller_of(stream.source)
-        state = stream.columns.index("runtime_state") if "runtime_state" in stream.columns else None
+        if "runtime_state" in stream.columns:
+            state = stream.columns.index("runtime_state")
+        else:
+            state = None
         send_script(source, self.script)
-        moves, start_s, latest_s = False, None, self.trajectory.duration_s + _LATE_S
+        moves = False
+        start_s = None
+        latest_s = self.trajectory.duration_s + _LATE_S
         while items := stream.take(_SILENT_S):
             for item in items:
                 yield item
                 if not isinstance(item, Row):
                     continue
-                start_s = item.t if start_s is None else start_s
+                if start_s is None:
+                    start_s = item.t
                 if moves and item.waiting:
                     raise SourceFailed(f"the motion was broken off: {item.waiting}")
                 playing = state is not None and item.values[state] == _PLAYING
@@ -121,7 +141,9 @@ def standing_posture(stream: Stream, robot: RobotModel) -> Array:
     """
     said = ready_row(stream)
     if robot.n != 6:
-        raise InvalidTrajectory(f"the motion is for {robot.name} with {robot.n} joints, a UR arm has 6")
+        raise InvalidTrajectory(
+            f"the motion is for {robot.name} with {robot.n} joints, a UR arm has 6"
+        )
     require_same_arm(robot, {name: np.array([x]) for name, x in said.items()}, str(stream.source))
     return np.array([said[f"actual_q_{k}"] for k in range(6)])
 

@@ -1,11 +1,12 @@
 """What `watch` knows on a page: the arm in 3D, the payload with its intervals, torques, events, a button.
 
-viser serves the page, to this machine alone unless another host is given, and asks nothing of the network.
-The weighing thread only leaves its newest `Update`; another thread draws it, at most 30 times per second in
-3D, ten times as text, four times as plots, and not at all while nobody looks (`live.apart` has the page in a
-process of its own, so that rows do not wait for plots). Whoever has the page can set the payload: so the
-button is there on this machine's own address only, answers to the page itself only (other websites in the
-same browser can talk to the port, too), and asks before anything is sent.
+viser serves the page, to this machine alone unless another host is given, and asks nothing of the
+network. The weighing thread only leaves its newest `Update`; another thread draws it, at most 30
+times per second in 3D, ten times as text, four times as plots, and not at all while nobody looks
+(`live.apart` has the page in a process of its own, so that rows do not wait for plots). Whoever has
+the page can set the payload: so the button is there on this machine's own address only, answers to
+the page itself only (other websites in the same browser can talk to the port, too), and asks before
+anything is sent.
 """
 
 from __future__ import annotations
@@ -42,9 +43,12 @@ if TYPE_CHECKING:
     import viser
 
 _HERE = ("127.0.0.1", "localhost", "::1")
-_RATE_HZ, _TEXTS_HZ, _PLOTS_HZ = 30.0, 10.0, 4.0
+_RATE_HZ = 30.0
+_TEXTS_HZ = 10.0
+_PLOTS_HZ = 4.0
 _TORQUE_S = 10.0  # that the plot of torques shows, [s]
-_POINTS, _STEP_S = 200, 0.1  # of the curve of the mass, at most; and time between two of them at first, [s]
+_POINTS = 200
+_STEP_S = 0.1  # of the curve of the mass, at most; and time between two of them at first, [s]
 _EVENTS = 60
 _WIDTH = 400  # of a column, [px]
 _CLOSING_S = 15.0  # for browsers that do not answer, at most
@@ -61,7 +65,8 @@ class Page:
         host: address to listen at; this machine alone by default
         port: to listen at, or the next one that is free; 0 for any
         dark: at first
-        kept: where a payload that was set is kept together with the one before, for `set-payload --undo`
+        kept: where a payload that was set is kept together with the one before, for `set-payload
+            --undo`
     """
 
     def __init__(
@@ -77,7 +82,9 @@ class Page:
     ) -> None:
         robot = view.robot
         self.view: Any = view  # takes the updates of its own kind
-        self._kept, self._dark, self._joints = kept, dark, view.joints
+        self._kept = kept
+        self._dark = dark
+        self._joints = view.joints
         takes = view.settable and Proposal.takes_payloads(source) and host in _HERE
         self._controller = source if takes else None
         self._newest: Update | WristUpdate | None = None
@@ -120,7 +127,8 @@ class Page:
             update: of the weigher
         """
         with self._lock:
-            self._newest, self._row = update, update.values
+            self._newest = update
+            self._row = update.values
             self._events.extend((event.t, str(event.kind), event.words) for event in update.events)
         self._fresh.set()
 
@@ -133,14 +141,17 @@ class Page:
         self._row = row.values
         self._fresh.set()
 
-    # --- what is on the page ------------------------------------------------------------------------------
+    # --- what is on the page
 
     def _build(self) -> None:
-        gui, traces = self._server.gui, self.view.traces
+        gui = self._server.gui
+        traces = self.view.traces
         gui.set_panel_label(f"steelyard · {self.view.robot.name}")
         gui.main_panel.dock_right()
         gui.main_panel.set_width(_WIDTH)
-        style = (resources.files("steelyard.live") / "assets" / "page.css").read_text(encoding="utf-8")
+        style = (resources.files("steelyard.live") / "assets" / "page.css").read_text(
+            encoding="utf-8"
+        )
         gui.add_html(f"<style>{style}</style>")
         self._answer = gui.add_html(answer_html(None, self.view.accuracy))
         if self._controller is not None:
@@ -166,17 +177,21 @@ class Page:
         )
         self._scene.dress(dark=self._dark)
 
-    # --- on the page's own thread -------------------------------------------------------------------------
+    # --- on the page's own thread
 
     def _draw(self) -> None:
         """Draws what is new, and what is due, until the page is closed."""
-        before, texts_s, plots_s = None, 0.0, 0.0
+        before = None
+        texts_s = 0.0
+        plots_s = 0.0
         while not self._closed:
             self._fresh.wait(1 / _PLOTS_HZ)
             self._fresh.clear()
             now_s = time.monotonic()
             with self._lock:
-                update, row, events = self._newest, self._row, tuple(self._events)
+                update = self._newest
+                row = self._row
+                events = tuple(self._events)
             if update is None:
                 continue
             if update is not before:
@@ -194,10 +209,15 @@ class Page:
 
     def _remember(self, update: Update | WristUpdate) -> None:
         """Keeps what the plots show; the curve of the mass is thinned out where it becomes long."""
-        last_s = self._points[-1].t if self._points else -np.inf
+        if self._points:
+            last_s = self._points[-1].t
+        else:
+            last_s = -np.inf
         payload = self.view.to_draw(update)
         if payload is not None and not 0 <= update.t - last_s < self._step_s:
-            body, std, com_std = payload.body, float(payload.std[0]), payload.com_std
+            body = payload.body
+            std = float(payload.std[0])
+            com_std = payload.com_std
             seen = body.mass > 2 * std
             point = CurvePoint(
                 t=update.t,
@@ -209,9 +229,13 @@ class Page:
                 converged=update.converged,
                 status="",
             )
-            self._points = [*self._points, point] if update.t > last_s else [point]
+            if update.t > last_s:
+                self._points = [*self._points, point]
+            else:
+                self._points = [point]
             if len(self._points) > 2 * _POINTS:
-                self._points, self._step_s = self._points[::2], 2 * self._step_s
+                self._points = self._points[::2]
+                self._step_s = 2 * self._step_s
         if (instant := self.view.trace(update)) is not None:
             self._traced.append((update.t, instant))
 
@@ -222,9 +246,14 @@ class Page:
                 self._carried = update
                 self._scene.carry(self.view.to_draw(update))
 
-    def _write(self, update: Update | WristUpdate, events: Sequence[tuple[float, str, str]]) -> None:
+    def _write(
+        self, update: Update | WristUpdate, events: Sequence[tuple[float, str, str]]
+    ) -> None:
         _put(self._answer, answer_html(update, self.view.accuracy))
-        believed = Believed.of(self._said(update)) if self.view.settable else None
+        if self.view.settable:
+            believed = Believed.of(self._said(update))
+        else:
+            believed = None
         _put(self._numbers, numbers_html(update.payload, believed))
         _put(self._log, events_html(update, events))
 
@@ -234,23 +263,28 @@ class Page:
             _put(self._masses, _drawn(masses))
             _put(self._centre, _drawn([centre]))
         if self._traced:
-            traces, chosen = self.view.traces, self._chosen.value
+            traces = self.view.traces
+            chosen = self._chosen.value
             j = traces.choices.index(chosen)
             t = np.array([t for t, _ in self._traced])
             rows = np.array([row[:, j] for _, row in self._traced]).T
             curves = [Curve(name, t, y) for name, y in zip(traces.curves, rows, strict=True)]
-            title = "torque" if chosen in self.view.robot.joint_names else f"{chosen} of a contact"
+            if chosen in self.view.robot.joint_names:
+                title = "torque"
+            else:
+                title = f"{chosen} of a contact"
             panel = Panel(title, "time [s]", f"{title.split()[0]} [{traces.units[j]}]", curves)
             _put(self._trace, _drawn([panel]))
 
     def _said(self, update: Update | WristUpdate) -> dict[str, float]:
         return dict(zip(self.view.columns, update.values, strict=True))
 
-    # --- the button, on threads of viser ------------------------------------------------------------------
+    # --- the button, on threads of viser
 
     def _ask(self, event: viser.GuiEvent[Any]) -> None:
         """Shows old beside new, or why nothing can be set; sends only after another click."""
-        client, update = event.client, self._newest
+        client = event.client
+        update = self._newest
         if client is None or update is None or self._controller is None or not self._ours(client):
             return
         try:
@@ -284,8 +318,14 @@ class Page:
     def _ours(self, client: viser.ClientHandle) -> bool:
         """Whether a browser shows our page, and not a website that talks to our port."""
         connection = self._server._websock_server._live_connections.get(client.client_id)
-        request = None if connection is None else connection.request
-        origin = None if request is None else request.headers.get("Origin")
+        if connection is None:
+            request = None
+        else:
+            request = connection.request
+        if request is None:
+            origin = None
+        else:
+            origin = request.headers.get("Origin")
         port = self._server.get_port()
         return origin in {f"http://{name}:{port}" for name in (*_HERE[:2], "[::1]")}
 
@@ -300,7 +340,9 @@ def _served(host: str, port: int) -> viser.ViserServer:
         with socket.create_server((host, 0)):
             pass
     except OSError as error:
-        raise SourceFailed(f"no page can be served at '{host}': {error.strerror or error}") from error
+        raise SourceFailed(
+            f"no page can be served at '{host}': {error.strerror or error}"
+        ) from error
     with contextlib.redirect_stdout(io.StringIO()):
         return viser.ViserServer(host=host, port=port, verbose=False)
 

@@ -1,9 +1,10 @@
 """Rows on disk as they come: what was received, under the sender's own names.
 
-While rows come they go to a stream of Arrow's batches (`.arrows`, Arrow IPC), four times per second, forced
-to the disk: whatever happens to this program, at most the last second is lost, and `read_recording` reads
-what is there. Where Parquet was asked for, the stream becomes a Parquet file when all is over. A sender that
-starts a new clock starts a new file, `log-2.parquet`, for in one file time does not go back.
+While rows come they go to a stream of Arrow's batches (`.arrows`, Arrow IPC), four times per
+second, forced to the disk: whatever happens to this program, at most the last second is lost, and
+`read_recording` reads what is there. Where Parquet was asked for, the stream becomes a Parquet file
+when all is over. A sender that starts a new clock starts a new file, `log-2.parquet`, for in one
+file time does not go back.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from steelyard.live.source import Event, EventKind, Row
 from steelyard.saved import growing, replacing, require_target
 
 _BATCH_S = 0.25
-_STREAM, _PARQUET = ".arrows", ".parquet"
+_STREAM = ".arrows"
+_PARQUET = ".parquet"
 _GROUP_ROWS = 2**14
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow IPC
 
@@ -40,13 +42,19 @@ class Recorder:
     """
 
     def __init__(self, path: str | Path, columns: tuple[str, ...]) -> None:
-        self._path, self._columns, self.rows = Path(path), columns, 0
+        self._path = Path(path)
+        self._columns = columns
+        self.rows = 0
         if self._path.suffix not in (_STREAM, _PARQUET):
-            raise UnreadableFile(f"live rows are recorded as .parquet or .arrows, not '{self._path.name}'")
+            raise UnreadableFile(
+                f"live rows are recorded as .parquet or .arrows, not '{self._path.name}'"
+            )
         require_target(path)
         stream = self._path.with_suffix(_STREAM)
         if stream != self._path and stream.exists():
-            raise UnreadableFile(f"{stream} is there, a recording cut short: read or remove it first")
+            raise UnreadableFile(
+                f"{stream} is there, a recording cut short: read or remove it first"
+            )
         _pyarrow()
         self._file: _File | None = None
         self._clock = 0
@@ -67,7 +75,8 @@ class Recorder:
         if self._file is None or row.clock != self._clock:
             self.close()
             self.files.append(self._next())
-            self._file, self._clock = _File(self.files[-1], self._columns), row.clock
+            self._file = _File(self.files[-1], self._columns)
+            self._clock = row.clock
         self._file.add(row)
         self.rows += 1
 
@@ -114,7 +123,10 @@ class Recorded(NamedTuple):
             rows: since this one, behind the last of those before it
             events: since this one
         """
-        span_s = rows[-1].t - rows[0].t if rows else 0.0
+        if rows:
+            span_s = rows[-1].t - rows[0].t
+        else:
+            span_s = 0.0
         more = {kind: sum(x.rows for x in events if x.kind is kind) for kind in EventKind}
         return Recorded(
             self.rows + len(rows) - (self.rows > 0),
@@ -126,7 +138,9 @@ class Recorded(NamedTuple):
         )
 
 
-def record(items: Iterable[Row | Event], recorder: Recorder, *, every_s: float = 0.2) -> Iterator[Recorded]:
+def record(
+    items: Iterable[Row | Event], recorder: Recorder, *, every_s: float = 0.2
+) -> Iterator[Recorded]:
     """Records what comes, and reports on it again and again, at the end too.
 
     Args:
@@ -147,7 +161,8 @@ def record(items: Iterable[Row | Event], recorder: Recorder, *, every_s: float =
         if time.monotonic() >= due_s:
             due_s = time.monotonic() + every_s
             report = report.after(rows, events)
-            rows, events = rows[-1:], []
+            rows = rows[-1:]
+            events = []
             yield report
     yield report.after(rows, events)
 
@@ -173,7 +188,9 @@ class _File:
             raise UnreadableFile(f"cannot write {self._stream}: {self._failed}") from self._failed
         if not self._kinds:
             self._kinds = [float if isinstance(x, float) else int for x in row.values]
-        self._waiting.append(self._pack(*row.values))  # here: a batch at once would hold up who weighs
+        self._waiting.append(
+            self._pack(*row.values)
+        )  # here: a batch at once would hold up who weighs
 
     def close(self) -> None:
         self._over.set()
@@ -192,7 +209,9 @@ class _File:
             while not self._over.wait(_BATCH_S):
                 self._write()
             self._write()
-        except Exception as error:  # a full disk, another kind of values, whatever: who adds rows must know
+        except (
+            Exception
+        ) as error:  # a full disk, another kind of values, whatever: who adds rows must know
             self._failed = error
 
     def _write(self) -> None:
@@ -200,16 +219,22 @@ class _File:
         rows = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if not rows:
             return
-        pa, message = _pyarrow(), b""
+        pa = _pyarrow()
+        message = b""
         if self._schema is None:
             names = {float: pa.float64(), int: pa.int64()}
             kinds = [names[kind] for kind in self._kinds]
             self._schema = pa.schema(list(zip(self._columns, kinds, strict=True)))
             message = self._schema.serialize().to_pybytes()
         columns = np.frombuffer(b"".join(rows)).reshape(len(rows), -1).T.copy()
-        arrays = [pa.array(x.astype(kind, copy=False)) for x, kind in zip(columns, self._kinds, strict=True)]
+        arrays = [
+            pa.array(x.astype(kind, copy=False))
+            for x, kind in zip(columns, self._kinds, strict=True)
+        ]
         batch = pa.record_batch(arrays, schema=self._schema)
-        self._disk.write(message + batch.serialize().to_pybytes())  # at once: other threads wait less
+        self._disk.write(
+            message + batch.serialize().to_pybytes()
+        )  # at once: other threads wait less
         self._disk.flush()
         os.fsync(self._disk.fileno())
 
@@ -221,7 +246,9 @@ class _File:
         with (
             replacing(self._path) as part,
             pa.memory_map(str(self._stream)) as stream,
-            parquet.ParquetWriter(part, self._schema, compression="zstd", use_dictionary=False) as writer,
+            parquet.ParquetWriter(
+                part, self._schema, compression="zstd", use_dictionary=False
+            ) as writer,
         ):
             group: list[Any] = []
             for batch in pa.ipc.open_stream(stream):

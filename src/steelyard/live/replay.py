@@ -27,7 +27,8 @@ class ReplaySource(Source):
     Attributes:
         path: of the recording
         speed: times as fast as it was recorded; None for as fast as it goes
-        sensor: what a wrist sensor is, whose file has no joints; its wrench is turned to our convention
+        sensor: what a wrist sensor is, whose file has no joints; its wrench is turned to our
+            convention
     """
 
     path: str
@@ -48,7 +49,9 @@ class ReplaySource(Source):
     def connect(self) -> Connection:
         """The recording from its beginning."""
         if self.sensor is not None:
-            return _Replayed(_wrist_signals(self.path, self.sensor), "load_on_sensor", self.speed, str(self))
+            return _Replayed(
+                _wrist_signals(self.path, self.sensor), "load_on_sensor", self.speed, str(self)
+            )
         recording = self.recording
         signals = recording.signals | {"t": recording.t[:, None] + recording.epoch_s}
         return _Replayed(signals, recording.wrench_convention, self.speed, str(self))
@@ -74,16 +77,22 @@ class _Replayed(Connection):
         speed: float | None,
         place: str,
     ) -> None:
-        self.columns = tuple(each for name, x in signals.items() for each in _names(name, x.shape[1]))
+        self.columns = tuple(
+            each for name, x in signals.items() for each in _names(name, x.shape[1])
+        )
         self.wrench_convention = wrench_convention
         self._rows = np.hstack(list(signals.values()))
-        self._speed, self._next, self._place = speed, 0, place
-        self._began_s, self._closed = time.monotonic(), False
+        self._speed = speed
+        self._next = 0
+        self._place = place
+        self._began_s = time.monotonic()
+        self._closed = False
 
     def read(self) -> Sequence[Values]:
         if self._next == len(self._rows) or self._closed:
             raise EndOfSource(f"{self._place} is over")
-        start, end = self._next, min(self._next + _CHUNK, len(self._rows))
+        start = self._next
+        end = min(self._next + _CHUNK, len(self._rows))
         if self._speed is not None:
             t = (self._rows[:, 0] - self._rows[0, 0]) / self._speed
             time.sleep(min(max(t[start] - (time.monotonic() - self._began_s), 0.0), 0.1))

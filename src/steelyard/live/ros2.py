@@ -1,13 +1,14 @@
 """`ros2://HOST[:PORT]`: an arm under ROS 2, through `foxglove_bridge` on its side; no ROS on ours.
 
-Rows are messages of sensor_msgs/JointState, with the time of their headers. Joints go by name, in the order
-of the arm where it is known. What the effort is must be said, as of a bag (`steelyard.io.rosbag`):
+Rows are messages of sensor_msgs/JointState, with the time of their headers. Joints go by name, in
+the order of the arm where it is known. What the effort is must be said, as of a bag
+(`steelyard.io.rosbag`):
 
     ros2://robot?current=effort
     ros2://robot:8765?joints=/arm/joint_states&tau=effort&wrench=/ft&names=joint1,joint2,joint3
 
-Of a Universal Robots driver the modes are read too, where it publishes them: what is not fit for weighing
-by them is the same as in `ur`.
+Of a Universal Robots driver the modes are read too, where it publishes them: what is not fit for
+weighing by them is the same as in `ur`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ from steelyard.recording.columns import REFUSED, Requested
 
 PORT = 8765
 _JOINTS = "/joint_states"
-_MODES = {"robot_mode": "ur_dashboard_msgs/msg/RobotMode", "safety_mode": "ur_dashboard_msgs/msg/SafetyMode"}
+_MODES = {
+    "robot_mode": "ur_dashboard_msgs/msg/RobotMode",
+    "safety_mode": "ur_dashboard_msgs/msg/SafetyMode",
+}
 _WORDS = ("joints", "wrench", "names", "tau", "current")  # that an address may have
 _QUEUE = 1024  # messages that wait for us at most, before the bridge drops some
 _LATCHED_S = 1.0  # what was published once comes within this time
@@ -49,9 +53,10 @@ class Ros2Source(Source):
         host: of the bridge, name or address
         port: of the bridge
         joints: topic of the JointState messages; /joint_states, or the only one, by default
-        effort: what the effort is, 'tau' or 'current'; empty to leave it out, None where it was not said
-        wrench: topic of the WrenchStamped messages; empty to leave it out, None for the only one, except on
-            a UR
+        effort: what the effort is, 'tau' or 'current'; empty to leave it out, None where it was not
+            said
+        wrench: topic of the WrenchStamped messages; empty to leave it out, None for the only one,
+            except on a UR
         joint_names: in the order of the arm; empty for that of the messages
         timeout_s: without any row, until it counts as lost, [s]
         pauses_s: before each attempt to connect again, [s]
@@ -80,11 +85,17 @@ class Ros2Source(Source):
         place = f"ros2://{host}:{port}"
         for word in said:
             if word not in _WORDS:
-                raise UnknownName(f"{place}: an address has no '{word}'; known are {', '.join(_WORDS)}")
-        columns: dict[str, str | Sequence[str]] = {x: said[x] for x in ("tau", "current") if x in said}
+                raise UnknownName(
+                    f"{place}: an address has no '{word}'; known are {', '.join(_WORDS)}"
+                )
+        columns: dict[str, str | Sequence[str]] = {
+            x: said[x] for x in ("tau", "current") if x in said
+        }
         names = tuple(name for name in said.get("names", "").split(",") if name)
         effort = Choice.of(Requested(columns), place).effort
-        return cls(host, port, said.get("joints"), effort, said.get("wrench"), names or tuple(joint_names))
+        return cls(
+            host, port, said.get("joints"), effort, said.get("wrench"), names or tuple(joint_names)
+        )
 
     def __str__(self) -> str:
         return f"ros2://{self.host}:{self.port}"
@@ -95,7 +106,9 @@ class Ros2Source(Source):
 
     def judge(self, columns: Sequence[str]) -> Judge:
         """One that knows the modes of a UR driver, where they are there."""
-        return _Ros2Judge(columns) if set(_MODES) <= set(columns) else Judge()
+        if set(_MODES) <= set(columns):
+            return _Ros2Judge(columns)
+        return Judge()
 
 
 class Ros2Connection(Connection):
@@ -117,17 +130,24 @@ class Ros2Connection(Connection):
             known = isinstance(error, SourceFailed)
             raise error if known else SourceFailed(str(error)) from error
 
-    # --- before the first row -----------------------------------------------------------------------------
+    # --- before the first row
 
     def _begin(self) -> None:
-        bridge, limit_s = self.bridge, self._source.timeout_s
+        bridge = self.bridge
+        limit_s = self._source.timeout_s
         self._wait(lambda: bool(bridge.name), limit_s)
         if not bridge.name:
-            raise SourceFailed(f"{self._place} answers, but it does not say that it is a Foxglove bridge")
+            raise SourceFailed(
+                f"{self._place} answers, but it does not say that it is a Foxglove bridge"
+            )
         wanted = self._source.joints or _JOINTS
-        self._wait(lambda: wanted in bridge.channels, limit_s if self._source.joints else _LATCHED_S)
+        self._wait(
+            lambda: wanted in bridge.channels, limit_s if self._source.joints else _LATCHED_S
+        )
         topic = self._topic()
-        self._modes = {name: found[0] for name, kind in _MODES.items() if (found := bridge.topics(kind))}
+        self._modes = {
+            name: found[0] for name, kind in _MODES.items() if (found := bridge.topics(kind))
+        }
         described = [name for name in bridge.topics(TEXT) if "robot_description" in name]
         self._send(bridge.subscription([topic, *self._modes.values(), *described]))
         self._states = StateRows(topic, self._source.joint_names)
@@ -140,30 +160,42 @@ class Ros2Connection(Connection):
         once = {*self._modes.values(), *described}
         self._wait(lambda: once <= set(self._latched), _LATCHED_S)
         self._modes = {name: x for name, x in self._modes.items() if x in self._latched}
-        self._choose_columns(topic, [str(self._latched[x]) for x in described if x in self._latched])
+        self._choose_columns(
+            topic, [str(self._latched[x]) for x in described if x in self._latched]
+        )
         self._pending.clear()  # rows from here on have all columns
 
     def _topic(self) -> str:
         """The topic of the joints."""
-        there, asked = self.bridge.topics(JOINT_STATE), self._source.joints
-        found = there[0] if asked is None and len(there) == 1 else asked or _JOINTS
+        there = self.bridge.topics(JOINT_STATE)
+        asked = self._source.joints
+        if asked is None and len(there) == 1:
+            found = there[0]
+        else:
+            found = asked or _JOINTS
         if found not in there and len(there) > 1 and asked is None:
             raise SourceFailed(
                 f"{self._place}: {len(there)} topics hold JointState: {', '.join(there)};"
                 f" choose with ?joints={there[0]}"
             )
         if found not in there:
-            held = ", ".join(f"{x.topic} ({x.kind})" for _, x in sorted(self.bridge.channels.items()))
+            held = ", ".join(
+                f"{x.topic} ({x.kind})" for _, x in sorted(self.bridge.channels.items())
+            )
             raise SourceFailed(
-                f"{self._place}: there is no JointState topic '{found}'; the bridge has {held or 'no topics'}"
+                f"{self._place}: there is no JointState topic '{found}'; the bridge has"
+                f" {held or 'no topics'}"
             )
         if (encoding := self.bridge.channels[found].encoding) != "cdr":
-            raise SourceFailed(f"{self._place}: {found} comes as {encoding}, not as CDR: is this ROS 1?")
+            raise SourceFailed(
+                f"{self._place}: {found} comes as {encoding}, not as CDR: is this ROS 1?"
+            )
         return found
 
     def _choose_columns(self, topic: str, descriptions: Sequence[str]) -> None:
         """What a row has, by the first message and by what was said about it."""
-        states, source = self._states, self._source
+        states = self._states
+        source = self._source
         choice = Choice(self._place, topic, source.effort, velocity=True, wrench=source.wrench)
         choice.require_effort_named(topic, there=states.has("effort"), how=_HOW)
         if choice.effort:
@@ -171,7 +203,11 @@ class Ros2Connection(Connection):
         words = {"q": "position"} | ({"v": "velocity"} if states.has("velocity") else {})
         words |= {choice.effort: "effort"} if choice.effort else {}
         states.fields = tuple(words.values())
-        columns = ["t", *(f"{word}.{name}" for word in words for name in states.names), *self._modes]
+        columns = [
+            "t",
+            *(f"{word}.{name}" for word in words for name in states.names),
+            *self._modes,
+        ]
         if wrench := self._wrench_topic():
             self._wrench = WrenchRows(wrench)
             self._send(self.bridge.subscription([wrench]))
@@ -179,7 +215,8 @@ class Ros2Connection(Connection):
         self.columns = tuple(columns)
 
     def _wrench_topic(self) -> str:
-        there, asked = self.bridge.topics(WRENCH), self._source.wrench
+        there = self.bridge.topics(WRENCH)
+        asked = self._source.wrench
         if asked is not None:
             if asked and asked not in there:
                 held = ", ".join(there) or "none"
@@ -190,9 +227,16 @@ class Ros2Connection(Connection):
         own = f"that of a UR's own driver is actual_TCP_force: {REFUSED['actual_TCP_force']}"
         sure = len(there) == 1 and not is_ur(self._states.names)
         if there and not sure:
-            why = f"; {own}" if is_ur(self._states.names) else ""
-            self._texts.append(f"no wrench is read: choose with ?wrench= one of {', '.join(there)}{why}")
-        return there[0] if sure else ""
+            if is_ur(self._states.names):
+                why = f"; {own}"
+            else:
+                why = ""
+            self._texts.append(
+                f"no wrench is read: choose with ?wrench= one of {', '.join(there)}{why}"
+            )
+        if sure:
+            return there[0]
+        return ""
 
     def _wait(self, done: Callable[[], bool], limit_s: float) -> None:
         """Takes messages until something is done or the time is over."""
@@ -200,7 +244,7 @@ class Ros2Connection(Connection):
         while not done() and (left_s := end - time.monotonic()) > 0:
             self._take(left_s)
 
-    # --- rows ---------------------------------------------------------------------------------------------
+    # --- rows
 
     def read(self) -> Sequence[Values]:
         """The rows since the last call."""
@@ -218,7 +262,8 @@ class Ros2Connection(Connection):
 
     def texts(self) -> Sequence[str]:
         """Messages of the bridge, and what is odd about its topics."""
-        texts, self._texts = [*self._texts, *self.bridge.texts, *self._states.texts()], []
+        texts = [*self._texts, *self.bridge.texts, *self._states.texts()]
+        self._texts = []
         self.bridge.texts = []
         return texts
 
@@ -240,9 +285,16 @@ class Ros2Connection(Connection):
         self._wait(lambda: bool(found()), _LATCHED_S)
         if len(services := found()) == 1:
             return services[0]
-        there = ", ".join(sorted(x.name for x in services or self.bridge.services.values())) or "none"
-        count = "several services" if services else "no service"
-        raise SourceFailed(f"{self._place}: there is {count} of the kind {ending}; there are: {there}")
+        there = (
+            ", ".join(sorted(x.name for x in services or self.bridge.services.values())) or "none"
+        )
+        if services:
+            count = "several services"
+        else:
+            count = "no service"
+        raise SourceFailed(
+            f"{self._place}: there is {count} of the kind {ending}; there are: {there}"
+        )
 
     def call(self, service: Service, request: bytes, *, within_s: float = 5.0) -> bytes:
         """The answer of a service.
@@ -298,7 +350,9 @@ class Ros2Connection(Connection):
         try:
             return self._store.deserialize_cdr(message.data, kind)
         except Exception as error:  # damaged bytes: the parser fails with whatever it meets first
-            raise SourceFailed(f"{self._place}: a message of {message.topic} is no {kind}") from error
+            raise SourceFailed(
+                f"{self._place}: a message of {message.topic} is no {kind}"
+            ) from error
 
     def _send(self, data: str | bytes) -> None:
         from websockets.exceptions import ConnectionClosed

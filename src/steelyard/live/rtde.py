@@ -1,9 +1,10 @@
 """RTDE, the wire protocol of Universal Robots' controllers: bytes, packages, rows. No sockets and no clocks.
 
-Every package is a big-endian uint16 with its size, these three bytes included, a letter for its kind, and
-its content. A connection starts in version 1 of the protocol; version 2 numbers the recipes and takes a
-rate. The client asks for outputs by name, learns their types from the answer, starts, and gets one data
-package per control step, or per several of them. Texts may come at any time.
+Every package is a big-endian uint16 with its size, these three bytes included, a letter for its
+kind, and its content. A connection starts in version 1 of the protocol; version 2 numbers the
+recipes and takes a rate. The client asks for outputs by name, learns their types from the answer,
+starts, and gets one data package per control step, or per several of them. Texts may come at any
+time.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ class Package(NamedTuple):
         Args:
             buffer: bytes that were received and not used yet
         """
-        found, at = [], 0
+        found = []
+        at = 0
         while len(buffer) - at >= _HEADER.size:
             size, letter = _HEADER.unpack_from(buffer, at)
             if size < _HEADER.size or letter not in _LETTERS:
@@ -98,10 +100,13 @@ class Package(NamedTuple):
             level: 0 exception, 1 error, 2 warning, 3 information
             source: who says it
         """
-        message, by = words.encode()[:255], source.encode()[:255]
+        message = words.encode()[:255]
+        by = source.encode()[:255]
         if version == 1:
             return Package(Kind.TEXT, bytes([level]) + message)
-        return Package(Kind.TEXT, bytes([len(message)]) + message + bytes([len(by)]) + by + bytes([level]))
+        return Package(
+            Kind.TEXT, bytes([len(message)]) + message + bytes([len(by)]) + by + bytes([level])
+        )
 
 
 _LETTERS = {kind.value for kind in Kind}
@@ -123,7 +128,10 @@ class Recipe:
     _struct: struct.Struct = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        number = "" if self.number is None else "B"
+        if self.number is None:
+            number = ""
+        else:
+            number = "B"
         form = ">" + number + "".join(TYPES[kind] for kind in self.types)
         object.__setattr__(self, "_struct", struct.Struct(form))
 
@@ -146,10 +154,13 @@ class Recipe:
             return None
         if len(content) != self._struct.size:
             raise SourceFailed(
-                f"a data package has {len(content)} bytes, its recipe {self._struct.size}: this is not RTDE"
+                f"a data package has {len(content)} bytes, its recipe {self._struct.size}: this is"
+                " not RTDE"
             )
         numbers = self._struct.unpack(content)
-        return numbers if self.number is None else numbers[1:]
+        if self.number is None:
+            return numbers
+        return numbers[1:]
 
     def package(self, values: Sequence[float]) -> Package:
         """The data package of some numbers.
@@ -170,10 +181,15 @@ class RtdeClient:
         rate_hz: rows per second to ask for, [Hz]; the controller may send more
     """
 
-    def __init__(self, required: Sequence[str], optional: Sequence[str], *, rate_hz: float = 500.0) -> None:
-        self._required, self._names, self._rate_hz = tuple(required), (*required, *optional), rate_hz
+    def __init__(
+        self, required: Sequence[str], optional: Sequence[str], *, rate_hz: float = 500.0
+    ) -> None:
+        self._required = tuple(required)
+        self._names = (*required, *optional)
+        self._rate_hz = rate_hz
         self._buffer, self._to_send = bytearray(), bytearray()
-        self._version, self._agreed = 2, 1  # asked for; in use
+        self._version = 2
+        self._agreed = 1  # asked for; in use
         self.texts: list[str] = []
         self.controller: tuple[int, ...] = ()
         self.recipe: Recipe | None = None
@@ -197,7 +213,10 @@ class RtdeClient:
         for package in Package.cut(self._buffer):
             if package.kind is not Kind.DATA:
                 self._answered(package)
-            elif self.recipe is not None and (values := self.recipe.values(package.content)) is not None:
+            elif (
+                self.recipe is not None
+                and (values := self.recipe.values(package.content)) is not None
+            ):
                 rows.append(values)
         return rows
 
@@ -216,7 +235,9 @@ class RtdeClient:
             self._versioned(bool(content and content[0]))
         elif kind is Kind.CONTROLLER:
             if len(content) != _BUILD.size:
-                raise SourceFailed(f"the controller's version has {len(content)} bytes: this is not RTDE")
+                raise SourceFailed(
+                    f"the controller's version has {len(content)} bytes: this is not RTDE"
+                )
             self.controller = _BUILD.unpack(content)
             self._ask_for_outputs()
         elif kind is Kind.OUTPUTS:
@@ -236,17 +257,32 @@ class RtdeClient:
         self._ask(Kind.VERSION, struct.pack(">H", 1))
 
     def _ask_for_outputs(self) -> None:
-        rate = _RATE.pack(self._rate_hz) if self._version > 1 else b""
+        if self._version > 1:
+            rate = _RATE.pack(self._rate_hz)
+        else:
+            rate = b""
         self._ask(Kind.OUTPUTS, rate + ",".join(self._names).encode())
 
     def _offered(self, content: bytes) -> None:
-        number = content[0] if self._version > 1 and content else None
-        types = (content if number is None else content[1:]).decode("ascii", "replace").strip(",").split(",")
+        if self._version > 1 and content:
+            number = content[0]
+        else:
+            number = None
+        types = (
+            (content if number is None else content[1:])
+            .decode("ascii", "replace")
+            .strip(",")
+            .split(",")
+        )
         if len(types) != len(self._names):
-            raise SourceFailed(f"{len(self._names)} outputs were asked for, {len(types)} types came back")
+            raise SourceFailed(
+                f"{len(self._names)} outputs were asked for, {len(types)} types came back"
+            )
         unknown = [name for name, kind in zip(self._names, types, strict=True) if kind not in TYPES]
         if missing := [name for name in unknown if name in self._required]:
-            raise SourceFailed(f"the controller does not send {', '.join(missing)}: its software is too old")
+            raise SourceFailed(
+                f"the controller does not send {', '.join(missing)}: its software is too old"
+            )
         if unknown:
             self._names = tuple(name for name in self._names if name not in unknown)
             return self._ask_for_outputs()
@@ -257,5 +293,8 @@ class RtdeClient:
 def _message(content: bytes, version: int) -> str:
     if version == 1:
         return content[1:].decode(errors="replace")
-    size = content[0] if content else 0
+    if content:
+        size = content[0]
+    else:
+        size = 0
     return content[1 : 1 + size].decode(errors="replace")

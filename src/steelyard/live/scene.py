@@ -1,8 +1,9 @@
 """An arm and what it carries in 3D: shapes that move with joint frames, and ellipsoids on the flange.
 
-The centre of mass is drawn with its 95 % ellipsoid { c : (c - c0)' C^-1 (c - c0) <= 2.796^2 }, C its
-covariance; the payload as the homogeneous ellipsoid with its mass and inertia, whose semi-axes squared are
-the eigenvalues of 5 S / m, S the second moment of its mass about the centre of mass. Both are of true size.
+The centre of mass is drawn with its 95 % ellipsoid { c : (c - c0)' C^-1 (c - c0) <= 2.796^2 }, C
+its covariance; the payload as the homogeneous ellipsoid with its mass and inertia, whose semi-axes
+squared are the eigenvalues of 5 S / m, S the second moment of its mass about the centre of mass.
+Both are of true size.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from viser import InitialCameraConfig, SceneApi
 
 _MARK = 0.008  # [m]
-_LINK, _DRIVE = (214, 219, 226), (88, 104, 120)
-_LOAD, _REGION, _CENTRE = (34, 102, 170), (217, 130, 43), (194, 48, 48)
+_LINK = (214, 219, 226)
+_DRIVE = (88, 104, 120)
+_LOAD = (34, 102, 170)
+_REGION = (217, 130, 43)
+_CENTRE = (194, 48, 48)
 _GRID = {False: ((226, 230, 235), (200, 207, 215)), True: ((50, 54, 60), (72, 78, 86))}
 
 
@@ -39,19 +43,28 @@ class Scene:
     """
 
     def __init__(self, scene: SceneApi, robot: RobotModel, bodies: Sequence[Body]) -> None:
-        self._robot = replace(robot)  # with a workspace of its own: others use theirs on another thread
+        self._robot = replace(
+            robot
+        )  # with a workspace of its own: others use theirs on another thread
         self._scene = scene
         scene.set_up_direction("+z")
-        scene.configure_environment_map(None)  # a hundred times as fast where there is no graphics card
+        scene.configure_environment_map(
+            None
+        )  # a hundred times as fast where there is no graphics card
         scene.add_light_ambient("/light", intensity=1.2)
         names = ["/arm"]
         for k in range(robot.n):
             names.append(f"{names[k]}/{k + 1}")
-        self._joints = [scene.add_frame(name, show_axes=False) for name in names]  # each in the one before
+        self._joints = [
+            scene.add_frame(name, show_axes=False) for name in names
+        ]  # each in the one before
         for k, body in enumerate(bodies):
             corners, triangles = body.surface
             wxyz, position = _pose(body.placement)
-            colour = _DRIVE if body.name.startswith("drive") else _LINK
+            if body.name.startswith("drive"):
+                colour = _DRIVE
+            else:
+                colour = _LINK
             scene.add_mesh_simple(
                 f"{names[body.joint]}/shape {k}",
                 corners,
@@ -64,7 +77,12 @@ class Scene:
         flange = f"{names[-1]}/flange"
         length = 0.12
         scene.add_frame(
-            flange, axes_length=length, axes_radius=length / 40, wxyz=wxyz, position=position, show_axes=True
+            flange,
+            axes_length=length,
+            axes_radius=length / 40,
+            wxyz=wxyz,
+            position=position,
+            show_axes=True,
         )
         self._body = scene.add_icosphere(
             f"{flange}/payload", 1.0, _LOAD, opacity=0.45, visible=False, cast_shadow=False
@@ -109,7 +127,8 @@ class Scene:
         frames[1:] = np.linalg.inv(frames[:-1]) @ frames[1:]
         turned = np.roll(Rotation.from_matrix(frames[:, :3, :3]).as_quat(), 1, axis=1)
         for joint, wxyz, position in zip(self._joints, turned, frames[:, :3, 3], strict=True):
-            joint.wxyz, joint.position = wxyz, position  # only what has changed is sent: angles
+            joint.wxyz = wxyz
+            joint.position = position  # only what has changed is sent: angles
 
     def carry(self, payload: Payload | None) -> None:
         """Shows what is carried, as far as it is known.
@@ -117,8 +136,13 @@ class Scene:
         Args:
             payload: in the flange frame; None where nothing is known
         """
-        shapes = {} if payload is None else ellipsoids(payload.body, payload.covariance)
-        region, shape = (_axes(shapes[name]) if name in shapes else None for name in ("region", "inertia"))
+        if payload is None:
+            shapes = {}
+        else:
+            shapes = ellipsoids(payload.body, payload.covariance)
+        region, shape = (
+            _axes(shapes[name]) if name in shapes else None for name in ("region", "inertia")
+        )
         known = payload is not None and region is not None
         for handle, found in ((self._body, shape), (self._region, region)):
             handle.visible = known and found is not None

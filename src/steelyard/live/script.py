@@ -1,8 +1,9 @@
 """URScript: the programs that we send, and how a simulated controller reads them.
 
-A program starts with `def NAME():` or `sec NAME():` in column one and ends with `end` there. `sec` runs
-beside the robot's own program within one control step; `def` replaces it. Of the language only calls with
-numbers are understood: movej, servoj, stopj, sleep, set_target_payload and set_payload. The rest is refused.
+A program starts with `def NAME():` or `sec NAME():` in column one and ends with `end` there. `sec`
+runs beside the robot's own program within one control step; `def` replaces it. Of the language only
+calls with numbers are understood: movej, servoj, stopj, sleep, set_target_payload and set_payload.
+The rest is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Believed(NamedTuple):
     Attributes:
         mass: [kg]
         cog: centre of gravity, (3,) [m], from the tool flange
-        inertia: xx, yy, zz, xy, xz, yz about the centre of gravity, (6,) [kg m^2], axes of the flange
+        inertia: xx, yy, zz, xy, xz, yz about the centre of gravity, (6,) [kg m^2], axes of the
+            flange
     """
 
     mass: float = 0.0
@@ -66,13 +68,18 @@ class Believed(NamedTuple):
         """
         call = f"set_payload({_text(self.mass)}, {_list(self.cog)})"
         if with_inertia:
-            numbers = f"{_text(self.mass)}, {_list(self.cog)}, {_list(self.inertia)}, {_text(transition_s)}"
+            numbers = (
+                f"{_text(self.mass)}, {_list(self.cog)}, {_list(self.inertia)},"
+                f" {_text(transition_s)}"
+            )
             call = f"set_target_payload({numbers})"
         return f"sec steelyard_payload():\n {call}\nend\n"
 
 
 def _text(value: float) -> str:
-    return f"{value:.9f}".rstrip("0").rstrip(".") if round(value, 9) else "0"
+    if round(value, 9):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    return "0"
 
 
 def _list(values: Sequence[float]) -> str:
@@ -113,9 +120,14 @@ class Program(NamedTuple):
         Args:
             text: whole, from `def` or `sec` to `end`, perhaps with its own call behind
         """
-        lines = [(k, line.split("#")[0].rstrip()) for k, line in enumerate(text.splitlines(), start=1)]
+        lines = [
+            (k, line.split("#")[0].rstrip()) for k, line in enumerate(text.splitlines(), start=1)
+        ]
         lines = [(k, line) for k, line in lines if line]
-        head = _HEAD.fullmatch(lines[0][1]) if lines else None
+        if lines:
+            head = _HEAD.fullmatch(lines[0][1])
+        else:
+            head = None
         if head is None:
             raise SourceFailed("a program begins with 'def NAME():' or 'sec NAME():' in column one")
         end = next((i for i, (_, line) in enumerate(lines) if line == "end"), None)
@@ -123,7 +135,10 @@ class Program(NamedTuple):
             raise SourceFailed("a program ends with 'end' in column one")
         if [line for _, line in lines[end + 1 :]] not in ([], [f"{head[2]}()"]):
             raise SourceFailed(f"line {lines[end + 1][0]}: something follows the program")
-        known = _PAYLOADS if head[1] == "sec" else _MOTIONS | _PAYLOADS
+        if head[1] == "sec":
+            known = _PAYLOADS
+        else:
+            known = _MOTIONS | _PAYLOADS
         calls = tuple(_call(line, k, known) for k, line in lines[1:end])
         return cls("sec" if head[1] == "sec" else "def", head[2], calls)
 
@@ -138,7 +153,9 @@ class Program(NamedTuple):
         for name, args, named in self.calls:
             if name == "movej":
                 goal = np.array(args[0])
-                speed, acceleration = (float(_one(named.get(x, y))) for x, y in (("v", 1.05), ("a", 1.4)))
+                speed, acceleration = (
+                    float(_one(named.get(x, y))) for x, y in (("v", 1.05), ("a", 1.4))
+                )
                 far = float(np.abs(goal - q).max())
                 time_s = max(_QUINTIC[0] * far / speed, np.sqrt(_QUINTIC[1] * far / acceleration))
                 for k in range(1, round(time_s / step_s) + 1):
@@ -147,7 +164,10 @@ class Program(NamedTuple):
                 q = goal
             elif name == "servoj":
                 q = np.array(args[0])
-                held_s = _one(args[3]) if len(args) > 3 else step_s
+                if len(args) > 3:
+                    held_s = _one(args[3])
+                else:
+                    held_s = step_s
                 yield from (q for _ in range(max(round(held_s / step_s), 1)))
             elif name == "sleep":
                 yield from (q for _ in range(round(_one(args[0]) / step_s)))
@@ -156,7 +176,10 @@ class Program(NamedTuple):
         """The payloads that it sets."""
         for name, args, _ in self.calls:
             if name in _PAYLOADS:
-                inertia = args[2] if name == "set_target_payload" and len(args) > 2 else (0.0,) * 6
+                if name == "set_target_payload" and len(args) > 2:
+                    inertia = args[2]
+                else:
+                    inertia = (0.0,) * 6
                 yield Believed(_one(args[0]), _many(args[1]), _many(inertia))
 
 
@@ -172,8 +195,15 @@ def _call(line: str, k: int, known: set[str]) -> Call:
     """The call on an indented line."""
     refusal = SourceFailed(f"line {k}: '{line.strip()[:60]}' is not understood")
     try:
-        node = ast.parse(line.strip(), mode="eval").body if line[0] in " \t" else None
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in known:
+        if line[0] in " \t":
+            node = ast.parse(line.strip(), mode="eval").body
+        else:
+            node = None
+        if (
+            not isinstance(node, ast.Call)
+            or not isinstance(node.func, ast.Name)
+            or node.func.id not in known
+        ):
             raise refusal
         args = tuple(_literal(arg) for arg in node.args)
         named = {str(word.arg): _literal(word.value) for word in node.keywords}
@@ -201,10 +231,19 @@ def _wrong(call: Call) -> str:
         if sizes[:1] != [6] or max(map(abs, _many(call.args[0]))) > _LARGEST_POSITION:
             return "it takes a posture of six joints [rad]"
     elif call.name in _PAYLOADS:
-        if sizes[:2] != [0, 3] or (len(sizes) > 2 and call.name == "set_target_payload" and sizes[2] != 6):
+        if sizes[:2] != [0, 3] or (
+            len(sizes) > 2 and call.name == "set_target_payload" and sizes[2] != 6
+        ):
             return "it takes a mass, a centre of gravity of three, and an inertia of six numbers"
-        inertia = _many(call.args[2]) if len(sizes) > 2 and sizes[2] else (0.0,)
-        if _one(call.args[0]) < 0 or min(inertia[:3]) < 0 or max(map(abs, inertia)) > LARGEST_INERTIA:
+        if len(sizes) > 2 and sizes[2]:
+            inertia = _many(call.args[2])
+        else:
+            inertia = (0.0,)
+        if (
+            _one(call.args[0]) < 0
+            or min(inertia[:3]) < 0
+            or max(map(abs, inertia)) > LARGEST_INERTIA
+        ):
             return f"no mass and no moment is negative, no inertia above {LARGEST_INERTIA:g} kg m^2"
     elif sizes != [0]:
         return "it takes one number"

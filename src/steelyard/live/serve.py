@@ -1,8 +1,9 @@
 """Sockets for a simulated controller: RTDE, dashboard and script port, on one thread, at the pace of a clock.
 
-Each control step is made once and sent to every client that has started. A client that does not read loses
-rows: they are dropped, never queued. A script counts when the connection stays until 79 bytes of state
-messages, which come ten times per second, have been sent to it.
+Each control step is made once and sent to every client that has started. A client that does not
+read loses
+rows: they are dropped, never queued. A script counts when the connection stays until 79 bytes of
+state messages, which come ten times per second, have been sent to it.
 """
 
 from __future__ import annotations
@@ -53,8 +54,12 @@ class Served:
         speed: float = 1.0,
         on_step: Callable[[Controller], None] | None = None,
     ) -> None:
-        self.controller, self.host, self.sent, self.dropped = controller, host, 0, 0
-        self._speed, self._on_step = speed, on_step
+        self.controller = controller
+        self.host = host
+        self.sent = 0
+        self.dropped = 0
+        self._speed = speed
+        self._on_step = on_step
         listeners = _listening(host, port)
         makers = (_RtdeClient, _DashboardClient, _ScriptClient)
         self._listeners = dict(zip(listeners, makers, strict=True))
@@ -87,11 +92,15 @@ class Served:
             with self._lock:
                 self._step()
 
-    # --- on the thread of the server ----------------------------------------------------------------------
+    # --- on the thread of the server
 
     def _run(self) -> None:
-        step_s = 1 / (self.controller.world.rate_hz * self._speed) if self._speed else _STATE_S
-        due_s, state_s = time.monotonic() + step_s, 0.0
+        if self._speed:
+            step_s = 1 / (self.controller.world.rate_hz * self._speed)
+        else:
+            step_s = _STATE_S
+        due_s = time.monotonic() + step_s
+        state_s = 0.0
         while not self._closed.is_set():
             now = time.monotonic()
             self._listen(max(due_s - now, 0.0))
@@ -99,7 +108,10 @@ class Served:
                 if (now := time.monotonic()) >= due_s:
                     if self._speed:
                         self._step()
-                    due_s = due_s + step_s if now - due_s < _LATEST_S else now + step_s
+                    if now - due_s < _LATEST_S:
+                        due_s = due_s + step_s
+                    else:
+                        due_s = now + step_s
                 if now >= state_s:
                     state_s = now + _STATE_S
                     self._for_each(lambda client: client.state())
@@ -162,7 +174,8 @@ class _Client:
     """One connection; what it does not want to know it passes over."""
 
     def __init__(self, connection: socket.socket, controller: Controller) -> None:
-        self._socket, self._controller = connection, controller
+        self._socket = connection
+        self._controller = controller
         self._rest = b""
 
     def heard(self, data: bytes) -> None:
@@ -224,7 +237,8 @@ class _ScriptClient(_Client):
 
     def __init__(self, connection: socket.socket, controller: Controller) -> None:
         super().__init__(connection, controller)
-        self._text, self._ticks = "", 0
+        self._text = ""
+        self._ticks = 0
 
     def heard(self, data: bytes) -> None:
         self._text += data.decode("ascii", "replace")
@@ -239,7 +253,9 @@ class _ScriptClient(_Client):
 
     def closed(self) -> None:
         if self._text:
-            self._controller.log.append("a script was thrown away: the connection was closed too early")
+            self._controller.log.append(
+                "a script was thrown away: the connection was closed too early"
+            )
 
     def _taken(self) -> None:
         """Runs a script that is whole, once the client can have read enough."""
@@ -255,7 +271,10 @@ def _listening(host: str, port: int) -> list[socket.socket]:
         opened: list[socket.socket] = []
         try:
             for offset in (0, DASHBOARD - PORT, SCRIPTS - PORT):
-                at = port if not opened else opened[0].getsockname()[1] + offset
+                if not opened:
+                    at = port
+                else:
+                    at = opened[0].getsockname()[1] + offset
                 opened.append(socket.create_server((host, at)))
             return opened
         except (OSError, OverflowError) as error:

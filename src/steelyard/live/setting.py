@@ -1,13 +1,13 @@
 """A payload written to a controller: proposed beside the one that it believes in, sent, and waited for.
 
-The payload is part of a controller's model of the arm: a wrong one makes it drift in freedrive, and stop
-where it should not or not where it should. So nothing is sent by itself, and a proposal is refused where an
-export would be, above the arm's rating, while the arm moves, and in any mode but running and normal. The
-controller gives no answer but its outputs: the echo is waited for.
+The payload is part of a controller's model of the arm: a wrong one makes it drift in freedrive, and
+stop where it should not or not where it should. So nothing is sent by itself, and a proposal is
+refused where an export would be, above the arm's rating, while the arm moves, and in any mode but
+running and normal. The controller gives no answer but its outputs: the echo is waited for.
 
-A UR takes a program (`sec`), a Franka arm libfranka's `set_load`. Under ROS 2 it is the service `set_payload`
-of the UR driver, which answers whether it was done; no topic says which payload the controller believes in,
-so there is neither an old one to show nor one to put back.
+A UR takes a program (`sec`), a Franka arm libfranka's `set_load`. Under ROS 2 it is the service
+`set_payload` of the UR driver, which answers whether it was done; no topic says which payload the
+controller believes in, so there is neither an old one to show nor one to put back.
 """
 
 from __future__ import annotations
@@ -34,9 +34,20 @@ from steelyard.payload import Payload
 _KIND = "payload setting"
 _ECHO_S = 1.0
 _TAKES_INERTIA = (5, 10)  # since this version
-_RATINGS = {"UR3": 3, "UR5": 5, "UR7": 7.5, "UR8": 8, "UR10": 10, "UR12": 12.5, "UR15": 15, "UR16": 16}
+_RATINGS = {
+    "UR3": 3,
+    "UR5": 5,
+    "UR7": 7.5,
+    "UR8": 8,
+    "UR10": 10,
+    "UR12": 12.5,
+    "UR15": 15,
+    "UR16": 16,
+}
 _RATINGS |= {"UR18": 18, "UR20": 20, "UR30": 30, "UR10 of 5": 12.5}
-_BELIEVED = fields.table({"mass": fields.number(0.0), "cog": fields.numbers(3), "inertia": fields.numbers(6)})
+_BELIEVED = fields.table(
+    {"mass": fields.number(0.0), "cog": fields.numbers(3), "inertia": fields.numbers(6)}
+)
 _TOLERANCES = (1e-4, 1e-5, 1e-5)  # of mass [kg], centre [m] and inertia [kg m^2] in the echo
 _SILENT = "does not say which payload it believes in"
 _SERVICE = "SetPayload"  # as the kinds of services end
@@ -97,14 +108,16 @@ class Proposal:
 
         Args:
             source: the controller
-            payload: what the arm carries, all of it, in the frame of the tool flange; for a Franka arm
-                without the end effector that its controller knows
+            payload: what the arm carries, all of it, in the frame of the tool flange; for a Franka
+                arm without the end effector that its controller knows
             limits: how uncertain it may be; 10 % of the mass and 20 mm by default
-            rating_kg: what the arm may carry, [kg]; by the kind of arm that the controller names, by default
+            rating_kg: what the arm may carry, [kg]; by the kind of arm that the controller names,
+                by default
         """
         export = Export.of(payload.as_load(), _target(source), limits=limits)
         export.text()  # refuses what an export refuses
-        body, load = export.load.body, export.load
+        body = export.load.body
+        load = export.load
         inertia = [*load.inertia_com[:3].clip(min=0.0), *load.inertia_com[3:]]
         new = Believed(body.mass, tuple(body.com.tolist()), tuple(float(x) for x in inertia))
         return cls.to(source, new, rating_kg=rating_kg)
@@ -116,14 +129,19 @@ class Proposal:
         Args:
             source: the controller
             new: what it shall believe in
-            rating_kg: what the arm may carry, [kg]; by the kind of arm that the controller names, by default
+            rating_kg: what the arm may carry, [kg]; by the kind of arm that the controller names,
+                by default
         """
         known = _known(source)
         rated = rating_kg or known.rating_kg
         if not rated:
-            raise InvalidInertia(f"{source} does not say what the arm may carry: give its rating in kg")
+            raise InvalidInertia(
+                f"{source} does not say what the arm may carry: give its rating in kg"
+            )
         if new.mass > rated:
-            raise InvalidInertia(f"{new.mass:.4g} kg is above what this arm may carry, {rated:.4g} kg")
+            raise InvalidInertia(
+                f"{new.mass:.4g} kg is above what this arm may carry, {rated:.4g} kg"
+            )
         return cls(source, known.old, new, known.with_inertia, known.note)
 
     @staticmethod
@@ -134,9 +152,21 @@ class Proposal:
     @property
     def cells(self) -> tuple[tuple[str, str, str, str], ...]:
         """Name, old value, new value and unit of each number, for a table."""
-        names = ["mass", *(f"centre of gravity {x}" for x in "xyz"), "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz"]
+        names = [
+            "mass",
+            *(f"centre of gravity {x}" for x in "xyz"),
+            "Ixx",
+            "Iyy",
+            "Izz",
+            "Ixy",
+            "Ixz",
+            "Iyz",
+        ]
         units = ["kg", *["mm"] * 3, *["kg m^2"] * 6]
-        numbers = [[x.mass, *(1e3 * c for c in x.cog), *x.inertia] for x in (self.old or self.new, self.new)]
+        numbers = [
+            [x.mass, *(1e3 * c for c in x.cog), *x.inertia]
+            for x in (self.old or self.new, self.new)
+        ]
         rows = zip(names, *numbers, units, strict=True)
         texts = ((name, f"{old:.4f}", f"{new:.4f}", unit) for name, old, new, unit in rows)
         return tuple((x[0], x[1] if self.old else "not said", x[2], x[3]) for x in texts)
@@ -162,7 +192,9 @@ class Proposal:
     def _send_ur(self, source: UrSource, transition_s: float) -> None:
         with Stream(source) as stream:
             ready_row(stream)
-            send_script(source, self.new.script(transition_s=transition_s, with_inertia=self.with_inertia))
+            send_script(
+                source, self.new.script(transition_s=transition_s, with_inertia=self.with_inertia)
+            )
             self._wait(stream, transition_s)
 
     def _send_franka(self, source: FrankaSource) -> None:
@@ -184,8 +216,13 @@ class Proposal:
         finally:
             connection.close()
         if not answer[len(_CDR) :].strip(b"\0"):
-            raise SourceFailed(f"nothing happened: {service.name} of {source} says that it was not set")
-        return f"{service.name} says that {self.new.mass:.3f} kg were set; nothing says what is believed in"
+            raise SourceFailed(
+                f"nothing happened: {service.name} of {source} says that it was not set"
+            )
+        return (
+            f"{service.name} says that {self.new.mass:.3f} kg were set; nothing says what is"
+            " believed in"
+        )
 
     def _wait(self, stream: Stream, transition_s: float = 0.0) -> None:
         """Waits for the echo."""
@@ -193,7 +230,10 @@ class Proposal:
         while time.monotonic() < end:
             if _same(_believed_of(stream), self.new, with_inertia=self.with_inertia):
                 return
-        mass = self.old.mass if self.old is not None else float("nan")
+        if self.old is not None:
+            mass = self.old.mass
+        else:
+            mass = float("nan")
         raise SourceFailed(f"nothing happened: {self.source} still believes in {mass:.4g} kg")
 
     def save(self, path: str | Path) -> None:
@@ -220,13 +260,16 @@ class Proposal:
         content = saved.load(path, _KIND)
         with saved.reading(path, _KIND):
             fields.check(content, {"source": fields.TEXT, "old": _BELIEVED, "new": _BELIEVED})
-            old, new, place = _believed(content["old"]), _believed(content["new"]), str(content["source"])
+            old = _believed(content["old"])
+            new = _believed(content["new"])
+            place = str(content["source"])
         if place != str(source):
             raise SourceFailed(f"{path} is of {place}, not of {source}")
         proposal = cls.to(source, old, rating_kg=float("inf"))
         if proposal.old and not _same(proposal.old, new, with_inertia=proposal.with_inertia):
             raise SourceFailed(
-                f"{source} believes in {proposal.old.mass:.4g} kg now, not in the {new.mass:.4g} kg that were"
+                f"{source} believes in {proposal.old.mass:.4g} kg now, not in the {new.mass:.4g}"
+                " kg that were"
                 " set: somebody else has changed it, and nothing is undone"
             )
         return proposal
@@ -238,7 +281,9 @@ def _target(source: Source) -> str:
         return "ur"
     if isinstance(source, FrankaSource):
         return "franka-ros2"
-    raise SourceFailed(f"{source} cannot be commanded: give ur://HOST, ros2://HOST or franka://HOST")
+    raise SourceFailed(
+        f"{source} cannot be commanded: give ur://HOST, ros2://HOST or franka://HOST"
+    )
 
 
 def _known(source: Source) -> _Known:
@@ -275,9 +320,14 @@ def _require_rest(stream: Stream) -> dict[str, float]:
     if row.waiting or safety != 1:
         why = row.waiting or f"its safety mode is {SAFETY_MODES.get(safety, safety)}, not normal"
         raise SourceFailed(f"{stream.source} is not ready: {why}")
-    speeds = [abs(x) for name, x in said.items() if name.startswith(("dq_", "v.")) and "_d_" not in name]
+    speeds = [
+        abs(x) for name, x in said.items() if name.startswith(("dq_", "v.")) and "_d_" not in name
+    ]
     if not speeds or max(speeds) > AT_REST:
-        speed = f"{max(speeds):.2g} rad/s" if speeds else "nothing says how fast"
+        if speeds:
+            speed = f"{max(speeds):.2g} rad/s"
+        else:
+            speed = "nothing says how fast"
         raise SourceFailed(f"{stream.source} moves ({speed}): stop the arm first")
     return said
 
@@ -304,12 +354,17 @@ def _request(service: Service, new: Believed, transition_s: float) -> bytes:
         return _CDR + struct.pack("<f4x3d", new.mass, *new.cog)
     xx, yy, zz, xy, xz, yz = new.inertia
     more = [transition_s] * (len(fields) - 1)
-    return _CDR + struct.pack(f"<{10 + len(more)}d", new.mass, *new.cog, xx, xy, xz, yy, yz, zz, *more)
+    return _CDR + struct.pack(
+        f"<{10 + len(more)}d", new.mass, *new.cog, xx, xy, xz, yy, yz, zz, *more
+    )
 
 
 def _rating(model: str, version: tuple[int, ...]) -> float:
     """What an arm may carry, [kg], by what the dashboard calls it; 0 where that is not known."""
-    newer = f"{model} of 5" if version and version[0] >= 5 else model
+    if version and version[0] >= 5:
+        newer = f"{model} of 5"
+    else:
+        newer = model
     return float(_RATINGS.get(newer, _RATINGS.get(model, 0.0)))
 
 

@@ -1,13 +1,14 @@
 """Where live rows come from, as a value, and a stream of them that no slow reader can hold up.
 
-A `Source` knows how to connect; one file per alternative (`ur`, `ros2`, `franka`, `replay`). A `Stream`
-reads it on a thread of its own into a bounded queue:
+A `Source` knows how to connect; one file per alternative (`ur`, `ros2`, `franka`, `replay`). A
+`Stream` reads it on a thread of its own into a bounded queue:
 
     source -> connection -> clock (gaps, going back) -> judge (fit for weighing?) -> queue -> take()
 
-Rows come in the order in which they were sent. A step of the sender's clock above one and a half nominal
-steps is a gap; one backwards starts a new clock, as after a reboot. A connection that is lost is made again,
-after pauses. When nobody takes rows, the oldest are dropped and counted: the sender never waits for us.
+Rows come in the order in which they were sent. A step of the sender's clock above one and a half
+nominal steps is a gap; one backwards starts a new clock, as after a reboot. A connection that is
+lost is made again, after pauses. When nobody takes rows, the oldest are dropped and counted: the
+sender never waits for us.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class Row(NamedTuple):
         clock: which clock the time belongs to, counted from 0
         waiting: why the row is not fit for weighing, in words; empty where it is
         received_s: when it came, [s] on the clock of this machine (`time.monotonic`)
-        wrench: raw reading of a wrist sensor at this instant, (6,) [N, Nm]; None where there is none
+        wrench: raw reading of a wrist sensor at this instant, (6,) [N, Nm]; None where there is
+            none
     """
 
     t: float
@@ -147,18 +149,23 @@ class ModeJudge(Judge, ABC):
 
     def judged(self, values: Values) -> str:
         """The fault, or that there was one just now; empty for a row that is fit for weighing."""
-        t, was, now = values[0], self._fault, self.fault(values)
+        t = values[0]
+        was = self._fault
+        now = self.fault(values)
         if now != was:
             self._fault = now
             if was is not None:
                 self._settled_s = t + SETTLING_S
             if was is not None or now:
                 self._news.append(Event(EventKind.MODE, now or "the arm runs", t))
-        return now or ("just started again" if self._settled_s - SETTLING_S <= t < self._settled_s else "")
+        return now or (
+            "just started again" if self._settled_s - SETTLING_S <= t < self._settled_s else ""
+        )
 
     def events(self) -> Iterator[Event]:
         """What has changed since the last call."""
-        news, self._news = self._news, []
+        news = self._news
+        self._news = []
         yield from news
 
 
@@ -194,8 +201,11 @@ class Stream:
         self.columns = self._connection.columns
         self.dropped = 0
         self._queue: deque[Row | Event] = deque()
-        self._kept: deque[Event] = deque(maxlen=_QUEUE_ROWS)  # events between rows that were dropped
-        self._limit, self._new_drops = queue_rows, 0
+        self._kept: deque[Event] = deque(
+            maxlen=_QUEUE_ROWS
+        )  # events between rows that were dropped
+        self._limit = queue_rows
+        self._new_drops = 0
         self._clock, self._judge = _Clock(), source.judge(self.columns)
         self._wrench = _wrench_at(self.columns)
         self._filled, self._closed, self._ended = threading.Condition(), threading.Event(), False
@@ -242,7 +252,8 @@ class Stream:
             taken = (*self._kept, *self._queue)
             self._kept.clear()
             self._queue.clear()
-            dropped, self._new_drops = self._new_drops, 0
+            dropped = self._new_drops
+            self._new_drops = 0
         if not dropped:
             return taken
         words = f"{dropped} rows were dropped here: they were not taken in time"
@@ -279,7 +290,7 @@ class Stream:
         self._connection.close()
         self._thread.join(timeout=5.0)
 
-    # --- on the reader's thread ---------------------------------------------------------------------------
+    # --- on the reader's thread
 
     @ahead_of_others()
     def _read(self) -> None:
@@ -335,7 +346,10 @@ class Stream:
             yield from self._clock.events(t)
             waiting = self._judge.judged(values)
             yield from self._judge.events()
-            wrench = values[self._wrench] if self._wrench is not None else None
+            if self._wrench is not None:
+                wrench = values[self._wrench]
+            else:
+                wrench = None
             if wrench is not None and not (any(wrench) and all(x == x for x in wrench)):
                 wrench = None  # six zeros, or not a number: nobody has read a sensor
             yield Row(t, values, self._clock.number, waiting, received_s, wrench)
@@ -357,7 +371,9 @@ class Stream:
 def _wrench_at(columns: Sequence[str]) -> slice | None:
     """Where the six numbers of a wrench lie in a row."""
     at = [k for k, name in enumerate(columns) if name.startswith(_WRENCH_WORDS)]
-    return slice(at[0], at[0] + 6) if len(at) == 6 else None
+    if len(at) == 6:
+        return slice(at[0], at[0] + 6)
+    return None
 
 
 class EndOfSource(SourceFailed):
@@ -368,13 +384,15 @@ class _Clock:
     """Watches the sender's time."""
 
     def __init__(self) -> None:
-        self.last_s, self.number = float("-inf"), 0
+        self.last_s = float("-inf")
+        self.number = 0
         self._steps: list[float] = []
         self._nominal_s = float("inf")
 
     def events(self, t: float) -> Iterator[Event]:
         """What the time of one more row says about those before it."""
-        before, self.last_s = self.last_s, t
+        before = self.last_s
+        self.last_s = t
         step = t - before
         if step < 0:
             self.number += 1

@@ -1,8 +1,8 @@
 """`ur://HOST[:PORT]`: a Universal Robots arm by RTDE. Socket and modes; the protocol itself is in `rtde`.
 
-Rows are fit for weighing when the arm runs (`robot_mode` 7), its safety is normal or reduced, every joint
-runs, nobody presses the teach button, and half a second has passed since one of these changed: elsewhere
-brakes or hands carry the load.
+Rows are fit for weighing when the arm runs (`robot_mode` 7), its safety is normal or reduced, every
+joint runs, nobody presses the teach button, and half a second has passed since one of these
+changed: elsewhere brakes or hands carry the load.
 """
 
 from __future__ import annotations
@@ -15,13 +15,36 @@ from operator import itemgetter
 
 from steelyard.errors import SourceFailed
 from steelyard.live.rtde import PORT, RtdeClient
-from steelyard.live.source import SETTLING_S, Connection, Event, EventKind, Judge, Source, Stream, Values
+from steelyard.live.source import (
+    SETTLING_S,
+    Connection,
+    Event,
+    EventKind,
+    Judge,
+    Source,
+    Stream,
+    Values,
+)
 
 _REQUIRED = ("timestamp", "actual_q", "actual_current")
 _OPTIONAL = (
     *("actual_qd", "target_q", "target_qd", "target_qdd", "target_current", "target_moment"),
-    *("joint_temperatures", "payload", "payload_cog", "payload_inertia", "actual_TCP_pose", "tcp_offset"),
-    *("robot_mode", "safety_mode", "joint_mode", "runtime_state", "robot_status_bits", "speed_scaling"),
+    *(
+        "joint_temperatures",
+        "payload",
+        "payload_cog",
+        "payload_inertia",
+        "actual_TCP_pose",
+        "tcp_offset",
+    ),
+    *(
+        "robot_mode",
+        "safety_mode",
+        "joint_mode",
+        "runtime_state",
+        "robot_status_bits",
+        "speed_scaling",
+    ),
     *("actual_execution_time", "actual_digital_input_bits", "actual_digital_output_bits"),
     *("output_int_register_24", "output_double_register_24"),
 )
@@ -52,14 +75,18 @@ SAFETY_MODES = {
     13: "three-position switch: stop",
     14: "three-position switch: stop",
 }
-DASHBOARD, SCRIPTS = 29999, 30002
+DASHBOARD = 29999
+SCRIPTS = 30002
 """The other ports of a controller. Where RTDE has another port than usual, these lie as far from it."""
 
 AT_REST = 0.01
 """Slower than this an arm stands, [rad/s]."""
 
 _JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
-_RUNNING, _NORMAL, _JOINT_RUNNING, _TEACH_BUTTON = 7, (1, 2), 253, 4
+_RUNNING = 7
+_NORMAL = (1, 2)
+_JOINT_RUNNING = 253
+_TEACH_BUTTON = 4
 _JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
 _READ_BEFORE_CLOSING = 79  # bytes, or a controller may throw the script away
 _WARMER = 2.0  # [deg C], worth an event
@@ -115,10 +142,13 @@ def connected(host: str, port: int, ask: str, *, timeout_s: float) -> socket.soc
     try:
         found = socket.create_connection((host, port), timeout=timeout_s)
     except socket.gaierror as error:
-        raise SourceFailed(f"there is no host '{host}': check the address of the controller") from error
+        raise SourceFailed(
+            f"there is no host '{host}': check the address of the controller"
+        ) from error
     except TimeoutError as error:
         raise SourceFailed(
-            f"{place} does not answer within {timeout_s:g} s: is the controller on, and in this network?"
+            f"{place} does not answer within {timeout_s:g} s: is the controller on, and in this"
+            " network?"
         ) from error
     except ConnectionRefusedError as error:
         raise SourceFailed(f"{place}: nobody listens there: {ask}") from error
@@ -136,7 +166,9 @@ def send_script(source: UrSource, text: str) -> None:
         text: of the program
     """
     port = source.other_port(SCRIPTS)
-    with connected(source.host, port, _ask("remote control"), timeout_s=source.timeout_s) as connection:
+    with connected(
+        source.host, port, _ask("remote control"), timeout_s=source.timeout_s
+    ) as connection:
         try:
             connection.sendall(text.encode("ascii"))
             unread = _READ_BEFORE_CLOSING
@@ -155,7 +187,9 @@ def ask_dashboard(source: UrSource, line: str) -> str:
     """
     try:
         port = source.other_port(DASHBOARD)
-        with connected(source.host, port, _ask("the dashboard"), timeout_s=source.timeout_s) as connection:
+        with connected(
+            source.host, port, _ask("the dashboard"), timeout_s=source.timeout_s
+        ) as connection:
             lines = connection.makefile("rw")
             lines.readline()
             lines.write(f"{line}\n")
@@ -170,7 +204,8 @@ def controller_of(source: Source) -> UrSource:
     if isinstance(source, UrSource):
         return source
     raise SourceFailed(
-        f"{source} cannot be commanded: give ur://HOST; an arm that its own program moves is weighed by watch"
+        f"{source} cannot be commanded: give ur://HOST; an arm that its own program moves is"
+        " weighed by watch"
     )
 
 
@@ -180,7 +215,8 @@ def ready_row(stream: Stream) -> dict[str, float]:
     Args:
         stream: of its rows
     """
-    source, row = controller_of(stream.source), stream.row()
+    source = controller_of(stream.source)
+    row = stream.row()
     said = dict(zip(stream.columns, row.values, strict=True))
     safety = int(said.get("safety_mode", 1))
     if row.waiting or safety != 1:
@@ -190,7 +226,9 @@ def ready_row(stream: Stream) -> dict[str, float]:
     if speed > AT_REST:
         raise SourceFailed(f"{source} moves ({speed:.2g} rad/s): stop the arm first")
     if ask_dashboard(source, "is in remote control") == "false":
-        raise SourceFailed(f"{source} is not in remote control: it ignores what is sent; switch it over")
+        raise SourceFailed(
+            f"{source} is not in remote control: it ignores what is sent; switch it over"
+        )
     return said
 
 
@@ -206,11 +244,16 @@ def fault_of(robot: int, safety: int, joints: Sequence[float] = (), *, hand: boo
     if safety not in _NORMAL:
         return SAFETY_MODES.get(safety, f"safety mode {safety}")
     if robot != _RUNNING:
-        return f"the arm is not powered or not released ({ROBOT_MODES.get(robot, f'robot mode {robot}')})"
+        return (
+            "the arm is not powered or not released"
+            f" ({ROBOT_MODES.get(robot, f'robot mode {robot}')})"
+        )
     for name, mode in zip(_JOINTS, joints, strict=False):
         if mode != _JOINT_RUNNING:
             return f"{name}_joint does not run ({_JOINT_MODES.get(int(mode), f'mode {int(mode)}')})"
-    return "a hand guides the arm (teach button)" if hand else ""
+    if hand:
+        return "a hand guides the arm (teach button)"
+    return ""
 
 
 def _ask(what: str) -> str:
@@ -221,21 +264,24 @@ class _UrConnection(Connection):
     """A socket with an RTDE client behind it; it negotiates before it is there."""
 
     def __init__(self, source: UrSource) -> None:
-        self._place, self._timeout_s = str(source), source.timeout_s
+        self._place = str(source)
+        self._timeout_s = source.timeout_s
         self._client = RtdeClient(_REQUIRED, (*_OPTIONAL, *source.more), rate_hz=source.rate_hz)
         self._socket = connected(source.host, source.port, _ask("RTDE"), timeout_s=source.timeout_s)
         self._early: list[Values] = []
         try:
             while not (self._client.recipe and self._client.started):
                 self._early += self._received()
-            self.columns, self.version = self._client.recipe.columns, self._client.controller
+            self.columns = self._client.recipe.columns
+            self.version = self._client.controller
         except SourceFailed:
             self._socket.close()
             raise
 
     def read(self) -> Sequence[Values]:
         if self._early:
-            rows, self._early = self._early, []
+            rows = self._early
+            self._early = []
             return rows
         return self._received()
 
@@ -254,7 +300,10 @@ class _UrConnection(Connection):
                 self._socket.sendall(data)
             received = self._socket.recv(_CHUNK)
         except TimeoutError as error:
-            said = f" (it says: {self._client.texts[-1]})" if self._client.texts else ""
+            if self._client.texts:
+                said = f" (it says: {self._client.texts[-1]})"
+            else:
+                said = ""
             raise SourceFailed(
                 f"{self._place} is connected, but nothing came for {self._timeout_s:g} s{said}"
             ) from error
@@ -274,7 +323,9 @@ class _UrJudge(Judge):
     def __init__(self, columns: Sequence[str]) -> None:
         def view(*names: str) -> Callable[[Values], object]:
             at = [columns.index(name) for name in names if name in columns]
-            return itemgetter(*at) if len(at) == len(names) else lambda values: None
+            if len(at) == len(names):
+                return itemgetter(*at)
+            return lambda values: None
 
         six = [[f"{name}_{k}" for k in range(6)] for name in ("joint_mode", "joint_temperatures")]
         self._modes = view("robot_mode", "safety_mode", *six[0], "robot_status_bits")
@@ -285,7 +336,8 @@ class _UrJudge(Judge):
         self._last_payload: object = None
         self._last_marks: object = None
         self._warm: tuple[float, ...] | None = None
-        self._fault, self._settled_s = "", float("-inf")
+        self._fault = ""
+        self._settled_s = float("-inf")
         self._news: list[Event] = []
 
     def judged(self, values: Values) -> str:
@@ -294,20 +346,25 @@ class _UrJudge(Judge):
         if isinstance(modes, tuple):
             modes = *modes[:-1], int(modes[-1]) & _TEACH_BUTTON
             if modes != self._last_modes:
-                before, self._last_modes = self._last_modes, modes
+                before = self._last_modes
+                self._last_modes = modes
                 self._changed(modes, t, first=before is None)
         self._note(values, t)
         if self._fault:
             return self._fault
-        return "just started again" if self._settled_s - SETTLING_S <= t < self._settled_s else ""
+        if self._settled_s - SETTLING_S <= t < self._settled_s:
+            return "just started again"
+        return ""
 
     def events(self) -> Iterator[Event]:
-        news, self._news = self._news, []
+        news = self._news
+        self._news = []
         yield from news
 
     def _changed(self, modes: Values, t: float, *, first: bool) -> None:
         robot, safety, *joints, hand = modes
-        was, self._fault = self._fault, fault_of(int(robot), int(safety), joints, hand=bool(hand))
+        was = self._fault
+        self._fault = fault_of(int(robot), int(safety), joints, hand=bool(hand))
         if not first:
             self._settled_s = t + SETTLING_S
         if self._fault != was:
@@ -326,7 +383,8 @@ class _UrJudge(Judge):
             self._last_marks = marks
         warm = self._temperatures(values)
         if isinstance(warm, tuple) and (
-            self._warm is None or max(abs(x - y) for x, y in zip(warm, self._warm, strict=True)) >= _WARMER
+            self._warm is None
+            or max(abs(x - y) for x, y in zip(warm, self._warm, strict=True)) >= _WARMER
         ):
             self._warm = warm
             words = f"the joints have {', '.join(f'{x:.0f}' for x in warm)} degrees Celsius"

@@ -1,11 +1,11 @@
 """What can be said of a payload while it is weighed: the numbers, how long until they are sure, what to do.
 
-It takes milliseconds, more than a row has, and needs nothing but what the weigher has `Seen`: so it may be
-done in another process (`live.apart`), and as often as somebody looks.
+It takes milliseconds, more than a row has, and needs nothing but what the weigher has `Seen`: so it
+may be done in another process (`live.apart`), and as often as somebody looks.
 
-How long until the mass is as sure as asked for? Of the half-width w of its interval drive gains, their
-drift and local gravity are a part g that stays; the information 1 / (w^2 - g^2) of the rest is taken to grow
-on as in the last second.
+How long until the mass is as sure as asked for? Of the half-width w of its interval drive gains,
+their drift and local gravity are a part g that stays; the information 1 / (w^2 - g^2) of the rest
+is taken to grow on as in the last second.
 """
 
 from __future__ import annotations
@@ -84,9 +84,10 @@ class Update:
         state: of the estimator
         sample: the last one that was weighed, filtered; None before the first
         converged: whether the mass is as sure as asked for
-        remaining_s: until it is, if the arm goes on as before, [s]; infinite where no motion can show it
-        predicted: torque of that sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN where
-            friction at rest is not determined
+        remaining_s: until it is, if the arm goes on as before, [s]; infinite where no motion can
+            show it
+        predicted: torque of that sample by the estimate, and by the empty arm, (2, n) [Nm or N];
+            NaN where friction at rest is not determined
         next_step: what to do to know more, a sentence without a full stop
         events: since the update before
         rows: that have come in all
@@ -135,10 +136,16 @@ class View:
         accuracy: float = 0.01,
         doubts: tuple[Doubt, ...] = (),
     ) -> None:
-        self.model, self.columns, self.name = model, columns, name
-        self.accuracy, self.doubts = accuracy, doubts
-        self.estimator = OnlineEstimator(model, model.kinematics, options=OnlineOptions(accuracy=accuracy))
-        self._advice, self._advised_s = "", float("inf")
+        self.model = model
+        self.columns = columns
+        self.name = name
+        self.accuracy = accuracy
+        self.doubts = doubts
+        self.estimator = OnlineEstimator(
+            model, model.kinematics, options=OnlineOptions(accuracy=accuracy)
+        )
+        self._advice = ""
+        self._advised_s = float("inf")
         self._noted_s = -np.inf  # start of the payload that a pick or a drop was said of, [s]
         self._grown: list[tuple[float, float]] = []  # time [s] and information of the last updates
 
@@ -147,7 +154,7 @@ class View:
         """What the columns mean."""
         return find_layout(self.columns, _NO_WRENCH, self.name)
 
-    # --- for a page -------------------------------------------------------------------------------------
+    # --- for a page
 
     settable = True
     """Whether the payload is all that the arm carries, as a controller wants it."""
@@ -166,7 +173,9 @@ class View:
     def traces(self) -> Traces:
         """What a page can plot over time."""
         names = self.robot.joint_names
-        return Traces("Torque of", names, ("measured", "with payload", "empty arm"), ("Nm",) * len(names))
+        return Traces(
+            "Torque of", names, ("measured", "with payload", "empty arm"), ("Nm",) * len(names)
+        )
 
     def trace(self, update: Update) -> Array | None:
         """One instant of all curves, (curves, choices); None where there is none."""
@@ -189,7 +198,7 @@ class View:
         """The view of a content."""
         return cls(**{**content, "model": DynamicModel.from_dict(content["model"])})
 
-    # --- what is known ------------------------------------------------------------------------------------
+    # --- what is known
 
     def update(self, seen: Seen) -> Update:
         """What is known.
@@ -197,7 +206,9 @@ class View:
         Args:
             seen: by the weigher so far
         """
-        row, sample, payload = seen.row, seen.sample, None
+        row = seen.row
+        sample = seen.sample
+        payload = None
         noted: tuple[Event, ...] = ()
         if sample is not None:
             payload = self.estimator.estimate(seen.state, physical=False, advice=False)
@@ -210,7 +221,9 @@ class View:
             state=seen.state,
             sample=sample,
             converged=payload is not None and _half_width(payload) <= self.accuracy,
-            remaining_s=float("inf") if payload is None else self._remaining_s(seen.state.last_s, payload),
+            remaining_s=float("inf")
+            if payload is None
+            else self._remaining_s(seen.state.last_s, payload),
             predicted=None if sample is None else self.estimator.torque(seen.state, sample),
             next_step=f"wait: {row.waiting}" if row.waiting else self._next_step(seen),
             events=(*seen.events, *noted),
@@ -229,22 +242,35 @@ class View:
         """
         if seen.sample is None:
             return None
-        own = replace(self.model, robot=replace(self.model.robot))  # Pinocchio's workspace is not shared
+        own = replace(
+            self.model, robot=replace(self.model.robot)
+        )  # Pinocchio's workspace is not shared
         found = replace(self.estimator, model=own).estimate(seen.state)
         return replace(found, verdict=found.verdict.doubted(*self.doubts))
 
     def _changes(self, seen: Seen, payload: Payload) -> tuple[Event, ...]:
         """An event once another payload is known well enough to say whether it is heavier or lighter."""
-        history, start_s = seen.state.history, seen.state.start_s
+        history = seen.state.history
+        start_s = seen.state.start_s
         if not history or start_s == self._noted_s:
             return ()
         more = payload.mass - float(history[-1].vector[0])
         half_width = HALF_WIDTH * payload.std[0]
         if abs(more) < _CLEARLY * half_width:
             return ()
-        self._noted_s, ago_s = start_s, seen.state.last_s - start_s
-        kind, words = (EventKind.PICK, "picked up") if more > 0 else (EventKind.DROP, "put down")
-        return (Event(kind, f"{words} {abs(more):.3g} +- {half_width:.1g} kg {ago_s:.1f} s ago", seen.row.t),)
+        self._noted_s = start_s
+        ago_s = seen.state.last_s - start_s
+        if more > 0:
+            kind, words = (EventKind.PICK, "picked up")
+        else:
+            kind, words = (EventKind.DROP, "put down")
+        return (
+            Event(
+                kind,
+                f"{words} {abs(more):.3g} +- {half_width:.1g} kg {ago_s:.1f} s ago",
+                seen.row.t,
+            ),
+        )
 
     def _next_step(self, seen: Seen) -> str:
         if not 0 <= seen.row.t - self._advised_s < _ADVISED_S:
@@ -253,16 +279,21 @@ class View:
 
     def _remaining_s(self, t: float, payload: Payload) -> float:
         width = _half_width(payload)
-        stays = sum(payload.shares.get(name, 0.0) for name in ("gains", "drift", "gravity")) * width**2
+        stays = (
+            sum(payload.shares.get(name, 0.0) for name in ("gains", "drift", "gravity")) * width**2
+        )
         if width <= self.accuracy:
             return 0.0
         if not np.isfinite(width) or stays >= self.accuracy**2:
             return float("inf")
-        now, asked = 1 / (width**2 - stays), 1 / (self.accuracy**2 - stays)
+        now = 1 / (width**2 - stays)
+        asked = 1 / (self.accuracy**2 - stays)
         self._grown = [x for x in self._grown if t - _LOOK_BACK_S <= x[0] < t and x[1] < now]
         self._grown.append((t, now))
         start_s, before = self._grown[0]
-        return float((asked - now) * (t - start_s) / (now - before)) if now > before else float("inf")
+        if now > before:
+            return float((asked - now) * (t - start_s) / (now - before))
+        return float("inf")
 
 
 def _half_width(payload: Payload) -> float:

@@ -1,8 +1,9 @@
 """The payload while the arm moves: rows of a stream in, what is known out, as often as somebody looks.
 
-Rows become samples and samples an estimate as in `weigh_online`, with the same preparation and the same
-estimator, so that a recording of the stream, weighed with `--online`, gives the same numbers. Rows that are
-not fit for weighing are left out; after them, and on another clock of the sender, the filters start anew.
+Rows become samples and samples an estimate as in `weigh_online`, with the same preparation and the
+same estimator, so that a recording of the stream, weighed with `--online`, gives the same numbers.
+Rows that are not fit for weighing are left out; after them, and on another clock of the sender, the
+filters start anew.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ class LiveWeigher:
             self._missing += item.rows * (item.kind is EventKind.GAP)
             self._dropped += item.rows * (item.kind is EventKind.DROPPED)
             return
-        self._rows, self.row = self._rows + 1, item
+        self._rows = self._rows + 1
+        self.row = item
         if item.waiting:
             return
         if self._path is not None:
@@ -96,13 +98,16 @@ class LiveWeigher:
         """What has been seen, with the events since the last call; None before the first row."""
         if self.row is None:
             return None
-        events, self._events = tuple(self._events), []
+        events = tuple(self._events)
+        self._events = []
         counts = self._rows, self._missing, self._dropped
         return Seen(self.row, self.state, self._sample, events, *counts)
 
     def update(self) -> Update | None:
         """What is known now; None before the first row."""
-        return None if (seen := self.seen()) is None else self.view.update(seen)
+        if (seen := self.seen()) is None:
+            return None
+        return self.view.update(seen)
 
     def payload(self) -> Payload | None:
         """The answer: the nearest real body, with all doubts; None where there was no sample."""
@@ -123,17 +128,21 @@ class LiveWeigher:
         rows = np.array([row.values for row in self._first], dtype=float)
         values = dict(zip(self.view.columns, rows.T, strict=True))
         view = self.view
-        layout, robot = view.layout, view.model.robot
+        layout = view.layout
+        robot = view.model.robot
         recording = recording_of(layout, layout.gather(values), view.name)
         if recording.n != robot.n:
             raise InvalidRobot(
-                f"{view.name} sends {recording.n} joints, the model is of {robot.name} with {robot.n}"
+                f"{view.name} sends {recording.n} joints, the model is of {robot.name} with"
+                f" {robot.n}"
             )
         require_same_arm(robot, values, view.name)
         run = Run(view.name, recording)
         warm, doubts = as_warm(view.model, [run])
         if warm is not view.model or doubts:
-            self.view = View(warm, view.columns, name=view.name, accuracy=view.accuracy, doubts=doubts)
+            self.view = View(
+                warm, view.columns, name=view.name, accuracy=view.accuracy, doubts=doubts
+            )
             self.state = self.view.estimator.init()
         self._path = _Path(warm, run, view.columns, layout)
         for row in self._first:
@@ -142,7 +151,8 @@ class LiveWeigher:
 
     def _weigh(self, path: _Path, row: Row) -> None:
         for sample in path.samples(row, self.state.last_s):
-            self.state, self._sample = self.view.estimator.step(self.state, sample), sample
+            self.state = self.view.estimator.step(self.state, sample)
+            self._sample = sample
             if not (sample.fault or 0 <= sample.t - self._touched_s < _TOUCHED_S):
                 self._touched_s = sample.t
                 self._note_touch(sample, row.t)
@@ -171,14 +181,18 @@ def watch(
         weigher: for its columns
         every_s: time between two updates, [s]
         recorder: that gets every row besides
-        look: updates of somebody who looks at the weigher elsewhere; called with whether it is the last time
+        look: updates of somebody who looks at the weigher elsewhere; called with whether it is the
+            last time
     """
 
     def own(last: bool) -> Iterable[U]:
         update = weigher.update()
-        return () if update is None else (update,)
+        if update is None:
+            return ()
+        return (update,)
 
-    updates, due_s = look or own, time.monotonic() + every_s
+    updates = look or own
+    due_s = time.monotonic() + every_s
     with one_blas_thread(), short_pauses(), ahead_of_others():
         for item in items:
             if recorder is not None and isinstance(item, Row):
@@ -207,10 +221,12 @@ def require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> 
     places = [(np.hypot(T[0, 3], T[1, 3]), T[2, 3]) for T in (there, ours)]
     if max(abs(x - y) for x, y in zip(*places, strict=True)) > _FLANGE_APART:
         words = [
-            f"{1e3 * out:.0f} mm from the vertical axis and {1e3 * up:.0f} mm high" for out, up in places
+            f"{1e3 * out:.0f} mm from the vertical axis and {1e3 * up:.0f} mm high"
+            for out, up in places
         ]
         raise InvalidRobot(
-            f"{name} is another arm than the model's: its flange is {words[0]}, that of {robot.name} would be"
+            f"{name} is another arm than the model's: its flange is {words[0]}, that of"
+            f" {robot.name} would be"
             f" {words[1]}"
         )
 
@@ -221,7 +237,8 @@ def _flange_of(values: dict[str, Array]) -> tuple[Array, Array] | None:
     def first(word: str, count: int) -> Array:
         return np.array([values.get(f"{word}_{k}", [np.nan])[0] for k in range(count)])
 
-    pose, offset = first("actual_TCP_pose", 6), first("tcp_offset", 6)
+    pose = first("actual_TCP_pose", 6)
+    offset = first("tcp_offset", 6)
     if np.isfinite([*pose, *offset]).all() and pose.any():
         return _transform(pose) @ np.linalg.inv(_transform(offset)), first("actual_q", 6)
     tool, tip = (first(word, 16).reshape(4, 4).T for word in ("O_T_EE", "F_T_EE"))
@@ -233,7 +250,9 @@ def _flange_of(values: dict[str, Array]) -> tuple[Array, Array] | None:
 class _Path:
     """The way of a row to samples, prepared as the model's recordings were."""
 
-    def __init__(self, model: DynamicModel, run: Run, columns: tuple[str, ...], layout: Layout) -> None:
+    def __init__(
+        self, model: DynamicModel, run: Run, columns: tuple[str, ...], layout: Layout
+    ) -> None:
         if run.recording is None:
             raise InvalidSamples(f"{run.name} has no rows")
         how = replace(preparation_for(model, None), trim_s=0.0, decimate=1)
@@ -241,14 +260,18 @@ class _Path:
         self._drive = run.drive_for(model)
         joint_torque(run.recording, self._drive)  # which refuses what it cannot use
         motion = ("q_commanded", "v_commanded", "a_commanded")[: self._path.channels]
-        motion = ("q",) if how.kinematics == "measured" else motion
+        if how.kinematics == "measured":
+            motion = ("q",)
 
         def places(*channels: str) -> list[int]:
             return [columns.index(name) for channel in channels for name in layout.columns[channel]]
 
         self._motion = places(*motion)
         self._effort = places("tau" if self._drive is None else "current")
-        self._state, self._clock, self._start_s, self._later_s = self._path.init(), -1, 0.0, 0.0
+        self._state = self._path.init()
+        self._clock = -1
+        self._start_s = 0.0
+        self._later_s = 0.0
 
     def samples(self, row: Row, last_s: float) -> tuple[OnlineSample, ...]:
         """The samples that are ready with one more row.
@@ -258,11 +281,19 @@ class _Path:
             last_s: time of the last sample that was weighed, [s]
         """
         if row.clock != self._clock:
-            self._later_s = last_s + _NEW_CLOCK_S if self._clock >= 0 and np.isfinite(last_s) else 0.0
-            self._state, self._clock, self._start_s = self._path.init(), row.clock, row.t
+            if self._clock >= 0 and np.isfinite(last_s):
+                self._later_s = last_s + _NEW_CLOCK_S
+            else:
+                self._later_s = 0.0
+            self._state = self._path.init()
+            self._clock = row.clock
+            self._start_s = row.t
         values = np.array(row.values, dtype=float)
         effort = values[self._effort]
-        tau = effort if self._drive is None else self._drive.torque_from_current(effort)
+        if self._drive is None:
+            tau = effort
+        else:
+            tau = self._drive.torque_from_current(effort)
         t = row.t - self._start_s + self._later_s
         self._state, ready = self._path.step(self._state, RawRow(t, values[self._motion], tau))
         return ready

@@ -30,7 +30,10 @@ def progress_words(update: Update | WristUpdate, accuracy: float) -> str:
     asked = f"{100 * accuracy:g} %"
     if isinstance(update, WristUpdate):
         force, std = (np.linalg.norm(x[:3]) for x in (update.contact, update.contact_std))
-        known = "reached" if update.converged else "not yet reached"
+        if update.converged:
+            known = "reached"
+        else:
+            known = "not yet reached"
         return f"{asked} {known}; contact {force:.2f} +- {HALF_WIDTH * std:.2f} N"
     if update.converged:
         return f"{asked} reached"
@@ -44,7 +47,10 @@ def answer_html(update: Update | WristUpdate | None, accuracy: float) -> str:
     if update is None:
         return '<div class="sy"><h1>…</h1><p class="soft">waiting for rows</p></div>'
     payload = update.payload
-    mass, half = ("unknown", "") if payload is None else payload.quantities[0].rounded
+    if payload is None:
+        mass, half = ("unknown", "")
+    else:
+        mass, half = payload.quantities[0].rounded
     kind, words = _state(update, accuracy)
     step = f"{update.next_step[:1].upper()}{update.next_step[1:]}."
     doubts = () if payload is None else payload.verdict.blocking
@@ -62,17 +68,23 @@ def numbers_html(payload: Payload | None, believed: Believed | None) -> str:
     """The ten numbers with their intervals, beside those that the controller believes in."""
     if payload is None:
         return ""
-    lines, theirs = [], _believed(believed)
+    lines = []
+    theirs = _believed(believed)
     for k, number in enumerate(payload.quantities):
         value, half = number.rounded
-        name, unit = number.name.split(" about ")[0], number.unit.replace("^2", "²")
+        name = number.name.split(" about ")[0]
+        unit = number.unit.replace("^2", "²")
         lines.append(
-            f'<tr><td>{name} <span class="soft">{unit}</span></td><td data-name="{name}">{value}</td>'
+            f'<tr><td>{name} <span class="soft">{unit}</span></td><td'
+            f' data-name="{name}">{value}</td>'
             f'<td class="soft">{half}</td>'
             + (f'<td data-name="believed {name}">{theirs[k]}</td>' if theirs else "")
             + "</tr>"
         )
-    last = "<th>controller</th>" if theirs else ""
+    if theirs:
+        last = "<th>controller</th>"
+    else:
+        last = ""
     head = f"<tr><th></th><th>weighed</th><th>± 95 %</th>{last}</tr>"
     note = f"In the frame '{escape(payload.body.frame)}', inertia about its origin."
     table = f"<table>{head}{''.join(lines)}</table>"
@@ -87,13 +99,16 @@ def events_html(update: Update | WristUpdate, events: Iterable[tuple[float, str,
         events: time [s], kind and words of each
     """
     lines = [
-        f'<li><time>{t:.1f} s</time><span><b class="tag {_LOOKS.get(kind, "plain")}">{escape(kind)}</b>'
+        f'<li><time>{t:.1f} s</time><span><b class="tag'
+        f' {_LOOKS.get(kind, "plain")}">{escape(kind)}</b>'
         f" {escape(words)}</span></li>"
         for t, kind, words in events
     ]
     counts = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
     log = f'<ol data-name="events">{"".join(lines[::-1])}</ol>'
-    return f'<div class="sy"><h2>Events</h2>{log}<p class="soft" data-name="counts">{counts}</p></div>'
+    return (
+        f'<div class="sy"><h2>Events</h2>{log}<p class="soft" data-name="counts">{counts}</p></div>'
+    )
 
 
 def question_html(proposal: Proposal) -> str:
@@ -103,10 +118,15 @@ def question_html(proposal: Proposal) -> str:
         f"<td><b>{new}</b></td></tr>"
         for name, old, new, unit in proposal.cells
     )
-    note = f" Note: {escape(proposal.note)}." if proposal.note else ""
+    if proposal.note:
+        note = f" Note: {escape(proposal.note)}."
+    else:
+        note = ""
     return (
-        f'<div class="sy"><table><tr><th></th><th>now</th><th>new</th></tr>{lines}</table><p class="soft">'
-        "The real body nearest to what was weighed, inertia about its centre of gravity. A controller may"
+        f'<div class="sy"><table><tr><th></th><th>now</th><th>new</th></tr>{lines}</table><p'
+        ' class="soft">'
+        "The real body nearest to what was weighed, inertia about its centre of gravity. A"
+        " controller may"
         f" zero its force sensor: let nothing touch the tool.{note}</p></div>"
     )
 

@@ -1,12 +1,14 @@
 """What is behind a simulated controller: an arm in MuJoCo, or a recording.
 
-The arm in MuJoCo follows its command as `simulation` does: feed-forward by the model of the arm with the
-payload that the controller believes in, and feedback with three poles at the bandwidth, which has to bear
-friction and what is really carried. The command itself goes through a filter of third order,
+The arm in MuJoCo follows its command as `simulation` does: feed-forward by the model of the arm
+with the payload that the controller believes in, and feedback with three poles at the bandwidth,
+which has to bear friction and what is really carried. The command itself goes through a filter of
+third order,
 
     q''' = w^3 (u - q) - 3 w^2 q' - 3 w q'',
 
-so that position, velocity and acceleration of the target belong together (a real controller looks ahead).
+so that position, velocity and acceleration of the target belong together (a real controller looks
+ahead).
 """
 
 from __future__ import annotations
@@ -87,19 +89,29 @@ class SimulatedArm(World):
     ) -> None:
         if robot.n != 6:
             raise InvalidRobot(f"a UR arm has 6 joints, {robot.name} has {robot.n}")
-        gain = robot.drive.gain if robot.drive.gain is not None else np.array(NOMINAL_GAINS)
+        if robot.drive.gain is not None:
+            gain = robot.drive.gain
+        else:
+            gain = np.array(NOMINAL_GAINS)
         self.robot = self._arm = robot.with_drive(replace(robot.drive, gain=gain))
-        self.rate_hz, self.over = rate_hz, False
+        self.rate_hz = rate_hz
+        self.over = False
         self._gain, self._sensors = gain, sensors or SensorModel()
-        self._generator, self._h, self._k = np.random.default_rng(seed), 1 / rate_hz, -1
+        self._generator = np.random.default_rng(seed)
+        self._h = 1 / rate_hz
+        self._k = -1
         q = np.array(robot.home if start is None else start, dtype=float)
         self._target = np.zeros((3, 6))
         self._target[0] = self._command = q
         self._filter = _command_filter(self._h)
         self._plants = {
-            round(at_s * rate_hz): self._plant(body, q) for at_s, body in sorted((payloads or {}).items())
+            round(at_s * rate_hz): self._plant(body, q)
+            for at_s, body in sorted((payloads or {}).items())
         }
-        self._plant_now = self._plants.pop(0) if 0 in self._plants else self._plant(None, q)
+        if 0 in self._plants:
+            self._plant_now = self._plants.pop(0)
+        else:
+            self._plant_now = self._plant(None, q)
         self._believed: Believed | None = None
         self._model = self._arm
         rest = np.zeros(6)
@@ -112,10 +124,14 @@ class SimulatedArm(World):
         """One control step of the engine; see `World`."""
         self._k += 1
         self._take(self._plants.pop(self._k, None))
-        self._command = self._command if command is None else np.asarray(command)
-        self._target = self._filter[:, :3] @ self._target + np.outer(self._filter[:, 3], self._command)
+        if command is not None:
+            self._command = np.asarray(command)
+        self._target = self._filter[:, :3] @ self._target + np.outer(
+            self._filter[:, 3], self._command
+        )
         plant = self._plant_now
-        q, v = plant.q, plant.v
+        q = plant.q
+        v = plant.v
         if self._k % _INERTIA_EVERY == 0:
             self._inertia = plant.loaded.mass_matrix(q) + self._rotors
         error = self._target[0] - q
@@ -140,7 +156,8 @@ class SimulatedArm(World):
     def _take(self, plant: Plant | None) -> None:
         """Carries something else from here on, in the present motion."""
         if plant is not None:
-            plant.q, plant.w = self._plant_now.q, self._plant_now.w
+            plant.q = self._plant_now.q
+            plant.w = self._plant_now.w
             self._plant_now = plant
 
     def _feed_forward(self, believed: Believed) -> Array:
@@ -148,7 +165,10 @@ class SimulatedArm(World):
             self._believed = believed
             drive = self._arm.drive
             known = self._arm.with_drive(DriveModel(drive.rotor_inertia, coupling=drive.coupling))
-            self._model = known.with_payload(_body(believed, known.flange)) if believed.mass else known
+            if believed.mass:
+                self._model = known.with_payload(_body(believed, known.flange))
+            else:
+                self._model = known
         return np.asarray(self._model.torque(*self._target))
 
     def _plant(self, body: InertialParameters | None, q: Array) -> Plant:
@@ -168,10 +188,16 @@ class PlayedRecording(World):
     def __init__(self, recording: Recording, robot: RobotModel | None = None) -> None:
         if recording.n != 6 or recording.current is None:
             raise InvalidRobot(
-                f"a UR controller sends motor currents of 6 joints; {recording.source or 'the recording'} has"
+                "a UR controller sends motor currents of 6 joints;"
+                f" {recording.source or 'the recording'} has"
                 f" {recording.n} joints and {', '.join(recording.channels)}"
             )
-        self.robot, self.rate_hz, self.over, self._next = robot, float(round(recording.rate_hz)), False, 0
+        self.robot, self.rate_hz, self.over, self._next = (
+            robot,
+            float(round(recording.rate_hz)),
+            False,
+            0,
+        )
         self._t = recording.t
         signals = {
             "actual_q": recording.q,
@@ -183,7 +209,9 @@ class PlayedRecording(World):
             "target_current": recording.current_target,
             "target_moment": recording.tau_target,
         }
-        self._rows = {name: signal.tolist() for name, signal in signals.items() if signal is not None}
+        self._rows = {
+            name: signal.tolist() for name, signal in signals.items() if signal is not None
+        }
 
     def step(self, command: Array | None, believed: Believed) -> tuple[float, Outputs]:
         """The next row; after the last one, the last one again. See `World`."""

@@ -1,7 +1,8 @@
 """What hangs on a wrist sensor while the arm moves: rows in, what is known and the contact force out.
 
-Rows become samples and samples an estimate as in `weigh_wrist_online`. The first second says how noisy the
-rows are; after rows that are not fit for weighing, and on another clock, the smoother starts anew.
+Rows become samples and samples an estimate as in `weigh_wrist_online`. The first second says how
+noisy the rows are; after rows that are not fit for weighing, and on another clock, the smoother
+starts anew.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class WristUpdate:
         waiting: why nothing is weighed now, in words; empty where it is
         payload: the plain estimate, with its verdict; None before the first sample
         state: of the estimator; None before the first sample
-        contact: what the surroundings do to the load, (6,) [N, Nm], in the sensor frame, `delay_s` ago
+        contact: what the surroundings do to the load, (6,) [N, Nm], in the sensor frame, `delay_s`
+            ago
         contact_std: its standard deviation, (6,); infinite while the load is not known
         delay_s: how late a sample comes, [s]
         converged: whether the mass is as sure as asked for
@@ -73,7 +75,9 @@ class WristUpdate:
     @property
     def changes(self) -> int:
         """How many loads there were before this one."""
-        return 0 if self.state is None else len(self.state.history)
+        if self.state is None:
+            return 0
+        return len(self.state.history)
 
 
 class WristView:
@@ -92,7 +96,10 @@ class WristView:
     def __init__(
         self, robot: RobotModel, columns: tuple[str, ...], joints: list[int], accuracy: float
     ) -> None:
-        self.robot, self.columns, self.joints, self.accuracy = robot, columns, joints, accuracy
+        self.robot = robot
+        self.columns = columns
+        self.joints = joints
+        self.accuracy = accuracy
 
     def update(self, update: WristUpdate) -> WristUpdate:
         """What is known: the weigher has said it."""
@@ -104,7 +111,9 @@ class WristView:
 
     def to_draw(self, update: WristUpdate) -> Payload | None:
         """The load in the flange frame; None where nothing is known."""
-        return None if update.payload is None else update.payload.in_flange(self.robot.flange)
+        if update.payload is None:
+            return None
+        return update.payload.in_flange(self.robot.flange)
 
     def trace(self, update: WristUpdate) -> Array | None:
         """One instant of the contact, (4, 2) [N, Nm], in the sensor frame; None until the load is known."""
@@ -130,7 +139,8 @@ class WristWeigher:
     """Weighs rows with a wrench as they come.
 
     Args:
-        stream: whose columns and convention count; where it does not say the convention, the sensor's does
+        stream: whose columns and convention count; where it does not say the convention, the
+            sensor's does
         about: what is known about the sensor
         robot: the arm, where rows hold joint positions
         cutoff_hz: of the smoother, [Hz]
@@ -146,14 +156,20 @@ class WristWeigher:
         cutoff_hz: float = DEFAULT_CUTOFF_HZ,
         options: WristOptions | None = None,
     ) -> None:
-        self._name, self._columns, self._cutoff_hz = str(stream.source), stream.columns, cutoff_hz
+        self._name = str(stream.source)
+        self._columns = stream.columns
+        self._cutoff_hz = cutoff_hz
         self._robot, self._options = robot, options or WristOptions()
-        self._sensor = replace(about.sensor, convention=stream.wrench_convention or about.sensor.convention)
+        self._sensor = replace(
+            about.sensor, convention=stream.wrench_convention or about.sensor.convention
+        )
         self._gravity = WristRig(robot, about).gravity_base
         self._motion = self._motion_columns()
         self._first: list[WristRow] = []
         self._path: WristPath | None = None
-        self._clock, self._start_s, self._later_s = -1, 0.0, 0.0
+        self._clock = -1
+        self._start_s = 0.0
+        self._later_s = 0.0
         self.row: Row | None = None
         self._no_wrench = False
         self._events: list[Event] = []
@@ -170,7 +186,9 @@ class WristWeigher:
             self._missing += item.rows * (item.kind is EventKind.GAP)
             self._dropped += item.rows * (item.kind is EventKind.DROPPED)
             return
-        self._rows, self.row, self._no_wrench = self._rows + 1, item, item.wrench is None
+        self._rows = self._rows + 1
+        self.row = item
+        self._no_wrench = item.wrench is None
         if item.waiting or item.wrench is None:
             return
         if item.clock != self._clock:
@@ -186,7 +204,9 @@ class WristWeigher:
     def view(self) -> WristView:
         """What a page needs to look at it; refused where rows hold no joints."""
         if self._robot is None:
-            raise InvalidSamples(f"{self._name} sends no joints: the page shows the arm, leave --page out")
+            raise InvalidSamples(
+                f"{self._name} sends no joints: the page shows the arm, leave --page out"
+            )
         return WristView(self._robot, self._columns, self._motion, self._options.accuracy)
 
     def seen(self) -> WristUpdate | None:
@@ -197,11 +217,17 @@ class WristWeigher:
         """What is known now; None before the first row."""
         if self.row is None:
             return None
-        events, self._events = tuple(self._events), []
+        events = tuple(self._events)
+        self._events = []
         waiting = self.row.waiting or (_SILENT if self._no_wrench else "")
-        payload, state, contact, std, delay_s = None, None, np.zeros(6), np.full(6, np.inf), 0.0
+        payload = None
+        state = None
+        contact = np.zeros(6)
+        std = np.full(6, np.inf)
+        delay_s = 0.0
         if self._path is not None:
-            state, delay_s = self._state, self._path.delay_s
+            state = self._state
+            delay_s = self._path.delay_s
             payload = self._estimator.estimate(state, physical=False)
             contact, std = self._estimator.contact(state)
         else:
@@ -226,7 +252,9 @@ class WristWeigher:
 
     def payload(self) -> WrenchPayload | None:
         """The answer: the nearest real body, with all doubts; None where nothing was weighed."""
-        return None if self._path is None else self._estimator.estimate(self._state)
+        if self._path is None:
+            return None
+        return self._estimator.estimate(self._state)
 
     def _motion_columns(self) -> list[int]:
         """Where the motion of the sensor lies in a row: its own, or joint positions."""
@@ -235,7 +263,9 @@ class WristWeigher:
             self._robot = None
             return own
         if self._robot is None:
-            raise InvalidSamples(f"{self._name} sends joints: give the arm, with --robot or --model")
+            raise InvalidSamples(
+                f"{self._name} sends joints: give the arm, with --robot or --model"
+            )
         names = find_layout(self._columns, _NO_WRENCH, self._name).columns["q"]
         if len(names) != self._robot.n:
             raise InvalidRobot(
@@ -248,26 +278,46 @@ class WristWeigher:
         motion = np.array([row.values[k] for k in self._motion], dtype=float)
         wrench = np.array(row.wrench, dtype=float)
         if self._sensor.frame == "base" and self._robot is not None:
-            R = self._robot.forward_kinematics(motion)[:3, :3] @ self._sensor.T_flange_sensor[:3, :3]
+            R = (
+                self._robot.forward_kinematics(motion)[:3, :3]
+                @ self._sensor.T_flange_sensor[:3, :3]
+            )
             wrench = (wrench.reshape(2, 3) @ R).ravel()
-        sign = -1.0 if self._sensor.convention == "sensor_on_load" else 1.0
+        if self._sensor.convention == "sensor_on_load":
+            sign = -1.0
+        else:
+            sign = 1.0
         return WristRow(row.t - self._start_s + self._later_s, sign * wrench, motion)
 
     def _new_clock(self, row: Row) -> None:
-        last_s = self._state.last_s if self._path is not None else -np.inf
-        self._later_s = last_s + _NEW_CLOCK_S if np.isfinite(last_s) else 0.0
-        self._clock, self._start_s, self._first = row.clock, row.t, []
+        if self._path is not None:
+            last_s = self._state.last_s
+        else:
+            last_s = -np.inf
+        if np.isfinite(last_s):
+            self._later_s = last_s + _NEW_CLOCK_S
+        else:
+            self._later_s = 0.0
+        self._clock = row.clock
+        self._start_s = row.t
+        self._first = []
         if self._path is not None:
             self._of_path = self._path.init()
 
     def _begin(self) -> None:
         """Finds out from the first rows how noisy they are, and weighs these rows."""
         if self._robot is not None and self.row is not None:
-            values = {name: np.array([x]) for name, x in zip(self._columns, self.row.values, strict=True)}
+            values = {
+                name: np.array([x]) for name, x in zip(self._columns, self.row.values, strict=True)
+            }
             require_same_arm(self._robot, values, self._name)
-        path = WristPath.calibrated(self._first, self._sensor, robot=self._robot, cutoff_hz=self._cutoff_hz)
+        path = WristPath.calibrated(
+            self._first, self._sensor, robot=self._robot, cutoff_hz=self._cutoff_hz
+        )
         made = (f"Kalman smoother, cut-off {self._cutoff_hz:g} Hz, {path.delay_s:.2f} s late",)
-        self._estimator = WristEstimator(path.noise, self._sensor, self._gravity, self._options, made)
+        self._estimator = WristEstimator(
+            path.noise, self._sensor, self._gravity, self._options, made
+        )
         self._state, self._of_path, self._path = self._estimator.init(), path.init(), path
         for row in self._first:
             self._weigh(path, row)

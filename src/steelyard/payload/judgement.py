@@ -1,26 +1,28 @@
 """The one judge of payloads, for joint torques in a batch or sample by sample, and for wrist sensors.
 
-An estimate of ten numbers comes with its covariance. Where all of them are known, the answer is the nearest
-real body if that lies within the estimate's uncertainty: for ten numbers, d^2 is above 4.28^2 with a
-probability of 5 %. Beyond, or where some are unknown, the answer is the plain estimate.
+An estimate of ten numbers comes with its covariance. Where all of them are known, the answer is the
+nearest real body if that lies within the estimate's uncertainty: for ten numbers, d^2 is above
+4.28^2 with a probability of 5 %. Beyond, or where some are unknown, the answer is the plain
+estimate.
 
-What no motion of an arm shows, by its build (a SCARA feels neither Ixx nor Iyy), is no reason against the
-other numbers, which are all that was asked.
+What no motion of an arm shows, by its build (a SCARA feels neither Ixx nor Iyy), is no reason
+against the other numbers, which are all that was asked.
 
-Loaded data that move the empty arm by more than noise does say that the model is not quite right (friction
-was another one that day). This contradiction, about 1 when all is well, is already in the covariance (Birge);
-beyond 3 the model does not belong to the data.
+Loaded data that move the empty arm by more than noise does say that the model is not quite right
+(friction was another one that day). This contradiction, about 1 when all is well, is already in the
+covariance (Birge); beyond 3 the model does not belong to the data.
 
-**The nearest real body.** An unconstrained estimate of a small inertia is often one that no body has,
-although real bodies lie well inside its uncertainty. Among all bodies that are at least t = 1 mm thick, the
-one that the data like best has the smallest
+**The nearest real body.** An unconstrained estimate of a small inertia is often one that no body
+has, although real bodies lie well inside its uncertainty. Among all bodies that are at least t = 1
+mm thick, the one that the data like best has the smallest
 
     d^2 = (x - phi)' Sigma^-1 (x - phi)      with      M(x) = J(x) - m t^2 diag(1, 1, 1, 0)  >=  0,
 
-J(x) the pseudo-inertia, linear in the ten numbers x; M >= 0 says (Schur) that the second moment about the
-centre of mass is at least m t^2 in every direction. This is convex, so there is one nearest body. It is
-found along the central path: Newton's method on d^2 / 2 - mu log det M(x), mu falling until 4 mu, by which
-d^2 / 2 can still be too large, is nothing. d says, in standard deviations, how far the estimate had to go.
+J(x) the pseudo-inertia, linear in the ten numbers x; M >= 0 says (Schur) that the second moment
+about the centre of mass is at least m t^2 in every direction. This is convex, so there is one
+nearest body. It is found along the central path: Newton's method on d^2 / 2 - mu log det M(x), mu
+falling until 4 mu, by which d^2 / 2 can still be too large, is nothing. d says, in standard
+deviations, how far the estimate had to go.
 """
 
 from __future__ import annotations
@@ -65,14 +67,18 @@ class Evidence:
         plain: the estimate
         covariance: of its ten numbers, (10, 10); infinite where unknown
         unknown: which of the ten the data do not determine, (10,)
-        expected: why some are unknown by the nature of the method, which then is no bad news; empty otherwise
+        expected: why some are unknown by the nature of the method, which then is no bad news; empty
+            otherwise
         unfelt: which of the ten no motion of this arm shows, by its build, (10,); none by default
         fixed: names of the numbers that were given
-        contradiction: how far loaded data move the empty arm, RMS over the RMS that noise alone makes
+        contradiction: how far loaded data move the empty arm, RMS over the RMS that noise alone
+            makes
         doubts: what else counts against the estimate
         shares: of the mass's variance, by what makes it, see `Payload`
-        beyond_empty_arm: whether it is what the arm carries beyond a model, and not all that a sensor feels
-        look_for_body: whether to look for the nearest real body, which takes much longer than a sample
+        beyond_empty_arm: whether it is what the arm carries beyond a model, and not all that a
+            sensor feels
+        look_for_body: whether to look for the nearest real body, which takes much longer than a
+            sample
     """
 
     plain: InertialParameters
@@ -90,7 +96,10 @@ class Evidence:
 
 def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
     """The body to answer with, and the verdict on it."""
-    about_mass = None if evidence.unknown[0] else _about_mass(evidence)
+    if evidence.unknown[0]:
+        about_mass = None
+    else:
+        about_mass = _about_mass(evidence)
     body, summary, about_body = _body(evidence, look=evidence.look_for_body and about_mass is None)
     about_model = _about_contradiction(evidence.contradiction)
     doubts = (about_mass, *_unknown(evidence), about_body, about_model, *evidence.doubts)
@@ -120,17 +129,23 @@ def strange_residuals(
 def doubted_model(verdict: Verdict) -> Doubt | None:
     """A doubt where the model of the empty arm must not be used itself.
 
-    Parameters of the arm that were not excited do no harm: what depends on them is unknown of the payload.
+    Parameters of the arm that were not excited do no harm: what depends on them is unknown of the
+    payload.
     """
     words = [doubt.words for doubt in verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED]
     if not words:
         return None
-    return Doubt(DoubtKind.MODEL_DOUBTED, f"the model of the empty arm is doubted: {'; '.join(words)}")
+    return Doubt(
+        DoubtKind.MODEL_DOUBTED, f"the model of the empty arm is doubted: {'; '.join(words)}"
+    )
 
 
 def _unknown(evidence: Evidence) -> list[Doubt]:
     """Doubts about numbers that are unknown: those that no motion of the arm shows do no harm."""
-    unfelt = np.zeros(10, bool) if evidence.unfelt is None or evidence.expected else evidence.unfelt
+    if evidence.unfelt is None or evidence.expected:
+        unfelt = np.zeros(10, bool)
+    else:
+        unfelt = evidence.unfelt
     doubts = []
     if names := _names(evidence.unknown & ~unfelt):
         words = f"the motion says nothing about {names}"
@@ -161,7 +176,10 @@ def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, D
     if distance == 0.0:
         return body, f"{found}, and a real body can have them", None
     if distance < _FAR:
-        near = f"this is the nearest real body, {distance:.1f} standard deviations from the plain estimate"
+        near = (
+            f"this is the nearest real body, {distance:.1f} standard deviations from the plain"
+            " estimate"
+        )
         return body, f"{found}; {near}", None
     words = f"no real body is near: the nearest is {distance:.0f} standard deviations away"
     return plain, found, Doubt(DoubtKind.NOT_PHYSICAL, f"{words}; {plain.why_not_physical}")
@@ -181,17 +199,23 @@ def _what_limits(shares: Mapping[str, float]) -> str:
 
 def _about_mass(evidence: Evidence) -> Doubt | None:
     """A doubt about a mass that is zero or negative."""
-    mass, half = evidence.plain.mass, HALF_WIDTH * float(np.sqrt(evidence.covariance[0, 0]))
+    mass = evidence.plain.mass
+    half = HALF_WIDTH * float(np.sqrt(evidence.covariance[0, 0]))
     if abs(mass) < half:
         meaning = "the sensor carries nothing, or too little to weigh"
         if evidence.beyond_empty_arm:
-            meaning = "the arm carries what it did when it was identified, or too little more to weigh"
+            meaning = (
+                "the arm carries what it did when it was identified, or too little more to weigh"
+            )
         words = f"{mass:.3g} +- {half:.3g} kg cannot be distinguished from zero; {meaning}"
         return Doubt(DoubtKind.NOTHING_CARRIED, words)
     if mass <= 0:
         check = "is the sign of the wrench the stated one?"
         if evidence.beyond_empty_arm:
-            check = "is the model that of the empty arm, and was the load taken after it was identified?"
+            check = (
+                "is the model that of the empty arm, and was the load taken after it was"
+                " identified?"
+            )
         return Doubt(DoubtKind.NEGATIVE_MASS, f"the mass is {mass:.4g} kg; {check}")
     return None
 
@@ -199,11 +223,16 @@ def _about_mass(evidence: Evidence) -> Doubt | None:
 def _about_contradiction(contradiction: float) -> Doubt | None:
     if contradiction <= _CONTRADICTED:
         return None
-    words = f"the loaded torques contradict the empty arm, {contradiction:.0f} times beyond noise: {_CHECK}"
+    words = (
+        f"the loaded torques contradict the empty arm, {contradiction:.0f} times beyond noise:"
+        f" {_CHECK}"
+    )
     return Doubt(DoubtKind.CONTRADICTS_MODEL, words)
 
 
-def nearest_physical(body: InertialParameters, covariance: Array) -> tuple[InertialParameters, float]:
+def nearest_physical(
+    body: InertialParameters, covariance: Array
+) -> tuple[InertialParameters, float]:
     """The physical body nearest to an estimate, and its distance in standard deviations.
 
     Args:
@@ -214,7 +243,8 @@ def nearest_physical(body: InertialParameters, covariance: Array) -> tuple[Inert
     scale = np.sqrt(np.diag(covariance))
     whitening = np.linalg.inv(np.linalg.cholesky(covariance / np.outer(scale, scale)))
     A = _cone() * scale[:, None, None]
-    x, wanted = _first_guess(body).vector / scale, body.vector / scale
+    x = _first_guess(body).vector / scale
+    wanted = body.vector / scale
     mu = max(1.0, float(np.sum((whitening @ (x - wanted)) ** 2)))
     while mu > _LAST_MU:
         mu *= _MU_FACTOR
@@ -248,7 +278,8 @@ def _centred(x: Array, wanted: Array, whitening: Array, A: Array, mu: float) -> 
         share = 1.0
         for _ in range(_HALVINGS):
             if (there := height(x - share * step)) < here - 0.25 * share * decrease:
-                x, here = x - share * step, there
+                x = x - share * step
+                here = there
                 break
             share /= 2
         else:
@@ -267,4 +298,6 @@ def _first_guess(body: InertialParameters) -> InertialParameters:
     """A ball of the estimated mass at the estimated centre of mass."""
     mass = max(body.mass, 1e-3)
     com = np.clip(body.first_moment / mass, -3.0, 3.0)
-    return InertialParameters.from_com(mass, com, 0.4 * mass * _FIRST_GUESS_RADIUS**2 * np.eye(3), body.frame)
+    return InertialParameters.from_com(
+        mass, com, 0.4 * mass * _FIRST_GUESS_RADIUS**2 * np.eye(3), body.frame
+    )

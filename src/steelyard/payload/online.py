@@ -45,9 +45,18 @@ class Counts(NamedTuple):
     def words(self) -> str:
         """What was skipped, as 'skipped 3 late and 2 corrupt samples'; empty when nothing was."""
         bad = [f"{n} {name}" for name, n in self._asdict().items() if n and name not in _NO_SAMPLES]
-        skipped = f"skipped {', '.join(bad)} samples" if bad else ""
-        paused = f"{self.gaps} pauses" if self.gaps else ""
-        again = "the clock was set back: what was carried before is forgotten" if self.clocks else ""
+        if bad:
+            skipped = f"skipped {', '.join(bad)} samples"
+        else:
+            skipped = ""
+        if self.gaps:
+            paused = f"{self.gaps} pauses"
+        else:
+            paused = ""
+        if self.clocks:
+            again = "the clock was set back: what was carried before is forgotten"
+        else:
+            again = ""
         return "; ".join(word for word in (skipped, paused, again) if word)
 
     def plus(self, name: str, more: int = 1) -> Counts:
@@ -60,8 +69,9 @@ class Episode(NamedTuple):
 
     Attributes:
         start_s: end of the payload before, or time of the first sample, [s] on the stream's clock
-        end_s: up to when it was this one for sure: the start of the window in which the change was seen, [s];
-            the change itself came later in that window (`window_s`), rarely at the end of the one before
+        end_s: up to when it was this one for sure: the start of the window in which the change was
+            seen, [s]; the change itself came later in that window (`window_s`), rarely at the end
+            of the one before
         vector: the ten numbers in the order of `PARAMETER_NAMES`, plain estimate, (10,)
         covariance: of them, (10, 10); infinite where unknown
     """
@@ -115,10 +125,13 @@ class CurvePoint(NamedTuple):
             number: which payload it is, counted from 1
             accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
         """
-        mass, std = found.body.mass, float(found.std[0])
-        com, com_std = np.full(3, np.nan), np.full(3, np.inf)
+        mass = found.body.mass
+        std = float(found.std[0])
+        com = np.full(3, np.nan)
+        com_std = np.full(3, np.inf)
         if mass > 1.96 * std:
-            com, com_std = found.body.com, found.com_std
+            com = found.body.com
+            com_std = found.com_std
         sure = bool(1.96 * std <= accuracy * abs(mass))
         return cls(t, mass, std, com, com_std, number, sure, found.status)
 

@@ -26,7 +26,8 @@ HALF_WIDTH = 1.96
 
 _VERSION = 4
 _HOLDS = (
-    "what the arm carries beyond what it carried when its model was identified; a gripper that was mounted"
+    "what the arm carries beyond what it carried when its model was identified; a gripper that was"
+    " mounted"
     " then is not in it"
 )
 
@@ -54,7 +55,10 @@ class Quantity(NamedTuple):
             std: standard deviation of its ten numbers, (10,) [SI]
             com_std: of its centre of mass, (3,) [m]
         """
-        com = body.com if body.mass else np.zeros(3)
+        if body.mass:
+            com = body.com
+        else:
+            com = np.zeros(3)
         rows = [cls("mass", body.mass, float(std[0]), "kg")]
         for axis, x, x_std in zip("xyz", com, com_std, strict=True):
             rows.append(cls(f"centre of mass {axis}", 1e3 * float(x), 1e3 * float(x_std), "mm"))
@@ -73,7 +77,10 @@ class Quantity(NamedTuple):
         half = self.half_width
         if not np.isfinite(half):
             return "unknown", ""
-        digits = 4 if half <= 0 else int(np.clip(1 - np.floor(np.log10(half)), 0, 9))
+        if half <= 0:
+            digits = 4
+        else:
+            digits = int(np.clip(1 - np.floor(np.log10(half)), 0, 9))
         return f"{self.value:.{digits}f}", f"{half:.{digits}f}"
 
     @property
@@ -129,17 +136,19 @@ class Payload:
     """What was weighed.
 
     Attributes:
-        body: the answer; physical where all ten numbers were excited and a real body is near the estimate
+        body: the answer; physical where all ten numbers were excited and a real body is near the
+            estimate
         unconstrained: the plain estimate, which no real body may have
-        covariance: of its ten numbers in the order of `PARAMETER_NAMES`, (10, 10); infinite where unknown
+        covariance: of its ten numbers in the order of `PARAMETER_NAMES`, (10, 10); infinite where
+            unknown
         noise: standard deviation of the residuals: of the torque of each joint, (n,) [Nm or N]
         verdict: whether it may be used, and what counts against it
         method: of weighing
-        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten numbers,
-            (10, causes), which is in the covariance too; None where torques were measured
-        shares: of the mass's variance, by what makes it: 'noise', 'friction' (of the day, and where loaded
-            data contradict the empty arm), 'gains', their 'drift' since the empty runs, the noise of
-            'motion', and 'gravity' where its size is a nominal one
+        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten
+            numbers, (10, causes), which is in the covariance too; None where torques were measured
+        shares: of the mass's variance, by what makes it: 'noise', 'friction' (of the day, and where
+            loaded data contradict the empty arm), 'gains', their 'drift' since the empty runs, the
+            noise of 'motion', and 'gravity' where its size is a nominal one
     """
 
     body: InertialParameters
@@ -163,7 +172,9 @@ class Payload:
     @property
     def com(self) -> Array:
         """Centre of mass, (3,) [m], in the frame of the body; NaN where there is no mass."""
-        return self.body.com if self.body.mass else np.full(3, np.nan)
+        if self.body.mass:
+            return self.body.com
+        return np.full(3, np.nan)
 
     @property
     def std(self) -> Array:
@@ -180,7 +191,9 @@ class Payload:
     @property
     def excited(self) -> tuple[str, ...]:
         """Names of the numbers that the data, or what was fixed, determine, of `PARAMETER_NAMES`."""
-        return tuple(name for name, std in zip(PARAMETER_NAMES, self.std, strict=True) if np.isfinite(std))
+        return tuple(
+            name for name, std in zip(PARAMETER_NAMES, self.std, strict=True) if np.isfinite(std)
+        )
 
     @property
     def status(self) -> str:
@@ -203,10 +216,14 @@ class Payload:
                 f"the tool is given in frame '{tool.body.frame}', the part in '{self.body.frame}':"
                 " express both in one frame first"
             )
-        mine, others = self.gain_error, tool.gain_error
+        mine = self.gain_error
+        others = tool.gain_error
         covariance = self.covariance + tool.covariance
         if mine is None or others is None:
-            gain_error = others if mine is None else mine
+            if mine is None:
+                gain_error = others
+            else:
+                gain_error = mine
         elif mine.shape != others.shape:  # gains that are known otherwise
             gain_error = np.hstack([mine, others])
         else:  # a gain that is wrong is wrong for both
@@ -216,17 +233,22 @@ class Payload:
         if "gains" in parts and gain_error is not None:
             parts["gains"] = float(gain_error[0] @ gain_error[0])
         known = np.isfinite(np.diag(covariance))
-        doubts = [] if known[:4].all() else [Doubt(DoubtKind.NOT_EXCITED, _UNKNOWN_TOGETHER)]
+        if known[:4].all():
+            doubts = []
+        else:
+            doubts = [Doubt(DoubtKind.NOT_EXCITED, _UNKNOWN_TOGETHER)]
         summaries = f"the part: {self.verdict.summary}; the tool: {tool.verdict.summary}"
         plain = self.unconstrained.vector + tool.unconstrained.vector
         return replace(
             self,
-            body=InertialParameters.from_vector(self.body.vector + tool.body.vector, self.body.frame),
+            body=InertialParameters.from_vector(
+                self.body.vector + tool.body.vector, self.body.frame
+            ),
             unconstrained=InertialParameters.from_vector(plain, self.body.frame),
             covariance=covariance,
-            verdict=together(f"tool and part together; {summaries}", (self.verdict, tool.verdict)).doubted(
-                *doubts
-            ),
+            verdict=together(
+                f"tool and part together; {summaries}", (self.verdict, tool.verdict)
+            ).doubted(*doubts),
             gain_error=gain_error,
             shares={name: part / sum(parts.values()) for name, part in parts.items()},
         )
@@ -235,7 +257,7 @@ class Payload:
         """What a share is of the mass's variance, [kg^2]."""
         return self.shares.get(name, 0.0) * float(self.covariance[0, 0])
 
-    # --- for people ----------------------------------------------------------------------------------------
+    # --- for people
 
     def __str__(self) -> str:
         mass, *com = self.quantities[:4]
@@ -255,7 +277,10 @@ class Payload:
         headers = ("", "weighed", "\u00b1 (95 %)", "unit")
         cells = [x.cells for x in self.quantities]
         drawn = self.body.mass > 0
-        plot = body_plot(self.body, self.covariance, origin=self.body.frame) if drawn else None
+        if drawn:
+            plot = body_plot(self.body, self.covariance, origin=self.body.frame)
+        else:
+            plot = None
         return notebook_html(headers, cells, words=str(self.verdict), plot=plot)
 
     def plot(self) -> Picture:
@@ -268,7 +293,7 @@ class Payload:
         views = body_plot(self.body, self.covariance, origin=self.body.frame)
         return Picture([views, com_plot(self.body, self.covariance)])
 
-    # --- for programs and files ----------------------------------------------------------------------------
+    # --- for programs and files
 
     def to_dict(self) -> dict[str, Any]:
         """Everything there is to know, as texts, numbers and arrays."""
@@ -329,7 +354,7 @@ class Payload:
         """The payload in a JSON file that `save` wrote."""
         return saved.loaded(path, cls._KIND, cls.from_dict, version=_VERSION)
 
-    # --- for controllers and simulators --------------------------------------------------------------------
+    # --- for controllers and simulators
 
     def as_load(self, *, name: str = "payload", number: int = 1) -> Load:
         """What an export writes.
@@ -359,11 +384,11 @@ class Payload:
         Args:
             target: one of `steelyard.export.TARGETS`, as 'ur', 'abb' or 'urdf'
             path: of the file that it goes into; none by default
-            T_target_payload: the frame that the payload was weighed in, in the frame that the target wants,
-                (4, 4); by default they are the same
+            T_target_payload: the frame that the payload was weighed in, in the frame that the
+                target wants, (4, 4); by default they are the same
             limits: how uncertain it may be; 10 % of the mass and 20 mm by default
-            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point); by
-                default the estimate where it is known, else that of a ball
+            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point);
+                by default the estimate where it is known, else that of a ball
             force: in spite of doubts, which the text then repeats
             name: what the payload is called where a format names it
             number: of the payload where a format counts them
@@ -371,5 +396,9 @@ class Payload:
         from steelyard.export import Export
 
         load = self.as_load(name=name, number=number)
-        export = Export.of(load, target, T_target_load=T_target_payload, limits=limits, inertia=inertia)
-        return export.text(force=force) if path is None else export.write(path, force=force)
+        export = Export.of(
+            load, target, T_target_load=T_target_payload, limits=limits, inertia=inertia
+        )
+        if path is None:
+            return export.text(force=force)
+        return export.write(path, force=force)

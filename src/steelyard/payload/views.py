@@ -1,9 +1,9 @@
 """A body as a plot: its centre of mass with a 95 % region, and its inertia as an ellipsoid, on a frame.
 
 A homogeneous ellipsoid of mass m with semi-axes a along its principal axes has the second moment
-S = m a^2 / 5, so the ellipsoid with the inertia of a body is { x : (x - c)' A^-1 (x - c) <= 1 } with
-A = 5 (S / m), S the upper left block of the pseudo-inertia about the centre of mass c. Seen along an axis,
-its outline is the ellipse of the 2 x 2 block of A.
+S = m a^2 / 5, so the ellipsoid with the inertia of a body is { x : (x - c)' A^-1 (x - c) <= 1 }
+with A = 5 (S / m), S the upper left block of the pseudo-inertia about the centre of mass c. Seen
+along an axis, its outline is the ellipse of the 2 x 2 block of A.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _PLANES = ((0, 1), (0, 2), (1, 2))
 _CHI_95 = 2.4477  # radius of the 95 % ellipse of two normal variables, in standard deviations
 _CHI_95_3D = 2.7955  # of the 95 % ellipsoid of three
 _LARGEST = 0.5  # [m]: an ellipsoid beyond says nothing
-_INK, _LOAD, _REGION, _TRUTH = "#1f2933", "#2266aa", "#d9822b", "#c23030"
+_INK = "#1f2933"
+_LOAD = "#2266aa"
+_REGION = "#d9822b"
+_TRUTH = "#c23030"
 _SHORTEST_AXIS = 30.0  # [mm]
 _VISIBLE = 0.04  # of the length of the drawn axes: a smaller region hides behind the dot
 _WEAK = 0.3
@@ -41,13 +44,25 @@ def body_plot(
         origin: what sits at the origin of the frame, in words
     """
     com_spread = body.com_covariance(covariance)
-    shape = _ellipsoid(body) if np.isfinite(np.diag(covariance)).all() else None
+    if np.isfinite(np.diag(covariance)).all():
+        shape = _ellipsoid(body)
+    else:
+        shape = None
     known = np.isfinite(com_spread).all()
-    radius = 1e3 * _CHI_95 * float(np.sqrt(np.linalg.eigvalsh(com_spread)[-1])) if known else np.inf
+    if known:
+        radius = 1e3 * _CHI_95 * float(np.sqrt(np.linalg.eigvalsh(com_spread)[-1]))
+    else:
+        radius = np.inf
     tiny = radius < _VISIBLE * _reach(body, shape)
-    drawn = np.full((3, 3), np.inf) if tiny else com_spread
+    if tiny:
+        drawn = np.full((3, 3), np.inf)
+    else:
+        drawn = com_spread
     panels = [_view(plane, body, drawn, shape, truth, origin) for plane in _PLANES]
-    region = "(its 95 % region is too small to be seen here)" if tiny else "with its 95 % region"
+    if tiny:
+        region = "(its 95 % region is too small to be seen here)"
+    else:
+        region = "with its 95 % region"
     caption = (
         f"The payload on the {origin}, seen along each axis: centre of mass {region}, and the"
         " homogeneous ellipsoid that has its mass and inertia."
@@ -55,7 +70,10 @@ def body_plot(
     if shape is None:
         caption += " The inertia is not known, or that of no real body, so no ellipsoid is drawn."
     elif _loose(body, covariance):
-        caption += " The inertia is hardly known (see its intervals): the shape of the ellipsoid is a guess."
+        caption += (
+            " The inertia is hardly known (see its intervals): the shape of the ellipsoid"
+            " is a guess."
+        )
     if not np.isfinite(com_spread).all():
         caption += " Where the data do not determine the centre of mass, no region is drawn."
     return Plot(caption, panels, 3)
@@ -64,8 +82,8 @@ def body_plot(
 def ellipsoids(body: InertialParameters, covariance: Array) -> dict[str, Array]:
     """Matrices A, (3, 3) [m^2], of { x : (x - com)' A^-1 (x - com) <= 1 }, as far as they are known.
 
-    'inertia' is the homogeneous ellipsoid with the mass and inertia of the body, 'region' the 95 % region of
-    its centre of mass; what is larger than half a metre says nothing and is left out.
+    'inertia' is the homogeneous ellipsoid with the mass and inertia of the body, 'region' the 95 %
+    region of its centre of mass; what is larger than half a metre says nothing and is left out.
 
     Args:
         covariance: of its ten numbers, (10, 10); infinite where unknown
@@ -85,7 +103,9 @@ def _can_be_drawn(matrix: Array) -> bool:
     return bool(values[0] > 0 and values[2] <= _LARGEST**2)
 
 
-def com_plot(body: InertialParameters, covariance: Array, truth: InertialParameters | None = None) -> Plot:
+def com_plot(
+    body: InertialParameters, covariance: Array, truth: InertialParameters | None = None
+) -> Plot:
     """The centre of mass with its 95 % region, enlarged, seen along each axis, in millimetres.
 
     Args:
@@ -94,7 +114,11 @@ def com_plot(body: InertialParameters, covariance: Array, truth: InertialParamet
     """
     com_spread = body.com_covariance(covariance)
     panels = [_com_panel(plane, body, com_spread, truth) for plane in _PLANES]
-    return Plot(f"The centre of mass with its 95 % region, enlarged, in the frame '{body.frame}'.", panels, 3)
+    return Plot(
+        f"The centre of mass with its 95 % region, enlarged, in the frame '{body.frame}'.",
+        panels,
+        3,
+    )
 
 
 def _outline(matrix: Array, centre: Array, radius: float = 1.0) -> tuple[Array, Array]:
@@ -111,7 +135,9 @@ def _ellipsoid(body: InertialParameters) -> Array | None:
     if not body.mass > 0:
         return None
     spread = body.pseudo_inertia[:3, :3] / body.mass - np.outer(body.com, body.com)
-    return None if np.linalg.eigvalsh(spread)[0] <= 0 else 5e6 * spread
+    if np.linalg.eigvalsh(spread)[0] <= 0:
+        return None
+    return 5e6 * spread
 
 
 def _loose(body: InertialParameters, covariance: Array) -> bool:
@@ -122,7 +148,10 @@ def _loose(body: InertialParameters, covariance: Array) -> bool:
 
 def _reach(body: InertialParameters, shape: Array | None) -> float:
     """Length of the drawn axes, [mm]."""
-    sizes = 0.0 if shape is None else float(np.sqrt(np.diag(shape)).max())
+    if shape is None:
+        sizes = 0.0
+    else:
+        sizes = float(np.sqrt(np.diag(shape)).max())
     return max(_SHORTEST_AXIS, 0.6 * sizes, 0.6e3 * float(np.linalg.norm(body.com)))
 
 
@@ -136,12 +165,16 @@ def _view(
 ) -> Panel:
     i, k = plane
     block = np.ix_(plane, plane)
-    com, reach = 1e3 * body.com[[i, k]], _reach(body, shape)
+    com = 1e3 * body.com[[i, k]]
+    reach = _reach(body, shape)
     corner = np.array([reach, 0.0, 0.0])
     parts: list[Curve | Band] = [Curve(f"axes of the {origin}", corner, corner[::-1], colour=_INK)]
     if shape is not None:
         parts.append(Curve("inertia ellipsoid", *_outline(shape[block], com), colour=_LOAD))
-    known = None if truth is None else _ellipsoid(truth)
+    if truth is None:
+        known = None
+    else:
+        known = _ellipsoid(truth)
     if truth is not None and known is not None:
         around = _outline(known[block], 1e3 * truth.com[[i, k]])
         parts.append(Curve("truth: ellipsoid", *around, "dashed", colour=_TRUTH))
@@ -150,10 +183,14 @@ def _view(
 
 
 def _com_panel(
-    plane: tuple[int, int], body: InertialParameters, com_spread: Array, truth: InertialParameters | None
+    plane: tuple[int, int],
+    body: InertialParameters,
+    com_spread: Array,
+    truth: InertialParameters | None,
 ) -> Panel:
     i, k = plane
-    com, spread = 1e3 * body.com[[i, k]], 1e6 * com_spread[np.ix_(plane, plane)]
+    com = 1e3 * body.com[[i, k]]
+    spread = 1e6 * com_spread[np.ix_(plane, plane)]
     parts: list[Curve | Band] = []
     if np.isfinite(spread).all():
         parts.append(Curve("95 % region", *_outline(spread, com, _CHI_95), colour=_REGION))
@@ -161,4 +198,6 @@ def _com_panel(
     if truth is not None:
         at = 1e3 * truth.com[[i, k]]
         parts.append(Curve("truth", at[:1], at[1:], "dots", colour=_TRUTH))
-    return Panel(f"{'xyz'[i]}-{'xyz'[k]} plane", f"{'xyz'[i]} [mm]", f"{'xyz'[k]} [mm]", parts, equal=True)
+    return Panel(
+        f"{'xyz'[i]}-{'xyz'[k]} plane", f"{'xyz'[i]} [mm]", f"{'xyz'[k]} [mm]", parts, equal=True
+    )

@@ -1,9 +1,10 @@
 """What is wrong with a recording before anyone fits it: findings, one sentence each, with its place.
 
-Nothing is repaired here: bad news is a result. An *error* makes every estimate from the recording wrong
-(degrees, a velocity with the wrong sign, joints of another arm); a *warning* makes some rows or joints
-useless, or needs care; an *info* is good to know. `signals` resamples, rejects and differentiates later.
-`check_quality` is for an arm's recording; `check_signals` and `check_jumps` for any table.
+Nothing is repaired here: bad news is a result. An *error* makes every estimate from the recording
+wrong (degrees, a velocity with the wrong sign, joints of another arm); a *warning* makes some rows
+or joints useless, or needs care; an *info* is good to know. `signals` resamples, rejects and
+differentiates later. `check_quality` is for an arm's recording; `check_signals` and `check_jumps`
+for any table.
 """
 
 from steelyard.quality.check import DAMAGED_END, check_quality

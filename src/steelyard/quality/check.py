@@ -1,8 +1,8 @@
 """The whole check of an arm's recording: table, joints, units, motion, torques.
 
-Position q and velocity v are compared without differentiating: over windows of 0.1 s, the change of q stands
-against the integral of v (trapezoids), which averages the noise instead of amplifying it. With x the integral
-and y the change,
+Position q and velocity v are compared without differentiating: over windows of 0.1 s, the change of
+q stands against the integral of v (trapezoids), which averages the noise instead of amplifying it.
+With x the integral and y the change,
 
     correlation = x'y / (|x| |y|),    ratio = sign(x'y) |x| / |y|,
 
@@ -38,23 +38,45 @@ DAMAGED_END = "damaged end"
 AT_LIMIT = 0.999
 """Of tau_max, where a drive is saturated: the last digits of the published number are rounded."""
 
-_STILL = 0.01  # [rad] a joint that moves less shows neither inertia nor friction, only brake and noise
+_STILL = (
+    0.01  # [rad] a joint that moves less shows neither inertia nor friction, only brake and noise
+)
 _WINDOW_S = 0.1  # long against noise and lag, short against a swing
 _WINDOW_MOTION = 2e-3  # [rad] RMS over the windows; below it the comparison of q and v weighs noise
-_FOLLOWS = 0.8  # correlation of v with the change of q: 0.9999 on real logs, below 0.5 for a wrong column
-_SCALE = 0.1  # how far the ratio may be off 1: 0.001 on real logs, some per cent where v is filtered
+_FOLLOWS = (
+    0.8  # correlation of v with the change of q: 0.9999 on real logs, below 0.5 for a wrong column
+)
+_SCALE = (
+    0.1  # how far the ratio may be off 1: 0.001 on real logs, some per cent where v is filtered
+)
 _DEGREE = 180.0 / np.pi
-_TURNS = 4.0 * np.pi  # arms turn to 2 pi; beyond twice that a joint has no stops, or the unit is degrees
+_TURNS = (
+    4.0 * np.pi
+)  # arms turn to 2 pi; beyond twice that a joint has no stops, or the unit is degrees
 _MANY_TURNS = 8.0 * np.pi  # a joint without stops that goes so far counts its turns
 _REACH = 2.0  # times the limit of position: no arm is there
 _FAR_SHARE = 0.1  # of the rows: degrees are far consistently, a spike is not
 _FAST = 3.0  # times v_max: no drive does that
 _FAST_SHARE = 0.05  # of the windows, for the same reason
-_SATURATED_ROWS = 5  # a measured torque never repeats to the last digit that often while the arm moves
-_SATURATED_FACTOR = 3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
-_SATURATED_MOTION = 1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
+_SATURATED_ROWS = (
+    5  # a measured torque never repeats to the last digit that often while the arm moves
+)
+_SATURATED_FACTOR = (
+    3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
+)
+_SATURATED_MOTION = (
+    1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
+)
 _BEYOND_LIMIT = 2.0  # times tau_max: no drive gives that
-_MOST = {"q": 1e5, "v": 1e5, "a": 1e6, "tau": 1e6, "current": 1e6, "wrench": 1e6, "temperature": 1e4}
+_MOST = {
+    "q": 1e5,
+    "v": 1e5,
+    "a": 1e6,
+    "tau": 1e6,
+    "current": 1e6,
+    "wrench": 1e6,
+    "temperature": 1e4,
+}
 """Of signals by the first word of their name, in any unit: what is beyond is no measurement."""
 
 _BEYOND_SHARE = 0.01  # of the rows: a spike may
@@ -88,20 +110,35 @@ def check_quality(
 
     Args:
         limits: of the arm's joints (`robot.limits`): their number, reach, speed and torque
-        gain: of the drives that make torques of motor currents, (n,) [Nm/A]; none to leave currents alone
+        gain: of the drives that make torques of motor currents, (n,) [Nm/A]; none to leave currents
+            alone
     """
-    joints = recording.n if limits is None else int(np.size(limits.q_min))
-    findings = [*_other_joints(recording, joints), *_damaged_end(recording), *_impossible(recording)]
-    limits = limits if joints == recording.n else None
+    if limits is None:
+        joints = recording.n
+    else:
+        joints = int(np.size(limits.q_min))
+    findings = [
+        *_other_joints(recording, joints),
+        *_damaged_end(recording),
+        *_impossible(recording),
+    ]
+    if joints != recording.n:
+        limits = None
     signals = {channel: getattr(recording, channel) for channel in recording.channels}
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
     recording = without_impossible(recording)
     findings += [*_degrees(recording, limits), *_velocity(recording)]
-    findings += [*check_jumps(recording.t, recording.q, "q", recording.joint_names), *_still(recording)]
+    findings += [
+        *check_jumps(recording.t, recording.q, "q", recording.joint_names),
+        *_still(recording),
+    ]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
     if limits is not None:
-        findings += [*_at_torque_limit(recording, limits), *_beyond_torque_limit(recording, limits, gain)]
+        findings += [
+            *_at_torque_limit(recording, limits),
+            *_beyond_torque_limit(recording, limits, gain),
+        ]
         if not any(finding.kind == "degrees" for finding in findings):
             findings += _outside_limits(recording, limits)
     findings.sort(key=lambda finding: ("error", "warning", "info").index(finding.severity))
@@ -145,7 +182,8 @@ def _other_joints(recording: Recording, expected: int) -> Iterator[Finding]:
 def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
     """Whether positions are in degrees: consistently far beyond the limits, or too fast for the drives.
 
-    Without limits two joints must agree, or one be many turns away, since one may turn without stops.
+    Without limits two joints must agree, or one be many turns away, since one may turn without
+    stops.
     """
     reach = np.full(recording.n, np.inf)
     fast = np.zeros(recording.n, bool)
@@ -182,7 +220,9 @@ def without_impossible(recording: Recording) -> Recording:
         values = getattr(recording, name)
         if (beyond := np.abs(values) > _MOST[name.split("_")[0]]).any():
             changed[name] = np.where(beyond, np.nan, values)
-    return replace(recording, **changed) if changed else recording
+    if changed:
+        return replace(recording, **changed)
+    return recording
 
 
 def _impossible(recording: Recording) -> Iterator[Finding]:
@@ -194,7 +234,9 @@ def _impossible(recording: Recording) -> Iterator[Finding]:
             continue
         rows = beyond.any(axis=1)
         names = () if name == "wrench" else recording.joint_names
-        place = Place.of(name, names, np.asarray(beyond.any(axis=0)), t=recording.t, row=int(rows.argmax()))
+        place = Place.of(
+            name, names, np.asarray(beyond.any(axis=0)), t=recording.t, row=int(rows.argmax())
+        )
         text = f"{name} reaches {np.fmax.reduce(values, axis=None):.3g}: no arm does;"
         if rows.mean() > _BEYOND_SHARE:
             yield Finding("absurd", "error", f"{text} the file is broken", place)
@@ -209,18 +251,22 @@ def _velocity(recording: Recording) -> Iterator[Finding]:
     if recording.v is None or len(change) == 0:
         return
     yy, xx, xy = (
-        (a * b).mean(axis=0) for a, b in ((change, change), (integral, integral), (integral, change))
+        (a * b).mean(axis=0)
+        for a, b in ((change, change), (integral, integral), (integral, change))
     )
     moved = np.maximum(xx, yy) > _WINDOW_MOTION**2
     tiny = np.finfo(float).tiny
     correlation = xy / np.sqrt(np.maximum(xx * yy, tiny))
     ratio = np.copysign(np.sqrt(xx / np.maximum(yy, tiny)), xy)
-    faults = np.array([_fault_of(float(c), float(r)) for c, r in zip(correlation, ratio, strict=True)])
+    faults = np.array(
+        [_fault_of(float(c), float(r)) for c, r in zip(correlation, ratio, strict=True)]
+    )
     for fault in sorted(set(faults[moved]) - {""}):
         guilty = moved & (faults == fault)
         place = _place(recording, "v", guilty)
         text = (
-            f"v contradicts the change of q ({', '.join(place.joints)}; ratio {np.median(ratio[guilty]):.3g},"
+            f"v contradicts the change of q ({', '.join(place.joints)}; ratio"
+            f" {np.median(ratio[guilty]):.3g},"
             f" correlation {np.median(correlation[guilty]):.2f}): {fault}"
         )
         yield Finding("velocity", "error", text, place)
@@ -229,13 +275,21 @@ def _velocity(recording: Recording) -> Iterator[Finding]:
 def _fault_of(correlation: float, ratio: float) -> str:
     if abs(correlation) < _FOLLOWS:
         return "v is another signal, or its columns are in another order"
-    sign = " and has the opposite sign" if ratio < 0 else ""
-    for scale, words in ((_DEGREE, "v is in degrees/s"), (1 / _DEGREE, "v is in rad/s but q in degrees")):
+    if ratio < 0:
+        sign = " and has the opposite sign"
+    else:
+        sign = ""
+    for scale, words in (
+        (_DEGREE, "v is in degrees/s"),
+        (1 / _DEGREE, "v is in rad/s but q in degrees"),
+    ):
         if abs(abs(ratio) / scale - 1) < _SCALE:
             return words + sign
     if abs(abs(ratio) - 1) > _SCALE:
         return "v is in another unit" + sign
-    return "v has the opposite sign" if sign else ""
+    if sign:
+        return "v has the opposite sign"
+    return ""
 
 
 def _windows(recording: Recording) -> tuple[Array, Array, Array]:
@@ -246,7 +300,10 @@ def _windows(recording: Recording) -> tuple[Array, Array, Array]:
     if rows < 1 or starts.size == 0:
         return np.empty((0, recording.n)), np.empty((0, recording.n)), np.empty(0)
     q = _finite(recording.q)
-    v = np.zeros_like(q) if recording.v is None else _finite(recording.v)
+    if recording.v is None:
+        v = np.zeros_like(q)
+    else:
+        v = _finite(recording.v)
     end = starts[-1] + rows
     change = q[starts + rows] - q[starts]
     integral = np.add.reduceat((0.5 * (v[1:] + v[:-1]) * dt[:, None])[:end], starts)
@@ -279,7 +336,9 @@ def _outside_limits(recording: Recording, limits: _Limits) -> Iterator[Finding]:
     outside = (recording.q < limits.q_min) | (recording.q > limits.q_max)
     for j, rows, place in _joints_in(recording, "q", recording.q, outside):
         words = f"q is outside [{limits.q_min[j]:.4g}, {limits.q_max[j]:.4g}]"
-        yield Finding("position_limit", "warning", f"{words} {rows}: another zero, or another arm?", place)
+        yield Finding(
+            "position_limit", "warning", f"{words} {rows}: another zero, or another arm?", place
+        )
 
 
 def _joints_in(
@@ -304,13 +363,21 @@ def _flat_effort(recording: Recording) -> Iterator[Finding]:
             continue
         flat = (values == values[0]).all(axis=0)
         if flat.any():
-            place = Place(channel) if channel == "wrench" else _place(recording, channel, flat)
-            who = "every column" if flat.all() else ", ".join(place.joints) or many(int(flat.sum()), "column")
+            if channel == "wrench":
+                place = Place(channel)
+            else:
+                place = _place(recording, channel, flat)
+            if flat.all():
+                who = "every column"
+            else:
+                who = ", ".join(place.joints) or many(int(flat.sum()), "column")
             if channel in _TARGETS:
                 yield Finding("flat", "info", f"{channel} is constant ({who})", place)
             else:
                 text = f"{channel} is constant ({who}): it was not measured, or not logged"
-                useless = flat.all() and channel != "wrench"  # the joint torques may be fine without it
+                useless = (
+                    flat.all() and channel != "wrench"
+                )  # the joint torques may be fine without it
                 yield Finding("flat", "error" if useless else "warning", text, place)
 
 
@@ -341,7 +408,8 @@ def _saturation(recording: Recording, repeated: Mask) -> Iterator[Finding]:
                 first, rows = max(stands, key=lambda stand: stand[1])
                 place = _row_of_joint(recording, channel, j, int(fresh[first]))
                 text = (
-                    f"{channel} stands at its extreme {values[fresh[first], j]:.5g} for {rows} rows,"
+                    f"{channel} stands at its extreme {values[fresh[first], j]:.5g} for {rows}"
+                    " rows,"
                     f" {place}: saturated, such rows are left out"
                 )
                 yield Finding("saturation", "warning", text, place)
@@ -355,7 +423,9 @@ def _stands_at_extremes(values: Array) -> list[tuple[int, int]]:
     """First row and length of the longest stand at the largest and smallest value, where suspicious."""
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     lengths = np.diff(np.append(starts, len(values)))
-    ends = [values[starts] == extreme for extreme in (np.fmax.reduce(values), np.fmin.reduce(values))]
+    ends = [
+        values[starts] == extreme for extreme in (np.fmax.reduce(values), np.fmin.reduce(values))
+    ]
     others = lengths[~(ends[0] | ends[1])]
     if not others.size:
         return []
@@ -375,13 +445,20 @@ def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]
         yield Finding("saturation", "warning", f"{words}: saturated, or another unit", place)
 
 
-def _beyond_torque_limit(recording: Recording, limits: _Limits, gain: ArrayLike | None) -> Iterator[Finding]:
+def _beyond_torque_limit(
+    recording: Recording, limits: _Limits, gain: ArrayLike | None
+) -> Iterator[Finding]:
     """Which torques are far beyond what the drive gives: another unit, or another drive."""
-    bound, torques = limits.tau_max, []
+    bound = limits.tau_max
+    torques = []
     if recording.tau is not None:
-        torques.append(("tau", recording.tau, "another unit, torques before the gears, or another arm?"))
+        torques.append(
+            ("tau", recording.tau, "another unit, torques before the gears, or another arm?")
+        )
     if recording.current is not None and gain is not None:
-        question = "is it a torque in Nm already (then read it as tau), or the gain of another drive?"
+        question = (
+            "is it a torque in Nm already (then read it as tau), or the gain of another drive?"
+        )
         torques.append(("current x gain", recording.current * np.asarray(gain), question))
     for what, values, question in torques:
         torque = np.abs(_finite(values))
@@ -390,5 +467,8 @@ def _beyond_torque_limit(recording: Recording, limits: _Limits, gain: ArrayLike 
             largest = np.fmax.reduce(torque)
             j = int(np.argmax(np.where(beyond, largest / bound, 0.0)))
             place = _place(recording, what.split()[0], np.arange(recording.n) == j)
-            words = f"{what} reaches {largest[j]:,.0f} Nm ({place.joints[0]}), the limit is {bound[j]:,.4g}"
+            words = (
+                f"{what} reaches {largest[j]:,.0f} Nm ({place.joints[0]}), the limit is"
+                f" {bound[j]:,.4g}"
+            )
             yield Finding("torque_limit", "error", f"{words}: {question}", place)

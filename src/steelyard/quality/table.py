@@ -22,11 +22,17 @@ GAP_STEPS = 3.0
 FEWEST_ROWS = 10
 """A smoothed second derivative needs more."""
 
-_JITTER = 0.2  # a step this far off the median bends a derivative taken at the median rate by as much
+_JITTER = (
+    0.2  # a step this far off the median bends a derivative taken at the median rate by as much
+)
 _REPEATED_SHARE = 0.01  # of the rows; rarer, it is good to know, but does no harm
 _SLOWEST_HZ = 1.0  # slower is a row for each posture, or a clock in milliseconds
-_SHORTEST_S = 2.0  # one swing of a joint; even on a good trajectory the mass is not known to 1 % by then
-_ROUNDING = 1e-6  # relative, of steps that are differences of large times: 12 ms are 20 % more than 10 ms
+_SHORTEST_S = (
+    2.0  # one swing of a joint; even on a good trajectory the mass is not known to 1 % by then
+)
+_ROUNDING = (
+    1e-6  # relative, of steps that are differences of large times: 12 ms are 20 % more than 10 ms
+)
 _JUMP = np.pi  # [rad] in one step: an angle wrapped to one turn jumps by 2 pi
 _JUMP_SPEED = 30.0  # [rad/s] the fastest arms reach 11
 
@@ -49,15 +55,26 @@ class Place:
 
     @classmethod
     def of(
-        cls, channel: str | None, names: Sequence[str], which: Mask, *, t: Array | None = None, row: int = 0
+        cls,
+        channel: str | None,
+        names: Sequence[str],
+        which: Mask,
+        *,
+        t: Array | None = None,
+        row: int = 0,
     ) -> Place:
         """The place of some columns of a signal, and of a row, from 0, where times t, (N,) [s], are given."""
         joints = tuple(name for name, chosen in zip(names, which, strict=False) if chosen)
-        return cls(channel, joints) if t is None else cls(channel, joints, row + 1, float(t[row] - t[0]))
+        if t is None:
+            return cls(channel, joints)
+        return cls(channel, joints, row + 1, float(t[row] - t[0]))
 
     def __str__(self) -> str:
         """A place with a row, in words."""
-        joints = f" ({', '.join(self.joints)})" if self.joints else ""
+        if self.joints:
+            joints = f" ({', '.join(self.joints)})"
+        else:
+            joints = ""
         return f"at {self.t_s:.6g} s in row {self.row}{joints}"
 
 
@@ -66,7 +83,8 @@ class Finding:
     """One thing to know about a recording.
 
     Attributes:
-        kind: a fixed word: rate, jitter, gap, repeated_rows, saturation, nan, degrees, velocity, ...
+        kind: a fixed word: rate, jitter, gap, repeated_rows, saturation, nan, degrees, velocity,
+            ...
         severity: 'error', 'warning' or 'info'
         sentence: what it is, where, and what to do
         place: where it is, for programs
@@ -99,7 +117,11 @@ class QualityReport:
     def counts(self) -> dict[Severity, int]:
         """How many findings there are of each severity."""
         found = [finding.severity for finding in self.findings]
-        return {"error": found.count("error"), "warning": found.count("warning"), "info": found.count("info")}
+        return {
+            "error": found.count("error"),
+            "warning": found.count("warning"),
+            "info": found.count("info"),
+        }
 
     @property
     def worst(self) -> Severity | None:
@@ -120,7 +142,8 @@ class QualityReport:
             if f.severity != "info"
         ]
         return Verdict(
-            f"{self.rows} rows of {many(self.joints, 'joint')}, {self.duration_s:.3g} s", tuple(doubts)
+            f"{self.rows} rows of {many(self.joints, 'joint')}, {self.duration_s:.3g} s",
+            tuple(doubts),
         )
 
     @property
@@ -154,7 +177,9 @@ def check_signals(
     """
     clock = checked_clock(t)
     columns = names or {}
-    bad = [f for name, x in signals.items() for f in _not_finite(clock, name, x, columns.get(name, ()))]
+    bad = [
+        f for name, x in signals.items() for f in _not_finite(clock, name, x, columns.get(name, ()))
+    ]
     return (*bad, *_steps(clock), *_standing(clock), *_repeats(clock, repeated_rows(signals)))
 
 
@@ -162,7 +187,8 @@ def check_jumps(
     t: ArrayLike, angles: ArrayLike, channel: str = "q", names: Sequence[str] = ()
 ) -> tuple[Finding, ...]:
     """Whether angles, (N, k) [rad], at times t jump by more than half a turn from one row to the next."""
-    clock, values = checked_clock(t), np.asarray(angles, dtype=float)
+    clock = checked_clock(t)
+    values = np.asarray(angles, dtype=float)
     change = np.abs(np.diff(np.where(np.isfinite(values), values, np.nan), axis=0))
     jumped = (change > _JUMP) & (change > _JUMP_SPEED * np.diff(clock)[:, None])
     if not jumped.any():
@@ -170,7 +196,8 @@ def check_jumps(
     rows = np.flatnonzero(jumped.any(axis=1)) + 1
     place = Place.of(channel, names, np.asarray(jumped.any(axis=0)), t=clock, row=int(rows[0]))
     text = (
-        f"{channel} jumps by more than half a turn from one row to the next in {many(rows.size, 'row')},"
+        f"{channel} jumps by more than half a turn from one row to the next in"
+        f" {many(rows.size, 'row')},"
         f" first {place}: unwrap the angles before differentiating"
     )
     return (Finding("jump", "error", text, place),)
@@ -187,7 +214,9 @@ def repeated_rows(signals: Mapping[str, Array]) -> Mask:
 
 def many(count: int, noun: str) -> str:
     """A number of things, in words."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {noun}s"
 
 
 def _not_finite(t: Array, channel: str, values: Array, names: Sequence[str]) -> Iterator[Finding]:
@@ -196,7 +225,8 @@ def _not_finite(t: Array, channel: str, values: Array, names: Sequence[str]) -> 
         rows = bad.any(axis=1)
         place = Place.of(channel, names, np.asarray(bad.any(axis=0)), t=t, row=int(np.argmax(rows)))
         text = (
-            f"{channel} is not a number {many(int(bad.sum()), 'time')} in {many(int(rows.sum()), 'row')},"
+            f"{channel} is not a number {many(int(bad.sum()), 'time')} in"
+            f" {many(int(rows.sum()), 'row')},"
             f" first {place}: these rows cannot be fitted"
         )
         yield Finding("nan", "warning", text, place)
@@ -204,20 +234,25 @@ def _not_finite(t: Array, channel: str, values: Array, names: Sequence[str]) -> 
 
 def _steps(t: Array) -> Iterator[Finding]:
     """Rate, length, jitter and gaps."""
-    dt, duration_s = np.diff(t), float(t[-1] - t[0])
+    dt = np.diff(t)
+    duration_s = float(t[-1] - t[0])
     moving = dt[dt > 0]
     if len(t) < FEWEST_ROWS or moving.size == 0:
         text = f"{many(len(t), 'row')} in {duration_s:g} s: nothing can be differentiated"
         yield Finding("short", "error", text)
         return
-    step, rate_hz = float(np.median(moving)), median_rate_hz(t)
+    step = float(np.median(moving))
+    rate_hz = median_rate_hz(t)
     length = f"{len(t)} rows in {duration_s:.4g} s"
     yield Finding("rate", "info", f"{rate_hz:.4g} Hz (median step {1e3 * step:.4g} ms), {length}")
     if duration_s < _SHORTEST_S:
         text = f"{length} are too short for a good estimate: record more than {_SHORTEST_S:g} s"
         yield Finding("short", "warning", text)
     if rate_hz < _SLOWEST_HZ:
-        text = f"the median step is {step:.4g} s: single postures, or a clock in milliseconds or finer?"
+        text = (
+            f"the median step is {step:.4g} s: single postures, or a clock in milliseconds or"
+            " finer?"
+        )
         yield Finding("clock_unit", "warning", text)
     yield from _jitter(moving, step)
     yield from _gaps(t, step)
@@ -229,7 +264,8 @@ def _jitter(moving: Array, step: float) -> Iterator[Finding]:
         share = float(off.mean())
         text = (
             f"{100 * share:.2g} % of the steps are off the median {1e3 * step:.4g} ms by"
-            f" {100 * _JITTER:.0f} % or more ({1e3 * moving.min():.4g} to {1e3 * moving.max():.4g} ms):"
+            f" {100 * _JITTER:.0f} % or more ({1e3 * moving.min():.4g} to {1e3 * moving.max():.4g}"
+            " ms):"
             " resampled before differentiating"
         )
         yield Finding("jitter", "info", text)
@@ -269,11 +305,14 @@ def _repeats(t: Array, repeated: Mask) -> Iterator[Finding]:
         place = _row(t, int(np.argmax(same)) + 1)
         share = float(same.mean())
         text = (
-            f"{many(int(same.sum()), 'row')} ({100 * share:.2g} %) with every signal of the row before at"
+            f"{many(int(same.sum()), 'row')} ({100 * share:.2g} %) with every signal of the row"
+            " before at"
             f" a later time, first {place}: the source measures more slowly than it was read,"
             " or the arm rests without noise"
         )
-        yield Finding("repeated_rows", "warning" if share > _REPEATED_SHARE else "info", text, place)
+        yield Finding(
+            "repeated_rows", "warning" if share > _REPEATED_SHARE else "info", text, place
+        )
 
 
 def _row(t: Array, row: int) -> Place:

@@ -1,8 +1,9 @@
 """Time lives here: a Recording is what was measured, Samples are what can be fitted.
 
-A `Recording` holds signals exactly as they came, in SI units, on one clock that starts at 0: jitter, repeated
-rows and holes included. `steelyard.signals` turns it into `Samples`, which prove by their type that they are
-uniform, finite and differentiated, and say how. Which column of a table is which signal is said in `columns`.
+A `Recording` holds signals exactly as they came, in SI units, on one clock that starts at 0:
+jitter, repeated rows and holes included. `steelyard.signals` turns it into `Samples`, which prove
+by their type that they are uniform, finite and differentiated, and say how. Which column of a table
+is which signal is said in `columns`.
 """
 
 from steelyard.recording.layout import AXES, CHANNELS, WrenchConvention

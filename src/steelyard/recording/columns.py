@@ -1,14 +1,16 @@
 """Foreign names: which column of a log is which signal.
 
-A name is a word and an index: `q_0`, `q0`, `q.0`, `q[0]` (counted from 0 or from 1), or a word and a joint,
-`q.elbow`. The words are ours, those of UR's RTDE and of libfranka; others are given as `columns`. A word that
-means two things on different arms (`effort` is a current on a UR) is not guessed.
+A name is a word and an index: `q_0`, `q0`, `q.0`, `q[0]` (counted from 0 or from 1), or a word and
+a joint, `q.elbow`. The words are ours, those of UR's RTDE and of libfranka; others are given as
+`columns`. A word that means two things on different arms (`effort` is a current on a UR) is not
+guessed.
 
 libfranka's `franka::logToCSV` writes `time, success_rate, state.q[0], ..., state.tau_J[6], ...,
-cmd.tau_J_d[6]`; users who write the robot's state themselves keep the words (`q`, `dq`, `tau_J`, `q_d`, ...).
-`tau_J` is read by the torque sensors behind the gears, gravity and the inertia of the links included: it is
-our `tau`, with little of the motors' friction in it. `tau_J_d` lacks gravity; what has `ext_hat` in its name
-is the controller's estimate, from which the load that it believes in is taken off. Neither is a torque.
+cmd.tau_J_d[6]`; users who write the robot's state themselves keep the words (`q`, `dq`, `tau_J`,
+`q_d`, ...). `tau_J` is read by the torque sensors behind the gears, gravity and the inertia of the
+links included: it is our `tau`, with little of the motors' friction in it. `tau_J_d` lacks gravity;
+what has `ext_hat` in its name is the controller's estimate, from which the load that it believes in
+is taken off. Neither is a torque.
 """
 
 from __future__ import annotations
@@ -25,7 +27,18 @@ from steelyard.recording.layout import AXES, Layout, WrenchConvention
 _MANY_COLUMNS = 1000
 _STATE = "state."  # before each word of the robot's state in libfranka's logToCSV
 _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, then ours and UR's
-    "t": ("t", "time", "timestamp", "Time", "Timestamp", "stamp", "t_s", "time_s", "t_ms", "time_ms"),
+    "t": (
+        "t",
+        "time",
+        "timestamp",
+        "Time",
+        "Timestamp",
+        "stamp",
+        "t_s",
+        "time_s",
+        "t_ms",
+        "time_ms",
+    ),
     "q": ("q", _STATE + "q", "actual_q", "position"),
     "v": ("dq", _STATE + "dq", "v", "qd", "actual_qd", "velocity"),
     "tau": ("tau_J", _STATE + "tau_J", "tau"),
@@ -44,11 +57,15 @@ _OURS = re.compile(
 )  # what steelyard calls columns itself
 _NO_GRAVITY = "it is without gravity; use tau_J"
 _ESTIMATED = "the controller estimates it and takes off the load it believes in; it is not measured"
-_COMMAND = "commands are zero where another kind of command was sent; state.q_d and state.dq_d say more"
+_COMMAND = (
+    "commands are zero where another kind of command was sent; state.q_d and state.dq_d say more"
+)
 REFUSED: Mapping[str, str] = {
-    "actual_TCP_force": "the controller gives it in the base frame with the payload it believes in taken off;"
+    "actual_TCP_force": "the controller gives it in the base frame with the payload it believes in"
+    " taken off;"
     " it is not the reading of a sensor",
-    "actual_current_as_torque": "the controller has taken off gravity with the payload it believes in;"
+    "actual_current_as_torque": "the controller has taken off gravity with the payload it believes"
+    " in;"
     " use actual_current and drive gains",
     **{prefix + "tau_J_d": _NO_GRAVITY for prefix in ("", _STATE, "cmd.")},
     **{
@@ -61,12 +78,15 @@ REFUSED: Mapping[str, str] = {
 """Words that are not read, and why."""
 
 _NO_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" in word))
-_EITHER = "a torque on some arms, a motor current on a UR: say which, --column tau={0} or current={0}"
+_EITHER = (
+    "a torque on some arms, a motor current on a UR: say which, --column tau={0} or current={0}"
+)
 _AMBIGUOUS = {word: _EITHER.format(word) for word in ("effort", "efforts")}
 SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
 """Columns of an array by their numbers, as pose[3:7]."""
 
-_LONGEST_NAME, _MOST_JOINTS = 1000, 1000
+_LONGEST_NAME = 1000
+_MOST_JOINTS = 1000
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
 
@@ -118,18 +138,25 @@ class _Column:
     label: int | str | None
 
 
-def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: str | None = None) -> Layout:
+def find_layout(
+    names: Sequence[str], requested: Requested, place: str, *, own: str | None = None
+) -> Layout:
     """Which of the columns of a file make up which channel.
 
     Args:
         place: the file, for messages
-        own: the layout that steelyard wrote into the file, as JSON; None where another program wrote it
+        own: the layout that steelyard wrote into the file, as JSON; None where another program
+            wrote it
     """
     longest = max(map(len, names), default=0)
     if longest > _LONGEST_NAME:
-        raise UnreadableFile(f"{place}: the name of a column has {longest} letters, which no name has")
+        raise UnreadableFile(
+            f"{place}: the name of a column has {longest} letters, which no name has"
+        )
     if own is not None:
-        return _own_layout(Layout.from_json(own, place), names, replace(requested, assumed=None), place)
+        return _own_layout(
+            Layout.from_json(own, place), names, replace(requested, assumed=None), place
+        )
     requested = requested.of_foreign
     found = {
         channel: _requested(channel, wanted, names, place=place)
@@ -148,14 +175,30 @@ def find_layout(names: Sequence[str], requested: Requested, place: str, *, own: 
     if len(found["q"]) > _MOST_JOINTS:
         raise UnreadableFile(f"{place}: it has {len(found['q'])} joints, more than any arm")
     used = {column.name for group in found.values() for column in group}
-    columns = {channel: _like_q(channel, group, found["q"], place=place) for channel, group in found.items()}
-    notes = [*_left_out(column for column in rest if column.name not in used), *_remarks(found, requested)]
+    columns = {
+        channel: _like_q(channel, group, found["q"], place=place)
+        for channel, group in found.items()
+    }
+    notes = [
+        *_left_out(column for column in rest if column.name not in used),
+        *_remarks(found, requested),
+    ]
     labels = [column.label for column in found["q"] if isinstance(column.label, str)]
     joints = _joint_names(labels, requested.joint_names, place)
-    facts: dict[str, object] = {"joint_names": joints, "source": PurePath(place).name, "notes": tuple(notes)}
+    facts: dict[str, object] = {
+        "joint_names": joints,
+        "source": PurePath(place).name,
+        "notes": tuple(notes),
+    }
     if "wrench" in found:
-        facts |= {"wrench_frame": requested.wrench_frame, "wrench_convention": requested.wrench_convention}
-    unit_s = 1e-3 if "t" in columns and columns["t"][0].endswith("_ms") else 1.0
+        facts |= {
+            "wrench_frame": requested.wrench_frame,
+            "wrench_convention": requested.wrench_convention,
+        }
+    if "t" in columns and columns["t"][0].endswith("_ms"):
+        unit_s = 1e-3
+    else:
+        unit_s = 1.0
     return Layout(columns, facts, requested.degrees, unit_s, requested.rate_hz)
 
 
@@ -169,7 +212,9 @@ def expanded_names(text: str) -> tuple[str, ...]:
     for item in text.split(","):
         word, star, count = (part.strip() for part in item.partition("*"))
         if not word or (star and not (count.isdecimal() and 0 < int(count) <= _MANY_COLUMNS)):
-            raise UnknownName(f"names of columns are as t,q*6,current*6; '{item}' is none of that kind")
+            raise UnknownName(
+                f"names of columns are as t,q*6,current*6; '{item}' is none of that kind"
+            )
         names += [f"{word}_{k}" for k in range(int(count))] if star else [word]
     return tuple(names)
 
@@ -185,11 +230,14 @@ def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, plac
     there = set(names)
     for name in layout.names:
         if name not in there:
-            raise UnreadableFile(f"{place}: steelyard wrote '{name}' into it, but it is gone; write it again")
+            raise UnreadableFile(
+                f"{place}: steelyard wrote '{name}' into it, but it is gone; write it again"
+            )
     for name in sorted(there - set(layout.names)):
         if _OURS.fullmatch(name):
             raise UnreadableFile(
-                f"{place}: it holds '{name}', which what steelyard wrote beside the numbers does not name;"
+                f"{place}: it holds '{name}', which what steelyard wrote beside the numbers does"
+                " not name;"
                 " write it again"
             )
     return replace(layout, facts={**layout.facts, "joint_names": joints})
@@ -199,7 +247,8 @@ def _joint_names(own: Sequence[str], requested: Sequence[str], place: str) -> tu
     """The names requested, or the file's own; those in another order would be a mistake about the columns."""
     if sorted(own) == sorted(requested) and list(own) != list(requested):
         raise UnreadableFile(
-            f"{place}: joint_names are the file's own in another order, which would exchange the joints;"
+            f"{place}: joint_names are the file's own in another order, which would exchange the"
+            " joints;"
             f" the file has {', '.join(own)}"
         )
     return tuple(requested) or tuple(own)
@@ -220,7 +269,9 @@ def _requested(
 ) -> list[_Column]:
     """The columns that the caller names: each of them, their word, or what they begin with."""
     if channel not in _WORDS:
-        raise UnknownName(f"columns: there is no channel '{channel}'; known are {', '.join(_WORDS)}")
+        raise UnknownName(
+            f"columns: there is no channel '{channel}'; known are {', '.join(_WORDS)}"
+        )
     if isinstance(wanted, str) and wanted not in names and (part := SLICE.fullmatch(wanted)):
         wanted = [f"{part['word']}[{k}]" for k in range(int(part["start"]), int(part["stop"]))]
     if not isinstance(wanted, str):
@@ -254,7 +305,8 @@ def _named(channel: str, rest: Iterable[_Column], place: str) -> list[_Column]:
     words = sorted({column.word for column in group})
     if len(words) > 1:
         raise UnreadableFile(
-            f"{place}: {' and '.join(words)} both mean {channel}; choose with {_option(channel, words[0])}"
+            f"{place}: {' and '.join(words)} both mean {channel}; choose with"
+            f" {_option(channel, words[0])}"
         )
     return group
 
@@ -266,8 +318,10 @@ def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
         return group
     if numbers not in (list(range(len(group))), list(range(1, len(group) + 1))):
         raise UnreadableFile(
-            f"{place}: the columns of {channel} ({', '.join(column.name for column in group)}) are not"
-            f" numbered from 0 or 1 without a hole; name them in order with {_option(channel, 'A,B,...')}"
+            f"{place}: the columns of {channel} ({', '.join(column.name for column in group)}) are"
+            " not"
+            " numbered from 0 or 1 without a hole; name them in order with"
+            f" {_option(channel, 'A,B,...')}"
         )
     return sorted(group, key=lambda column: int(column.label or 0))
 
@@ -275,13 +329,16 @@ def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
 def _like_q(channel: str, group: list[_Column], q: list[_Column], *, place: str) -> tuple[str, ...]:
     """The names of a channel's columns; where they name joints, in the order of q."""
     order = list(AXES) if channel == "wrench" else [column.label for column in q]
-    if channel == "t" or not all(isinstance(label, str) for label in (*order, *(c.label for c in group))):
+    if channel == "t" or not all(
+        isinstance(label, str) for label in (*order, *(c.label for c in group))
+    ):
         return tuple(column.name for column in group)
     as_written = str.lower if channel == "wrench" else str
     names = {as_written(str(column.label)): column.name for column in group}
     if set(names) != set(order):
         raise UnreadableFile(
-            f"{place}: {channel} has columns for {', '.join(names)}, but needs {', '.join(map(str, order))}"
+            f"{place}: {channel} has columns for {', '.join(names)}, but needs"
+            f" {', '.join(map(str, order))}"
         )
     return tuple(names[str(label)] for label in order)
 
@@ -298,7 +355,8 @@ def _require(
                 f" Name yours with {_option(channel, 'NAME')}"
             )
     chosen = [column.name for group in found.values() for column in group]
-    wanted, there_are = Counter(chosen), Counter(names)
+    wanted = Counter(chosen)
+    there_are = Counter(names)
     for name in chosen:
         if wanted[name] > 1 or there_are[name] > 1:
             raise UnreadableFile(
@@ -307,23 +365,30 @@ def _require(
     for channel, group in found.items():
         count = {"t": 1, "wrench": 6}.get(channel, len(found["q"]))
         if len(group) != count:
-            raise UnreadableFile(f"{place}: {channel} has {len(group)} columns, but {count} are needed")
+            raise UnreadableFile(
+                f"{place}: {channel} has {len(group)} columns, but {count} are needed"
+            )
     _require_wrench_facts(found, requested, place)
 
 
-def _require_wrench_facts(found: Mapping[str, list[_Column]], requested: Requested, place: str) -> None:
+def _require_wrench_facts(
+    found: Mapping[str, list[_Column]], requested: Requested, place: str
+) -> None:
     given = [fact is not None for fact in (requested.wrench_frame, requested.wrench_convention)]
     if "wrench" in found and not all(given):
         raise UnreadableFile(
-            f"{place}: it has a wrench ({found['wrench'][0].name}, ...), but not its frame and convention;"
+            f"{place}: it has a wrench ({found['wrench'][0].name}, ...), but not its frame and"
+            " convention;"
             " give wrench_frame and wrench_convention ('load_on_sensor' or 'sensor_on_load';"
-            " --wrench-frame and --wrench-convention where a command has them; frame and convention in the"
+            " --wrench-frame and --wrench-convention where a command has them; frame and"
+            " convention in the"
             " file of --sensor),"
             f" or leave it out with {_option('wrench', '')}"
         )
     if "wrench" not in found and any(given):
         raise UnreadableFile(
-            f"{place}: no wrench is found (wrench_0, ..., or {', '.join(AXES)}), though its frame or"
+            f"{place}: no wrench is found (wrench_0, ..., or {', '.join(AXES)}), though its frame"
+            " or"
             f" convention is given; name its columns with {_option('wrench', 'A,B,...')}"
         )
 
@@ -331,7 +396,10 @@ def _require_wrench_facts(found: Mapping[str, list[_Column]], requested: Request
 def _option(channel: str, wanted: str) -> str:
     """How to say which columns a channel has, in Python and on the command line."""
     listed = [name for name in wanted.split(",") if name]
-    value = repr(listed[0]) if len(listed) == 1 else f"[{', '.join(map(repr, listed))}]"
+    if len(listed) == 1:
+        value = repr(listed[0])
+    else:
+        value = f"[{', '.join(map(repr, listed))}]"
     return f"columns={{'{channel}': {value}}} (--column {channel}={wanted})"
 
 
@@ -343,12 +411,20 @@ def _left_out(columns: Iterable[_Column]) -> list[str]:
     known = [word for word in words if word in _CHANNEL]
     unknown = [word for word in words if word not in {*REFUSED, *_AMBIGUOUS, *known}]
     notes += [f"not read, as requested: {', '.join(known)}"] if known else []
-    return notes + ([f"not read, the name means nothing here: {', '.join(unknown)}"] if unknown else [])
+    return notes + (
+        [f"not read, the name means nothing here: {', '.join(unknown)}"] if unknown else []
+    )
 
 
 def _remarks(found: Mapping[str, list[_Column]], requested: Requested) -> list[str]:
-    notes = ["angles were converted from degrees"] if requested.degrees else []
-    word = found["wrench"][0].word if "wrench" in found else ""
+    if requested.degrees:
+        notes = ["angles were converted from degrees"]
+    else:
+        notes = []
+    if "wrench" in found:
+        word = found["wrench"][0].word
+    else:
+        word = ""
     if word in REFUSED:
         notes.append(f"the wrench is {word} as requested, but {REFUSED[word]}")
     return notes

@@ -1,14 +1,14 @@
 """Where the signals lie in a table: named columns of numbers, gathered into the channels of a Recording.
 
-Every format comes down to columns with names: a text table has them, Parquet has them, and of an NPZ array
-`q` of six columns they are `q[0]` to `q[5]`. A `Layout` says which of them make up which channel, and carries
-what is known beside the numbers. A file that steelyard wrote holds its own layout as JSON; for others
-`columns` finds it.
+Every format comes down to columns with names: a text table has them, Parquet has them, and of an
+NPZ array `q` of six columns they are `q[0]` to `q[5]`. A `Layout` says which of them make up which
+channel, and carries what is known beside the numbers. A file that steelyard wrote holds its own
+layout as JSON; for others `columns` finds it.
 
-The clock of libfranka counts whole milliseconds. `franka::logToCSV` writes them as they are (`toMSec`), users
-often write seconds (`toSec`). In seconds a log at 1 kHz cannot be whole numbers; whole numbers are therefore
-milliseconds, unless the arm would have to move faster than any does. A column called `time_s` or `time_ms`
-needs no such rule.
+The clock of libfranka counts whole milliseconds. `franka::logToCSV` writes them as they are
+(`toMSec`), users often write seconds (`toSec`). In seconds a log at 1 kHz cannot be whole numbers;
+whole numbers are therefore milliseconds, unless the arm would have to move faster than any does. A
+column called `time_s` or `time_ms` needs no such rule.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ Piece = dict[str, Array]
 _FORMAT = 1  # version of what steelyard writes beside the numbers
 _ARRAYS = ("t", *CHANNELS, "wrench")
 _SIZES = {"t": 1, "wrench": 6}
-_COLUMNS = {name: fields.optional(fields.each(fields.TEXT, _SIZES.get(name, "n"))) for name in _ARRAYS}
+_COLUMNS = {
+    name: fields.optional(fields.each(fields.TEXT, _SIZES.get(name, "n"))) for name in _ARRAYS
+}
 _COLUMNS |= {"t": fields.each(fields.TEXT, 1), "q": fields.each(fields.TEXT, "n")}
 _BESIDE = {
     "format": fields.count(1),
@@ -48,7 +50,9 @@ _BESIDE = {
         {
             "joint_names": fields.each(fields.TEXT, "n"),
             "notes": fields.each(fields.TEXT),
-            **{name: fields.optional(fields.TEXT) for name in ("wrench_frame", "wrench_convention")},
+            **{
+                name: fields.optional(fields.TEXT) for name in ("wrench_frame", "wrench_convention")
+            },
             "source": fields.TEXT,
             "epoch_s": fields.number(),
         }
@@ -89,14 +93,16 @@ class Layout:
             ) from error
         if version != _FORMAT:
             raise UnreadableFile(
-                f"{place}: it has format {str(version)[:20]}, this steelyard reads format {_FORMAT};"
+                f"{place}: it has format {str(version)[:20]}, this steelyard reads format"
+                f" {_FORMAT};"
                 " use the one that wrote it"
             )
         try:
             fields.check(content, _BESIDE)
         except ValueError as error:
             raise UnreadableFile(
-                f"{place}: what steelyard wrote beside the numbers is damaged: {error}; write it again"
+                f"{place}: what steelyard wrote beside the numbers is damaged: {error}; write it"
+                " again"
             ) from error
         columns = {channel: tuple(names) for channel, names in content["columns"].items() if names}
         return cls(columns, content["facts"])
@@ -131,20 +137,28 @@ class Layout:
             return self
         if (t % 1 != 0).any() or t[-1] == t[0]:
             return self.noting(
-                "time was read as seconds: libfranka's clock counts in ms, and these are no whole ms"
+                "time was read as seconds: libfranka's clock counts in ms, and these are no whole"
+                " ms"
             )
         self._require_possible_speed(piece["q"], t, place)
-        return replace(self, time_unit_s=1e-3).noting("time was in milliseconds, as libfranka writes it")
+        return replace(self, time_unit_s=1e-3).noting(
+            "time was in milliseconds, as libfranka writes it"
+        )
 
     def _require_possible_speed(self, q: Array, t: Array, place: str) -> None:
         steps = np.diff(t)
         moving = steps > 0
         speed = np.abs(np.diff(q, axis=0)[moving]).max(axis=1) / (1e-3 * steps[moving])
-        fastest = float(np.nanpercentile(speed, 99)) if np.isfinite(speed).any() else 0.0
+        if np.isfinite(speed).any():
+            fastest = float(np.nanpercentile(speed, 99))
+        else:
+            fastest = 0.0
         if fastest > _IMPOSSIBLE_SPEED:
             raise UnreadableFile(
-                f"{place}: '{self.columns['t'][0]}' holds whole numbers, as libfranka's milliseconds are, but"
-                f" then a joint would move with {fastest:.0f} rad/s; call the column time_s or time_ms"
+                f"{place}: '{self.columns['t'][0]}' holds whole numbers, as libfranka's"
+                " milliseconds are, but"
+                f" then a joint would move with {fastest:.0f} rad/s; call the column time_s or"
+                " time_ms"
             )
 
     def gather(self, values: Mapping[str, Array]) -> Piece:
@@ -154,7 +168,10 @@ class Layout:
             for channel, group in self.columns.items()
         }
         counted = np.arange(len(piece["q"])) / (self.rate_hz or 1.0)
-        piece["t"] = piece["t"][:, 0] * self.time_unit_s if "t" in piece else counted
+        if "t" in piece:
+            piece["t"] = piece["t"][:, 0] * self.time_unit_s
+        else:
+            piece["t"] = counted
         for channel in _ANGLES if self.degrees else ():
             if channel in piece:
                 piece[channel] = np.deg2rad(piece[channel])

@@ -4,8 +4,8 @@
     recording = Recording.from_dataframe(frame, columns={"tau": "effort_"})
     recording.to_dataframe("polars")
 
-A data frame is whatever has named columns of numbers: one of pandas or Polars, a table of Arrow, anything
-with Arrow's PyCapsule protocol or the DataFrame interchange protocol, a mapping of arrays.
+A data frame is whatever has named columns of numbers: one of pandas or Polars, a table of Arrow,
+anything with Arrow's PyCapsule protocol or the DataFrame interchange protocol, a mapping of arrays.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from steelyard.recording.layout import AXES, CHANNELS, Layout, Piece, WrenchConv
 
 Library = Literal["pandas", "polars", "pyarrow"]
 _MAKES: Mapping[Library, str] = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
-_ARROW, _INTERCHANGE = "__arrow_c_stream__", "__dataframe__"
+_ARROW = "__arrow_c_stream__"
+_INTERCHANGE = "__dataframe__"
 _MOST_COLUMNS = 1000
-_GAP_STEPS, _GAP_S = 5.0, 0.05  # what an interpolation may bridge
+_GAP_STEPS = 5.0
+_GAP_S = 0.05  # what an interpolation may bridge
 
 
 def checked_clock(t: ArrayLike) -> Array:
@@ -56,7 +58,9 @@ def median_rate_hz(t: Array) -> float:
     """Rows per second by the median step of t, (N,) [s]: [Hz]; 0 for one row or a clock that stands."""
     steps = np.diff(t)
     moving = steps[steps > 0]
-    return float(1.0 / np.median(moving)) if moving.size else 0.0
+    if moving.size:
+        return float(1.0 / np.median(moving))
+    return 0.0
 
 
 def default_gap_s(step_s: float) -> float:
@@ -68,8 +72,9 @@ def default_gap_s(step_s: float) -> float:
 class Recording:
     """Signals of an arm as they were measured, on one clock that starts at 0.
 
-    The clock given may start anywhere; its start is kept in `epoch_s`. Rows may be repeated, late or NaN;
-    `steelyard.quality` says so. Time that goes back and signals that are NaN throughout are refused.
+    The clock given may start anywhere; its start is kept in `epoch_s`. Rows may be repeated, late
+    or NaN; `steelyard.quality` says so. Time that goes back and signals that are NaN throughout are
+    refused.
 
     Attributes:
         t: time since the first row, (N,) [s]
@@ -115,7 +120,9 @@ class Recording:
         t = checked_clock(self.t)
         q = np.array(self.q, dtype=float)
         if q.ndim != 2 or q.shape[0] != len(t) or q.shape[1] == 0:
-            raise InvalidRecording(f"q must be (N, n) with N = {len(t)} rows of time, got {q.shape}")
+            raise InvalidRecording(
+                f"q must be (N, n) with N = {len(t)} rows of time, got {q.shape}"
+            )
         n = q.shape[1]
         names = tuple(self.joint_names) or _nameless(n)
         if len(names) != n:
@@ -123,7 +130,9 @@ class Recording:
         for channel in CHANNELS:
             self._freeze(channel, (len(t), n))
         self._freeze("wrench", (len(t), 6))
-        known = self.wrench_frame is not None and self.wrench_convention in get_args(WrenchConvention)
+        known = self.wrench_frame is not None and self.wrench_convention in get_args(
+            WrenchConvention
+        )
         if self.wrench is not None and not known:
             raise InvalidRecording(
                 "a wrench needs its wrench_frame and its wrench_convention"
@@ -143,7 +152,9 @@ class Recording:
             raise InvalidRecording(f"{channel} must have shape {shape}, got {array.shape}")
         dead = np.flatnonzero(np.isnan(array).all(axis=0))
         if dead.size:
-            raise InvalidRecording(f"{channel}, column {dead[0] + 1} of {shape[1]}: every value is NaN")
+            raise InvalidRecording(
+                f"{channel}, column {dead[0] + 1} of {shape[1]}: every value is NaN"
+            )
         object.__setattr__(self, channel, read_only(array))
 
     def __len__(self) -> int:
@@ -181,7 +192,9 @@ class Recording:
     def facts(self) -> dict[str, Any]:
         """What is known beside the signals, by the names of the fields."""
         names = (item.name for item in dataclass_fields(self))
-        return {name: getattr(self, name) for name in names if name not in ("t", *CHANNELS, "wrench")}
+        return {
+            name: getattr(self, name) for name in names if name not in ("t", *CHANNELS, "wrench")
+        }
 
     def column_names(self, channel: str) -> tuple[str, ...]:
         """What the columns of a signal are called in a table: `q.<joint>`, `wrench.fx`, ..."""
@@ -203,8 +216,8 @@ class Recording:
     ) -> Recording:
         """The recording in a data frame: of pandas or Polars, a table of Arrow, or arrays by name.
 
-        Columns are found by name as in files (`q_0`, `actual_q_0`, `tau.elbow`, ...); what is not read stands
-        in the recording's `notes`.
+        Columns are found by name as in files (`q_0`, `actual_q_0`, `tau.elbow`, ...); what is not
+        read stands in the recording's `notes`.
 
         Args:
             frame: named columns of numbers; rows are times
@@ -236,7 +249,9 @@ class Recording:
     def named(self, joint_names: Sequence[str]) -> Recording:
         """The recording with these names, where it has as many joints and no names of its own."""
         named = self.joint_names != _nameless(self.n) or len(joint_names) != self.n
-        return self if named else replace(self, joint_names=tuple(joint_names))
+        if named:
+            return self
+        return replace(self, joint_names=tuple(joint_names))
 
     def rows(self, which: slice | Mask, note: str = "") -> Recording:
         """Some of the rows, a slice or a mask (N,); their clock starts at 0 again, `epoch_s` remembers."""
@@ -255,13 +270,19 @@ class Recording:
         """The parts between the gaps; parts shorter than 4 rows are left out.
 
         Args:
-            longest_s: a longer step of time is a gap, [s]; by default 5 median steps or 0.05 s, if longer
+            longest_s: a longer step of time is a gap, [s]; by default 5 median steps or 0.05 s, if
+                longer
         """
         if longest_s is None:
-            longest_s = default_gap_s(1 / self.rate_hz) if self.rate_hz else np.inf
+            if self.rate_hz:
+                longest_s = default_gap_s(1 / self.rate_hz)
+            else:
+                longest_s = np.inf
         edges = [0, *(np.flatnonzero(np.diff(self.t) > longest_s) + 1).tolist(), len(self)]
         spans = [slice(i, j) for i, j in pairwise(edges) if j - i >= 4]
-        return tuple(self.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans)
+        return tuple(
+            self.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans
+        )
 
 
 def _nameless(n: int) -> tuple[str, ...]:
@@ -302,7 +323,9 @@ def recording_of_arrays(
         elif len(shape) == 1:
             where[name] = name, None
         elif shape[1] > _MOST_COLUMNS:
-            raise UnreadableFile(f"{place}: '{name}' has {shape[1]} columns, more than any arm has joints")
+            raise UnreadableFile(
+                f"{place}: '{name}' has {shape[1]} columns, more than any arm has joints"
+            )
         else:
             where |= {f"{name}[{k}]": (name, k) for k in range(shape[1])}
     layout = find_layout(list(where), requested, place, own=own)
@@ -339,7 +362,9 @@ def is_data_frame(source: object) -> bool:
 def data_frame(columns: Mapping[str, Sequence[object] | Array], library: Library) -> Any:
     """A data frame of pandas or Polars, or a table of Arrow, with these columns of one length."""
     if library not in _MAKES:
-        raise InvalidRecording(f"a data frame is made with {', '.join(_MAKES)}, not with '{library}'")
+        raise InvalidRecording(
+            f"a data frame is made with {', '.join(_MAKES)}, not with '{library}'"
+        )
     return getattr(imported(library), _MAKES[library])(dict(columns))
 
 
@@ -347,7 +372,8 @@ def _arrays(frame: Any) -> dict[str, NDArray[np.generic]]:
     """The columns of a data frame by name."""
     if isinstance(frame, str) or not (isinstance(frame, Mapping) or is_data_frame(frame)):
         raise InvalidRecording(
-            f"a data frame has named columns, {type(frame).__name__} has none; a file is for read_recording"
+            f"a data frame has named columns, {type(frame).__name__} has none; a file is for"
+            " read_recording"
         )
     if not hasattr(frame, "__array__"):  # one that numpy cannot take
         if hasattr(frame, _ARROW):
@@ -365,7 +391,11 @@ def _numbers(column: Any) -> NDArray[np.generic]:
     array = np.asarray(column)
     if array.dtype.kind in "mM":
         return 1e-9 * array.astype(f"{array.dtype.kind}8[ns]").astype(np.int64)
-    if array.dtype.kind == "O" and hasattr(column, "to_numpy") and hasattr(column.dtype, "na_value"):
+    if (
+        array.dtype.kind == "O"
+        and hasattr(column, "to_numpy")
+        and hasattr(column.dtype, "na_value")
+    ):
         try:
             return np.asarray(column.to_numpy(dtype=float, na_value=math.nan))
         except (TypeError, ValueError):  # texts

@@ -24,24 +24,26 @@ class Preparation:
 
     Attributes:
         rate_hz: of the samples before decimation, [Hz]; None for the recording's own mean rate
-        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; 'auto' for the one that the motion
-            itself asks for (`steelyard.signals.cutoff`); None for no filter
-        torque_cutoff_hz: of the same filter on the torques, [Hz]; None, because friction jumps where a joint
-            turns round, and a filter smears the jump in the torques but not in the regressor
+        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; 'auto' for the one that
+            the motion itself asks for (`steelyard.signals.cutoff`); None for no filter
+        torque_cutoff_hz: of the same filter on the torques, [Hz]; None, because friction jumps
+            where a joint turns round, and a filter smears the jump in the torques but not in the
+            regressor
         order: of both filters
         mean_length: length of a moving mean on motion and torques, odd [samples]; 1 for none
         kinematics: fit the motion 'measured' or the one 'commanded'
-        fourier_period_s: period of a Fourier series fitted to the positions, whose derivatives are used, [s];
-            None for central differences
+        fourier_period_s: period of a Fourier series fitted to the positions, whose derivatives are
+            used, [s]; None for central differences
         fourier_harmonics: how many it has
-        lowest_speed: torques of a joint that is slower do not count, because friction at rest is anything
-            up to its limit, [rad/s]; 0 to count all, say with torque sensors behind the gear or at rest
+        lowest_speed: torques of a joint that is slower do not count, because friction at rest is
+            anything up to its limit, [rad/s]; 0 to count all, say with torque sensors behind the
+            gear or at rest
         decimate: keep every k-th sample
         trim_s: leave out so much at both ends, where filters see too little, [s]
         longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for
             5 median steps or 0.05 s, whichever is longer
-        lag_s: how much later the torques of each joint come than its motion, n numbers [s]; None where that
-            is not known: nothing is shifted, and `steelyard.identify` estimates it
+        lag_s: how much later the torques of each joint come than its motion, n numbers [s]; None
+            where that is not known: nothing is shifted, and `steelyard.identify` estimates it
     """
 
     rate_hz: float | None = None
@@ -64,11 +66,17 @@ class Preparation:
             if not np.isfinite(self.lag_s).all():
                 raise InvalidSamples(f"lag_s must be finite numbers [s], got {self.lag_s}")
         if self.kinematics not in ("measured", "commanded"):
-            raise InvalidSamples(f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'")
+            raise InvalidSamples(
+                f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'"
+            )
         if isinstance(self.cutoff_hz, str) and self.cutoff_hz != "auto":
-            raise InvalidSamples(f"cutoff_hz is a number [Hz], 'auto' or None, got '{self.cutoff_hz}'")
+            raise InvalidSamples(
+                f"cutoff_hz is a number [Hz], 'auto' or None, got '{self.cutoff_hz}'"
+            )
         if self.decimate < 1 or self.lowest_speed < 0 or self.trim_s < 0:
-            raise InvalidSamples("decimate must be at least 1, lowest_speed and trim_s not negative")
+            raise InvalidSamples(
+                "decimate must be at least 1, lowest_speed and trim_s not negative"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Every field as a plain value, for JSON."""
@@ -78,7 +86,9 @@ class Preparation:
     def from_dict(cls, content: Mapping[str, Any]) -> Preparation:
         """The preparation that `to_dict` wrote; fields that it lacks have their defaults."""
         if unknown := sorted(set(content) - set(PREPARATION)):
-            raise InvalidSamples(f"a preparation has no '{unknown[0]}'; it has {', '.join(PREPARATION)}")
+            raise InvalidSamples(
+                f"a preparation has no '{unknown[0]}'; it has {', '.join(PREPARATION)}"
+            )
         table(PREPARATION, partial=True)(content, "preparation", {})
         return cls(**content)
 
@@ -88,7 +98,8 @@ class Preparation:
             return (recording.q,)
         if recording.q_commanded is None:
             raise InvalidRecording(
-                "the recording has no commanded positions; use kinematics='measured' and a model fitted to it"
+                "the recording has no commanded positions; use kinematics='measured' and a model"
+                " fitted to it"
             )
         derived = takewhile(lambda x: x is not None, (recording.v_commanded, recording.a_commanded))
         return (recording.q_commanded, *(x for x in derived if x is not None))
@@ -110,10 +121,12 @@ class Samples:
         made_by: how it was made, one sentence for each step
         start_s: time of the first sample on the recording's clock, [s]
         warnings: what is wrong with the recording they come from, one sentence each
-        gain: of the drives that made torques of motor currents, (n,) [Nm/A]; None where torques were measured
-        preparation: how they were made of a recording, its cut-off as a number; None where they were made
-            otherwise
-        a_noise: standard deviation of the noise of a, (n,) [rad/s^2 or m/s^2]; None where it is not known
+        gain: of the drives that made torques of motor currents, (n,) [Nm/A]; None where torques
+            were measured
+        preparation: how they were made of a recording, its cut-off as a number; None where they
+            were made otherwise
+        a_noise: standard deviation of the noise of a, (n,) [rad/s^2 or m/s^2]; None where it is not
+            known
     """
 
     q: Array
@@ -140,12 +153,17 @@ class Samples:
         if not (np.isfinite(self.rate_hz) and self.rate_hz > 0):
             raise InvalidSamples(f"rate_hz must be positive, got {self.rate_hz}")
         if self.kinematics not in ("measured", "commanded"):
-            raise InvalidSamples(f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'")
+            raise InvalidSamples(
+                f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'"
+            )
         for name in ("q", "v", "a", "tau"):
             object.__setattr__(self, name, finite(getattr(self, name), shape, name, InvalidSamples))
         if self.gain is not None:
             object.__setattr__(self, "gain", finite(self.gain, shape[1:], "gain", InvalidSamples))
-        usable = np.ones(shape, bool) if self.usable is None else np.array(self.usable, dtype=bool)
+        if self.usable is None:
+            usable = np.ones(shape, bool)
+        else:
+            usable = np.array(self.usable, dtype=bool)
         if usable.shape != shape:
             raise InvalidSamples(f"usable must be {shape}, got {usable.shape}")
         usable.setflags(write=False)
@@ -158,7 +176,10 @@ class Samples:
         return len(self.q)
 
     def __repr__(self) -> str:
-        return f"<Samples: {len(self)} at {self.rate_hz:g} Hz, {self.n} joints, {self.kinematics} motion>"
+        return (
+            f"<Samples: {len(self)} at {self.rate_hz:g} Hz, {self.n} joints, {self.kinematics}"
+            " motion>"
+        )
 
     @property
     def n(self) -> int:

@@ -15,15 +15,20 @@ from steelyard.payload import HALF_WIDTH
 from steelyard.report.page import Page, Section, Table
 from steelyard.report.pieces import WRENCH_AXES, WRENCH_UNITS
 
-_HERE, _ELSEWHERE = "contact seen by this joint", "contact seen by others"
-_WITHOUT, _WITH, _PATH = "payload not compensated", "payload compensated", "where the hand wants to go"
+_HERE = "contact seen by this joint"
+_ELSEWHERE = "contact seen by others"
+_WITHOUT = "payload not compensated"
+_WITH = "payload compensated"
+_PATH = "where the hand wants to go"
 _COLOURS = {_WITHOUT: "#d9822b", _WITH: "#2266aa", _PATH: "#b8c1cc"}
 _AIR = 1.25  # room above the largest residual
 
 
 def contact_page(contact: ContactForce, *, title: str = "External force and torque") -> Page:
     """The page of an external force: what is left of a wrist sensor's signals, with 95 % bands."""
-    force, torque, std = contact.force, contact.torque, np.median(contact.std, axis=0)
+    force = contact.force
+    torque = contact.torque
+    std = np.median(contact.std, axis=0)
     answer = [
         f"The largest external force is {force.max():.2f} N, its mean {force.mean():.2f} N;"
         f" the largest external torque is {torque.max():.3f} Nm, its mean {torque.mean():.3f} Nm.",
@@ -32,7 +37,8 @@ def contact_page(contact: ContactForce, *, title: str = "External force and torq
         str(contact.verdict),
     ]
     left = Plot.over_time(
-        f"What is left when load and zero drift are taken off, in the {contact.frame} frame. Where the"
+        f"What is left when load and zero drift are taken off, in the {contact.frame} frame. Where"
+        " the"
         " band holds zero, contact is not proven.",
         contact.t,
         {"external": contact.external},
@@ -58,11 +64,17 @@ def contact_page(contact: ContactForce, *, title: str = "External force and torq
 def collisions_page(detections: Detections, *, title: str) -> Page:
     """The page of detected contacts."""
     head, cells = detections.table
-    rows: list[tuple[str | float | None, ...]] = [(f"{k}", *row) for k, row in enumerate(cells, start=1)]
-    contacts = Section("Contacts", (), [Table("Each contact, where it shows most.", ("", *head), rows)])
+    rows: list[tuple[str | float | None, ...]] = [
+        (f"{k}", *row) for k, row in enumerate(cells, start=1)
+    ]
+    contacts = Section(
+        "Contacts", (), [Table("Each contact, where it shows most.", ("", *head), rows)]
+    )
     words = (
-        "The residual is the external torque that the observer sees. Friction at rest or at a reversal may be"
-        " anything up to its limit: the shaded band. Only what lies beyond band and threshold counts."
+        "The residual is the external torque that the observer sees. Friction at rest or at a"
+        " reversal may be"
+        " anything up to its limit: the shaded band. Only what lies beyond band and threshold"
+        " counts."
     )
     plot = _residual_plot(detections)
     shown = Section("Residuals and thresholds", [words], [plot])
@@ -80,9 +92,13 @@ def guiding_page(comparison: GuidingComparison, *, title: str, words: str) -> Pa
         for axis, m0, m1, dm, v0, v1, dv in comparison.rows
     ]
     table = Table(
-        f"Force of the hand: mean of |F| and variance of F, axes of the {comparison.frame}.", head, rows
+        f"Force of the hand: mean of |F| and variance of F, axes of the {comparison.frame}.",
+        head,
+        rows,
     )
-    force, path, sizes = _force_plot(comparison), _path_plot(comparison), _size_bars(comparison)
+    force = _force_plot(comparison)
+    path = _path_plot(comparison)
+    sizes = _size_bars(comparison)
     note = "A simulated hand: its spring, its damper and its unsteadiness are assumptions."
     sections = [
         Section("The hand's force", [note], [table, sizes, force]),
@@ -114,8 +130,10 @@ def _residual_plot(detections: Detections) -> Plot:
     seen = detections.residuals
     panels = []
     for j, name in enumerate(seen.observer.names):
-        low, high = -seen.slack[:, 0, j], seen.slack[:, 1, j]
-        upper, lower = high + detections.threshold[:, j], low - detections.threshold[:, j]
+        low = -seen.slack[:, 0, j]
+        high = seen.slack[:, 1, j]
+        upper = high + detections.threshold[:, j]
+        lower = low - detections.threshold[:, j]
         usual = float(np.quantile(np.maximum(upper, -lower), 0.9))
         reach = _AIR * max(float(np.abs(seen.residual[:, j]).max()), usual)
         parts: list[Curve | Band] = [
@@ -181,7 +199,10 @@ def _path_plot(comparison: GuidingComparison) -> Plot:
         for name, run in runs.items()
     ]
     above.append(Curve("start", wanted[:1, 0], wanted[:1, 1], "dots", colour="#1f2933"))
-    tilt = [Curve(name, run.t, np.degrees(run.tilt), colour=_COLOURS[name]) for name, run in runs.items()]
+    tilt = [
+        Curve(name, run.t, np.degrees(run.tilt), colour=_COLOURS[name])
+        for name, run in runs.items()
+    ]
     return Plot(
         "Where the grip went, from above, and how far the tool tilted.",
         [

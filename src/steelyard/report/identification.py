@@ -30,7 +30,10 @@ def identification_page(
     """
     unseen = predicted or {}
     name, samples = next(iter((unseen or fitted).items()))
-    role = "which it has not seen" if unseen else "which it was fitted to"
+    if unseen:
+        role = "which it has not seen"
+    else:
+        role = "which it was fitted to"
     torque, residual, correlation = _torque_plots(model, name, samples)
     friction = _friction_plot(model, samples)
     sections = [
@@ -42,7 +45,8 @@ def identification_page(
     good, warnings = judged(model.verdict)
     if not unseen:
         warnings.append(
-            "No recording was held back: the residuals below are those of the fit, and flatter the model."
+            "No recording was held back: the residuals below are those of the fit, and flatter the"
+            " model."
         )
     answer = [*_answer(model, f"{name}, {role},", samples), *good, *notes]
     title = f"{model.robot.name}: the identified arm"
@@ -52,7 +56,8 @@ def identification_page(
 def _answer(model: DynamicModel, recording: str, samples: Samples) -> list[str]:
     estimate = model.estimate
     relative = 100 * model.validate(samples).relative
-    p, strong = len(estimate.names), len(estimate.names) - len(estimate.weak())
+    p = len(estimate.names)
+    strong = len(estimate.names) - len(estimate.weak())
     worst = samples.joint_names[int(relative.argmax())]
     return [
         f"The model predicts the torques of {recording} with a residual of {relative.mean():.1f} %"
@@ -70,7 +75,8 @@ def _torque_plots(model: DynamicModel, name: str, samples: Samples) -> list[Plot
         {"predicted": np.asarray(model.rows(samples).Y @ model.estimate.value)},
         titles=[f"{joint}: {100 * share:.1f} % residual" for joint, share in pairs],
         caption=f"Torque of each joint in {name}, measured and predicted.",
-        residual_caption="Measured less predicted torque. A good model leaves noise; bursts at reversals are"
+        residual_caption="Measured less predicted torque. A good model leaves noise; bursts at"
+        " reversals are"
         " friction.",
     )
 
@@ -84,7 +90,9 @@ def _check_tables(
     shares = [[name, *(100 * c.relative), 100 * c.relative.mean()] for name, c in checks.items()]
     rms = [[name, *c.rms] for name, c in checks.items()]
     return [
-        Table("Norm of the residual over that of the torque, each joint [%].", (*head, "mean"), shares),
+        Table(
+            "Norm of the residual over that of the torque, each joint [%].", (*head, "mean"), shares
+        ),
         Table("Root mean square of the residual, each joint [Nm or N].", head, rms),
     ]
 
@@ -92,7 +100,9 @@ def _check_tables(
 def _inflation(model: DynamicModel, samples: Samples) -> str:
     pairs = zip(samples.joint_names, model.estimate.inflation, strict=True)
     wider = ", ".join(f"{name} {x:.2g}" for name, x in pairs)
-    return f"Factor by which the correlation in time changes the variance of slow parameters: {wider}."
+    return (
+        f"Factor by which the correlation in time changes the variance of slow parameters: {wider}."
+    )
 
 
 def _friction_plot(model: DynamicModel, samples: Samples) -> Plot:
@@ -137,7 +147,9 @@ def _choice_plot(model: DynamicModel) -> list[Plot]:
     if model.choice is None:
         return []
     names = list(model.choice.scores)
-    scores = Curve("score", names, 100 * np.array([model.choice.scores[name] for name in names]), "bars")
+    scores = Curve(
+        "score", names, 100 * np.array([model.choice.scores[name] for name in names]), "bars"
+    )
     panel = Panel("", "friction law", "residual of what was left out [%]", [scores])
     folds = model.choice.folds
     caption = f"How the law was chosen: each was fitted without a part and predicted it ({folds})."
@@ -153,9 +165,12 @@ def _excited_section(model: DynamicModel) -> Section:
     plot = relative_std_plot(caption, estimate.names, estimate.relative_std)
     order = zip(estimate.names, estimate.value, estimate.std, strict=True)
     rows = [
-        [name, value, HALF_WIDTH * std, 100 * std / max(abs(value), 1e-300)] for name, value, std in order
+        [name, value, HALF_WIDTH * std, 100 * std / max(abs(value), 1e-300)]
+        for name, value, std in order
     ]
     head = ("parameter", "value [SI]", "± (95 %)", "std / size [%]")
     note = "A name with r is a group of several parameters, named after the first."
     words = (f"Condition number of the weighted regression: {estimate.condition:.3g}.",)
-    return Section("Which parameters were excited", words, [plot, Table("All parameters.", head, rows, note)])
+    return Section(
+        "Which parameters were excited", words, [plot, Table("All parameters.", head, rows, note)]
+    )

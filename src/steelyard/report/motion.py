@@ -20,9 +20,11 @@ _SIGNALS = (("position", "q [rad]"), ("velocity", "v [rad/s]"), ("acceleration",
 _NEAR = 1.2  # of the span of a signal: limits farther away are not drawn
 _FLATTEST = 0.02  # the least height of an axis, of a joint that does not move [rad, rad/s, rad/s^2]
 _AXES_SHOWN = 500  # orientations along a motion
-_LIMIT, _FEASIBLE = "#c23030", "#2a9d5c"
+_LIMIT = "#c23030"
+_FEASIBLE = "#2a9d5c"
 _TORQUE_HZ = 200.0
-_MASS, _COM = "± (95 %) [kg]", "± (95 %) [mm]"
+_MASS = "± (95 %) [kg]"
+_COM = "± (95 %) [mm]"
 _INERTIA = "± (95 %) [kg m²]"
 _KINDS = (
     ("mass", _MASS, {"mass": 0}, 1.0),
@@ -44,23 +46,38 @@ _CAUSES = {
 def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> Page:
     """The page of a designed motion."""
     worst = design.certificate.worst
-    value = "" if design.objective == "condition" else f"{design.objective} {design.value:.4g}, "
-    which = "every limit that was given" if design.certificate.unchecked else "every limit"
+    if design.objective == "condition":
+        value = ""
+    else:
+        value = f"{design.objective} {design.value:.4g}, "
+    if design.certificate.unchecked:
+        which = "every limit that was given"
+    else:
+        which = "every limit"
     answer = [
         f"A motion of {design.trajectory.duration_s:g} s with {value}condition number"
         f" {design.condition_number:.4g} that keeps {which}.",
         f"The closest limit: {worst.sentence}.",
         str(design.verdict),
     ]
-    doubts = [] if design.certificate.holds else [f"A limit is broken: {worst.sentence}."]
+    if design.certificate.holds:
+        doubts = []
+    else:
+        doubts = [f"A limit is broken: {worst.sentence}."]
     if design.certificate.unchecked:
         doubts.append(f"{design.certificate.not_checked}.")
     motion = _motion_plot(robot, limits, design)
-    sections = [Section("The motion", (), [motion]), _limits_section(design), _value_section(robot, design)]
+    sections = [
+        Section("The motion", (), [motion]),
+        _limits_section(design),
+        _value_section(robot, design),
+    ]
     if limits.workspace is not None:
         t = np.linspace(0, design.trajectory.duration_s, _AXES_SHOWN)
         R = robot.forward_kinematics(design.trajectory.at(t)[0])[:, :3, :3]
-        sections.insert(1, Section("Where the sensor points", (), [orientation_plot(R, limits.workspace)]))
+        sections.insert(
+            1, Section("Where the sensor points", (), [orientation_plot(R, limits.workspace)])
+        )
     return Page(f"A motion for {robot.name}", answer, sections, doubts=doubts, picture=[motion])
 
 
@@ -72,14 +89,17 @@ def shortest_page(loaded: RobotModel, limits: DesignLimits, found: ShortestMotio
         limits: that the motion keeps
         found: the motion
     """
-    mass, design = found.prediction.quantities[0], found.design
+    mass = found.prediction.quantities[0]
+    design = found.design
     share = 100 * mass.half_width / mass.value
     answer = [
         f"A motion of {found.duration_s:.3g} s weighs {mass.value:g} kg to {share:.2g} %"
         f" ({1e3 * mass.half_width:.3g} g, 95 %).",
         f"{design.verdict.summary[0].upper()}{design.verdict.summary[1:]}.",
     ]
-    curve, known, motion = _over_duration(found), _over_time(found), _motion_plot(loaded, limits, design)
+    curve = _over_duration(found)
+    known = _over_time(found)
+    motion = _motion_plot(loaded, limits, design)
     sections = [
         Section("What will be known", _causes(found), [_table(found)]),
         Section("How long is enough", (), [curve]),
@@ -97,7 +117,9 @@ def shortest_page(loaded: RobotModel, limits: DesignLimits, found: ShortestMotio
     )
 
 
-def orientation_plot(R_base_sensor: ArrayLike, workspace: OrientationWorkspace | None = None) -> Plot:
+def orientation_plot(
+    R_base_sensor: ArrayLike, workspace: OrientationWorkspace | None = None
+) -> Plot:
     """The axes of R_base_sensor, (N, 3, 3), in spherical coordinates, on a workspace (liu2025 Fig. 4, 6)."""
     R = np.asarray(R_base_sensor, dtype=float)
     panels = []
@@ -106,33 +128,51 @@ def orientation_plot(R_base_sensor: ArrayLike, workspace: OrientationWorkspace |
         if workspace is not None:
             parts += [*_feasible_bands(workspace, axis), *_cone_middles(workspace, axis)]
         parts.append(Curve("axis of the sensor", *_spherical(R[:, :, i]), "dots", colour="#2266aa"))
-        title, ranges = f"{axis} axis of the sensor", ((-180.0, 180.0), (180.0, 0.0))
+        title = f"{axis} axis of the sensor"
+        ranges = ((-180.0, 180.0), (180.0, 0.0))
         labels = ("azimuth φ [°]", "polar angle θ [°]")
         panels.append(Panel(title, *labels, parts, x_range=ranges[0], y_range=ranges[1]))
-    words = "" if workspace is None else "; shaded: the feasible workspace"
+    if workspace is None:
+        words = ""
+    else:
+        words = "; shaded: the feasible workspace"
     return Plot(f"Axes of the sensor in the base frame, {len(R)} orientations{words}.", panels, 3)
 
 
 def _motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plot:
     """Position, velocity and acceleration of each joint of a design against their limits."""
-    joints, motion = limits.joints, design.trajectory
+    joints = limits.joints
+    motion = design.trajectory
     t = np.linspace(0, motion.duration_s, round(motion.duration_s * _RATE_HZ) + 1)
-    bounds = ((joints.q_min, joints.q_max), (-joints.v_max, joints.v_max), (-joints.a_max, joints.a_max))
+    bounds = (
+        (joints.q_min, joints.q_max),
+        (-joints.v_max, joints.v_max),
+        (-joints.a_max, joints.a_max),
+    )
     signals = motion.at(t)
     panels = []
     for j, name in enumerate(robot.joint_names):
         for (word, label), signal, (low, high) in zip(_SIGNALS, signals, bounds, strict=True):
-            y, ends = signal[:, j], (float(low[j]), float(high[j]))
+            y = signal[:, j]
+            ends = (float(low[j]), float(high[j]))
             parts = [Curve("motion", t, y), _near_limits(t, y, ends)]
             still = np.ptp(y) < _FLATTEST
-            window = (y.mean() - _FLATTEST, y.mean() + _FLATTEST) if still else None
+            if still:
+                window = (y.mean() - _FLATTEST, y.mean() + _FLATTEST)
+            else:
+                window = None
             panels.append(Panel(f"{name}: {word}", "time [s]", label, parts, y_range=window))
-    return Plot("Position, velocity and acceleration of each joint; limits that are near, dashed.", panels, 3)
+    return Plot(
+        "Position, velocity and acceleration of each joint; limits that are near, dashed.",
+        panels,
+        3,
+    )
 
 
 def _near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
     """The bounds that are not far from a signal, as one dashed curve."""
-    low, high = float(signal.min()), float(signal.max())
+    low = float(signal.min())
+    high = float(signal.max())
     reach = _NEAR * max(high - low, 1e-6)
     near = [bound for bound in bounds if np.isfinite(bound) and low - reach < bound < high + reach]
     x = np.tile([t[0], t[-1], np.nan], len(near))
@@ -143,9 +183,15 @@ def _near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
 def _limits_section(design: Design) -> Section:
     """Every limit of a design where it is closest."""
     head = ("limit", "closest at", "at [s]", "value", "bound", "margin", "unit")
-    rows = [[c.limit, c.where, c.at_s, c.value, c.bound, c.margin, c.unit] for c in design.certificate.checks]
+    rows = [
+        [c.limit, c.where, c.at_s, c.value, c.bound, c.margin, c.unit]
+        for c in design.certificate.checks
+    ]
     rate = design.certificate.rate_hz
-    caption = f"Every limit where it is closest, checked at {rate:g} Hz by code that the design does not use."
+    caption = (
+        f"Every limit where it is closest, checked at {rate:g} Hz by code that the design"
+        " does not use."
+    )
     bodies = [[words] for words in design.certificate.bodies]
     pairs = [[words] for words in design.certificate.left_out]
     listed = (
@@ -159,20 +205,28 @@ def _limits_section(design: Design) -> Section:
 def _value_section(robot: RobotModel, design: Design) -> Section:
     rows = [[i + 1, value] for i, value in enumerate(design.start_values)]
     words = (
-        f"Value of the objective '{design.objective}' that each random start reached; ∞: nothing feasible."
+        f"Value of the objective '{design.objective}' that each random start reached; ∞:"
+        " nothing feasible."
     )
     parts: list[Table | Plot] = [Table(words, ("start", "value"), rows)]
     if design.std:
-        known: list[Sequence[str | float | None]] = [[name, std] for name, std in design.std.items()]
-        parts.append(Table("Predicted standard deviations of a payload [SI].", ("parameter", "std"), known))
+        known: list[Sequence[str | float | None]] = [
+            [name, std] for name, std in design.std.items()
+        ]
+        parts.append(
+            Table("Predicted standard deviations of a payload [SI].", ("parameter", "std"), known)
+        )
     line = (
-        f"Found in {design.seconds:.1f} s. Condition number of the stacked base regressor in SI units, as the"
+        f"Found in {design.seconds:.1f} s. Condition number of the stacked base regressor in SI"
+        " units, as the"
         f" papers print it: {design.condition_number:.4g}."
     )
     unit = regression_condition(robot, design.trajectory)
     other = (
-        f"With columns of unit length it is {unit:.3g}: about what `identify` prints of this motion, which"
-        " weighs each joint by its noise, too. The first counts units (a kg m² beside a Nm), the second how"
+        f"With columns of unit length it is {unit:.3g}: about what `identify` prints of this"
+        " motion, which"
+        " weighs each joint by its noise, too. The first counts units (a kg m² beside a Nm), the"
+        " second how"
         " near to dependent the columns are, and only that limits what least squares can solve."
     )
     return Section("How much it determines", (line, other), parts)
@@ -180,7 +234,8 @@ def _value_section(robot: RobotModel, design: Design) -> Section:
 
 def _feasible_bands(workspace: OrientationWorkspace, axis: str) -> list[Band]:
     """Where an axis may point: the feasible stretches of the polar angle, for each azimuth."""
-    phi, theta = np.arange(-180.0, 181.0), np.arange(0.0, 181.0)
+    phi = np.arange(-180.0, 181.0)
+    theta = np.arange(0.0, 181.0)
     p, q = np.radians(np.meshgrid(phi, theta, indexing="ij"))
     x = np.stack([np.sin(q) * np.cos(p), np.sin(q) * np.sin(p), np.cos(q)], axis=-1).reshape(-1, 3)
     inside = np.ones(len(x), dtype=bool)
@@ -193,7 +248,8 @@ def _feasible_bands(workspace: OrientationWorkspace, axis: str) -> list[Band]:
     bands = []
     for k in range(max(len(row) for row in starts)):
         low, high = (
-            np.array([theta[row[k]] if k < len(row) else np.nan for row in rows]) for rows in (starts, ends)
+            np.array([theta[row[k]] if k < len(row) else np.nan for row in rows])
+            for rows in (starts, ends)
         )
         bands.append(Band("feasible", phi, low, high, _FEASIBLE))
     return bands
@@ -214,17 +270,29 @@ def _spherical(x: Array) -> tuple[Array, Array]:
 
 def _table(found: ShortestMotion) -> Table:
     wanted = found.requested.half_widths * [1, 1e3, 1e3, 1e3, *[1] * 6]
-    last, rows = found.prediction.half_widths, list[list[str | float | None]]()
+    last = found.prediction.half_widths
+    rows = list[list[str | float | None]]()
     for k, (quantity, most) in enumerate(zip(found.prediction.quantities, wanted, strict=True)):
-        requested = float(most) if np.isfinite(most) else None
+        if np.isfinite(most):
+            requested = float(most)
+        else:
+            requested = None
         early = np.flatnonzero(found.known[:, k] <= 2 * last[k])
-        when = f"{found.times_s[early[0]]:.2f}" if early.size else None
-        rows.append([quantity.name, quantity.value, quantity.half_width, requested, quantity.unit, when])
+        if early.size:
+            when = f"{found.times_s[early[0]]:.2f}"
+        else:
+            when = None
+        rows.append(
+            [quantity.name, quantity.value, quantity.half_width, requested, quantity.unit, when]
+        )
     caption = (
-        "A payload as expected, half-widths of the 95 % intervals that `weigh` will report, and when they are"
+        "A payload as expected, half-widths of the 95 % intervals that `weigh` will report, and"
+        " when they are"
         " down to twice that."
     )
-    return Table(caption, ("", "expected", "± (95 %)", "requested", "unit", "twice that after [s]"), rows)
+    return Table(
+        caption, ("", "expected", "± (95 %)", "requested", "unit", "twice that after [s]"), rows
+    )
 
 
 def _causes(found: ShortestMotion) -> list[str]:
@@ -233,13 +301,17 @@ def _causes(found: ShortestMotion) -> list[str]:
         for name, share in found.prediction.shares.items()
         if share >= 0.005
     ]
-    return [f"The variance of the mass is made of: {', '.join(parts)}."] if parts else []
+    if parts:
+        return [f"The variance of the mass is made of: {', '.join(parts)}."]
+    return []
 
 
 def _over_duration(found: ShortestMotion) -> Plot:
     """Half-widths of what is requested, of the designs over their durations."""
-    wanted, panels = found.requested.half_widths, []
-    x, ends = found.durations_s, np.array([0.0, 1.05 * found.durations_s[-1]])
+    wanted = found.requested.half_widths
+    panels = []
+    x = found.durations_s
+    ends = np.array([0.0, 1.05 * found.durations_s[-1]])
     for title, unit, names, scale in _KINDS:
         ks = [k for k in names.values() if np.isfinite(wanted[k])]
         if not ks:
@@ -248,15 +320,22 @@ def _over_duration(found: ShortestMotion) -> Plot:
         line = Curve("requested", ends, np.full(2, scale * wanted[ks[0]]), "dashed", colour=_LIMIT)
         parts = [Curve("best found", x, y), Curve("designs", x, y, "dots", colour="#2266aa"), line]
         marks = [(found.duration_s, f"{found.duration_s:.3g} s")]
-        panels.append(Panel(title, "duration [s]", unit, parts, marks, log_y=True, x_range=(0.0, ends[1])))
-    which = "" if len(panels) == 1 else ", the worst of each kind"
+        panels.append(
+            Panel(title, "duration [s]", unit, parts, marks, log_y=True, x_range=(0.0, ends[1]))
+        )
+    if len(panels) == 1:
+        which = ""
+    else:
+        which = ", the worst of each kind"
     words = f"What motions of other durations reach{which}; dashed: what is requested."
     return Plot(words, panels, min(len(panels), 2))
 
 
 def _over_time(found: ShortestMotion) -> Plot:
     """Half-widths along the motion."""
-    wanted, last, panels = found.requested.half_widths, found.prediction.half_widths, []
+    wanted = found.requested.half_widths
+    last = found.prediction.half_widths
+    panels = []
     x = found.times_s
     for title, unit, names, scale in _KINDS:
         parts = []
@@ -268,13 +347,18 @@ def _over_time(found: ShortestMotion) -> Plot:
         k = next(iter(names.values()))
         if np.isfinite(wanted[k]):
             ends = np.array([0.0, x[-1]])
-            parts.append(Curve("requested", ends, np.full(2, scale * wanted[k]), "dashed", colour=_LIMIT))
-        panels.append(Panel(title, "time [s]", unit, parts, log_y=True, x_range=(0.0, float(x[-1]))))
+            parts.append(
+                Curve("requested", ends, np.full(2, scale * wanted[k]), "dashed", colour=_LIMIT)
+            )
+        panels.append(
+            Panel(title, "time [s]", unit, parts, log_y=True, x_range=(0.0, float(x[-1])))
+        )
     return Plot("Half-widths of the 95 % intervals while the arm moves.", panels, 2)
 
 
 def _torques(loaded: RobotModel, limits: DesignLimits, found: ShortestMotion) -> Plot:
-    motion, most = found.design.trajectory, limits.joints.tau_max
+    motion = found.design.trajectory
+    most = limits.joints.tau_max
     t = np.linspace(0, motion.duration_s, round(motion.duration_s * _TORQUE_HZ) + 1)
     tau = loaded.torque(*motion.at(t))
     panels = [
@@ -282,10 +366,15 @@ def _torques(loaded: RobotModel, limits: DesignLimits, found: ShortestMotion) ->
             f"{name}: torque",
             "time [s]",
             "τ [Nm]",
-            [Curve("motion", t, tau[:, j]), _near_limits(t, tau[:, j], (-float(most[j]), float(most[j])))],
+            [
+                Curve("motion", t, tau[:, j]),
+                _near_limits(t, tau[:, j], (-float(most[j]), float(most[j]))),
+            ],
         )
         for j, name in enumerate(loaded.joint_names)
     ]
     return Plot(
-        "Torques of the drives with the payload on the flange; limits that are near, dashed.", panels, 3
+        "Torques of the drives with the payload on the flange; limits that are near, dashed.",
+        panels,
+        3,
     )

@@ -12,7 +12,8 @@ from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.payload import HALF_WIDTH
 from steelyard.payload.online import CurvePoint, convergence_times
 
-_LEAST_MASS, _LEAST_COM = 0.05, 5.0  # that an axis shows around a value, [kg, mm]
+_LEAST_MASS = 0.05
+_LEAST_COM = 5.0  # that an axis shows around a value, [kg, mm]
 _LARGEST_SHARE = 300.0  # [%]
 _Marks = Sequence[tuple[float, str]]
 _Span = Sequence[CurvePoint]  # of one payload
@@ -25,7 +26,10 @@ def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
         accuracy: half-width of the mass's 95 % interval over the mass that was requested
     """
     last = points[-1]
-    half = f"± {HALF_WIDTH * last.mass_std:.3f} kg (95 %)" if np.isfinite(last.mass_std) else "kg (not known)"
+    if np.isfinite(last.mass_std):
+        half = f"± {HALF_WIDTH * last.mass_std:.3f} kg (95 %)"
+    else:
+        half = "kg (not known)"
     spans = [
         [p for p in points if p.payload == number and np.isfinite(p.mass_std)]
         for number in sorted({point.payload for point in points})
@@ -42,21 +46,35 @@ def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
 
 
 def _mass_panel(spans: Sequence[_Span], whole: tuple[float, float], marks: _Marks) -> Panel:
-    t, mass = _column(spans, lambda p: p.t), _column(spans, lambda p: p.mass)
+    t = _column(spans, lambda p: p.t)
+    mass = _column(spans, lambda p: p.mass)
     half = _column(spans, lambda p: HALF_WIDTH * p.mass_std)
-    window = _window([(p.mass, HALF_WIDTH * p.mass_std) for span in spans for p in _later(span)], _LEAST_MASS)
-    parts: list[Curve | Band] = [Band("95 % interval", t, mass - half, mass + half), Curve("mass", t, mass)]
+    window = _window(
+        [(p.mass, HALF_WIDTH * p.mass_std) for span in spans for p in _later(span)], _LEAST_MASS
+    )
+    parts: list[Curve | Band] = [
+        Band("95 % interval", t, mass - half, mass + half),
+        Curve("mass", t, mass),
+    ]
     return Panel("mass", "time [s]", "mass [kg]", parts, marks, x_range=whole, y_range=window)
 
 
 def _share_panel(spans: Sequence[_Span], whole: tuple[float, float], accuracy: float) -> Panel:
-    t, asked = _column(spans, lambda p: p.t), 100 * accuracy
+    t = _column(spans, lambda p: p.t)
+    asked = 100 * accuracy
     percent = _column(spans, lambda p: 100 * HALF_WIDTH * p.mass_std / max(abs(p.mass), 1e-9))
     known = percent[np.isfinite(percent)]
-    low, high = known.min(initial=asked / 2), known.max(initial=2 * asked)
+    low = known.min(initial=asked / 2)
+    high = known.max(initial=2 * asked)
     parts = [
         Curve("half-width", t, percent, colour="#2266aa"),
-        Curve(f"requested: {asked:g} %", np.array(whole), np.full(2, asked), "dashed", colour="#c23030"),
+        Curve(
+            f"requested: {asked:g} %",
+            np.array(whole),
+            np.full(2, asked),
+            "dashed",
+            colour="#c23030",
+        ),
     ]
     window = (0.9 * float(low), min(float(high), _LARGEST_SHARE))
     title = "half-width of the 95 % interval of the mass"
@@ -70,10 +88,14 @@ def _com_panel(spans: Sequence[_Span], whole: tuple[float, float]) -> Panel:
     for i, (axis, colour) in enumerate(zip("xyz", ("#2266aa", "#d9822b", "#2a9d5c"), strict=True)):
         com = _column(known, lambda p, i=i: 1e3 * p.com[i])  # type: ignore[misc]
         half = _column(known, lambda p, i=i: 1e3 * HALF_WIDTH * p.com_std[i])  # type: ignore[misc]
-        parts += [Band(f"{axis}: 95 %", t, com - half, com + half), Curve(axis, t, com, colour=colour)]
+        parts += [
+            Band(f"{axis}: 95 %", t, com - half, com + half),
+            Curve(axis, t, com, colour=colour),
+        ]
     late = [p for span in known for p in _later(span)]
     window = _window(
-        [(1e3 * p.com[i], 1e3 * HALF_WIDTH * p.com_std[i]) for p in late for i in range(3)], _LEAST_COM
+        [(1e3 * p.com[i], 1e3 * HALF_WIDTH * p.com_std[i]) for p in late for i in range(3)],
+        _LEAST_COM,
     )
     title = "centre of mass in the flange frame"
     return Panel(title, "time [s]", "position [mm]", parts, x_range=whole, y_range=window)
@@ -95,7 +117,8 @@ def _window(shown: Sequence[tuple[float, float]], least: float) -> tuple[float, 
         return -1.0, 1.0
     value, half = np.array(shown).T
     half = np.minimum(half, 3 * np.median(half) + least)
-    low, high = float((value - half).min()), float((value + half).max())
+    low = float((value - half).min())
+    high = float((value + half).max())
     air = 0.15 * (high - low) + least / 10
     return low - air, high + air
 

@@ -1,8 +1,8 @@
 """What a page says: an answer, sections of tables and plots, every setting; and how it becomes one file.
 
-The file asks for no network and no second file, opens from a USB stick, reads on paper and on a phone. The
-drawing library travels inside, once, packed (gzip, base64); the browser unpacks it. What is drawn is JSON in
-the page. All words are escaped: a name of a joint is text, whatever it holds.
+The file asks for no network and no second file, opens from a USB stick, reads on paper and on a
+phone. The drawing library travels inside, once, packed (gzip, base64); the browser unpacks it. What
+is drawn is JSON in the page. All words are escaped: a name of a joint is text, whatever it holds.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ _SHORT_WORDS = 24  # not broken into lines
 class Table:
     """Rows of cells under a caption that says what stands in them, and maybe a note below.
 
-    Numbers are shown with four significant digits, None as an empty cell; a number before a column whose name
-    begins with ± is shown with as many as its interval, of which two count, and so is a 'truth'
-    after it. `met` says of each row whether it
-    is as it should be: such rows are green, those where it is False are not, None is for rows without a goal.
+    Numbers are shown with four significant digits, None as an empty cell; a number before a column
+    whose name begins with ± is shown with as many as its interval, of which two count, and so is a
+    'truth' after it. `met` says of each row whether it
+    is as it should be: such rows are green, those where it is False are not, None is for rows
+    without a goal.
     """
 
     caption: str
@@ -84,24 +85,51 @@ class Page:
 
     def with_quality(self, reports: Mapping[str, QualityReport]) -> Page:
         """The same page with what was found in the recordings, by name, their errors as doubts."""
-        found = [(name, f.severity, f.sentence) for name, report in reports.items() for f in report.findings]
+        found = [
+            (name, f.severity, f.sentence)
+            for name, report in reports.items()
+            for f in report.findings
+        ]
         errors = [f"{name}: {words}" for name, severity, words in found if severity == "error"]
-        head = ("recording", "rows", "joints", "duration [s]", "rate [Hz]", "errors", "warnings", "infos")
+        head = (
+            "recording",
+            "rows",
+            "joints",
+            "duration [s]",
+            "rate [Hz]",
+            "errors",
+            "warnings",
+            "infos",
+        )
         rows: list[list[str | float | None]] = [
-            [name, report.rows, report.joints, report.duration_s, report.rate_hz, *report.counts.values()]
+            [
+                name,
+                report.rows,
+                report.joints,
+                report.duration_s,
+                report.rate_hz,
+                *report.counts.values(),
+            ]
             for name, report in reports.items()
         ]
         parts = [Table("The recordings.", head, rows)]
         if found:
-            parts.append(Table("What was found in them.", ("recording", "severity", "finding"), found))
-        words = [] if found else ["Nothing was found that needs care."]
+            parts.append(
+                Table("What was found in them.", ("recording", "severity", "finding"), found)
+            )
+        if found:
+            words = []
+        else:
+            words = ["Nothing was found that needs care."]
         section = Section("Quality of the recordings", words, parts)
         return replace(self, sections=[*self.sections, section], doubts=[*self.doubts, *errors])
 
     @property
     def points_per_curve(self) -> int:
         """How many points a curve is drawn with, so that the page stays small."""
-        plots = [part for section in self.sections for part in section.parts if isinstance(part, Plot)]
+        plots = [
+            part for section in self.sections for part in section.parts if isinstance(part, Plot)
+        ]
         curves = sum(len(panel.curves) for plot in plots for panel in plot.panels)
         return max(_FEWEST_POINTS, min(_MOST_POINTS, _POINTS_IN_ALL // max(1, curves)))
 
@@ -155,17 +183,29 @@ class Page:
 def _part_facts(part: Table | Plot | Scene, most: int) -> dict[str, Any]:
     if isinstance(part, Scene):
         return {"scene": part.caption, "legend": dict(part.legend)}
-    return _plot_facts(part, most) if isinstance(part, Plot) else _table_facts(part)
+    if isinstance(part, Plot):
+        return _plot_facts(part, most)
+    return _table_facts(part)
 
 
 def _table_facts(table: Table) -> dict[str, Any]:
     rows = [plain(row) for row in table.rows]
-    goals = {"met": list(table.met)} if table.met else {}
-    return {"table": table.caption, "head": list(table.head), "rows": rows, "note": table.note, **goals}
+    if table.met:
+        goals = {"met": list(table.met)}
+    else:
+        goals = {}
+    return {
+        "table": table.caption,
+        "head": list(table.head),
+        "rows": rows,
+        "note": table.note,
+        **goals,
+    }
 
 
 def _plot_facts(plot: Plot, most: int) -> dict[str, Any]:
-    colours, panels = plot.colours, []
+    colours = plot.colours
+    panels = []
     for panel in plot.panels:
         traces = panel_figure(panel, colours, most)["data"]
         curves = [
@@ -177,7 +217,9 @@ def _plot_facts(plot: Plot, most: int) -> dict[str, Any]:
             for trace in traces
         ]
         marks = [[float(x), words] for x, words in panel.marks]
-        panels.append({"title": panel.title, "x": panel.x, "y": panel.y, "curves": curves, "marks": marks})
+        panels.append(
+            {"title": panel.title, "x": panel.x, "y": panel.y, "curves": curves, "marks": marks}
+        )
     return {"plot": plot.caption, "panels": panels}
 
 
@@ -188,20 +230,27 @@ def _shown(cell: str | float | None) -> str:
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool | np.bool_):
-        return "yes" if cell else "no"
+        if cell:
+            return "yes"
+        return "no"
     if isinstance(cell, int | np.integer):
         return str(cell)
     value = float(cell)
     if math.isnan(value):
         return "–"
     if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+        if value > 0:
+            return "∞"
+        return "−∞"
     if value == 0:
         return "0"
     size = abs(value)
     if 1e4 <= size < 1e6:
         return f"{value:.0f}"
-    words = f"{value:#.4g}" if 1e-4 <= size < 1e4 else f"{value:.3e}"
+    if 1e-4 <= size < 1e4:
+        words = f"{value:#.4g}"
+    else:
+        words = f"{value:.3e}"
     return words.rstrip(".")
 
 
@@ -219,20 +268,33 @@ def _paragraphs(sentences: Sequence[str]) -> str:
 
 
 def _answer(page: Page) -> str:
-    doubts = f'\n<div class="doubts">\n{_paragraphs(page.doubts)}\n</div>' if page.doubts else ""
+    if page.doubts:
+        doubts = f'\n<div class="doubts">\n{_paragraphs(page.doubts)}\n</div>'
+    else:
+        doubts = ""
     return f'<div class="answer">\n{_paragraphs(page.answer)}\n</div>{doubts}'
 
 
 def _contents(page: Page) -> str:
     titles = [part.title for part in page.sections] + (["Settings"] if page.settings else [])
     links = (f'<a href="#part{i}">{_text(title)}</a>' for i, title in enumerate(titles))
-    return f"<nav>{' '.join(links)}</nav>" if len(titles) > 1 else ""
+    if len(titles) > 1:
+        return f"<nav>{' '.join(links)}</nav>"
+    return ""
 
 
 def _section(
-    section: Section, number: int, figures: list[dict[str, Any]], scenes: list[dict[str, Any]], most: int
+    section: Section,
+    number: int,
+    figures: list[dict[str, Any]],
+    scenes: list[dict[str, Any]],
+    most: int,
 ) -> str:
-    parts = [f'<section id="part{number}">', f"<h2>{_text(section.title)}</h2>", _paragraphs(section.text)]
+    parts = [
+        f'<section id="part{number}">',
+        f"<h2>{_text(section.title)}</h2>",
+        _paragraphs(section.text),
+    ]
     for part in section.parts:
         if isinstance(part, Scene):
             parts.append(_scene(part, len(scenes)))
@@ -243,7 +305,9 @@ def _section(
 
 
 def _scene(scene: Scene, number: int) -> str:
-    marks = "".join(f"<span>{_swatch('bars', colour)}{_text(name)}</span>" for name, colour in scene.legend)
+    marks = "".join(
+        f"<span>{_swatch('bars', colour)}{_text(name)}</span>" for name, colour in scene.legend
+    )
     views = "\n".join(
         f'<div class="panel"><canvas class="view" tabindex="0" role="img" aria-label="{label}">'
         "</canvas></div>"
@@ -259,18 +323,29 @@ def _scene(scene: Scene, number: int) -> str:
 
 def _table(table: Table) -> str:
     words = [
-        any(isinstance(row[i], str) for row in table.rows if i < len(row)) for i in range(len(table.head))
+        any(isinstance(row[i], str) for row in table.rows if i < len(row))
+        for i in range(len(table.head))
     ]
     kind = ["" if flag else ' class="n"' for flag in words]
     head = "".join(f"<th{kind[i]}>{_breakable(name)}</th>" for i, name in enumerate(table.head))
     cells = ["".join(map(_td, _by_interval(table.head, row))) for row in table.rows]
     marks = [' class="met"' if met else "" for met in table.met] or [""] * len(cells)
     rows = "\n".join(f"<tr{mark}>{row}</tr>" for mark, row in zip(marks, cells, strict=True))
-    caption = f"<figcaption>{_text(table.caption)}</figcaption>" if table.caption else ""
-    note = f'\n<p class="note">{_text(table.note)}</p>' if table.note else ""
-    wide = ' class="wide"' if len(table.head) > _MANY_COLUMNS else ""
+    if table.caption:
+        caption = f"<figcaption>{_text(table.caption)}</figcaption>"
+    else:
+        caption = ""
+    if table.note:
+        note = f'\n<p class="note">{_text(table.note)}</p>'
+    else:
+        note = ""
+    if len(table.head) > _MANY_COLUMNS:
+        wide = ' class="wide"'
+    else:
+        wide = ""
     return (
-        f'<figure class="table">{caption}<div class="scroll"><table{wide}><thead><tr>{head}</tr></thead>\n'
+        f'<figure class="table">{caption}<div'
+        f' class="scroll"><table{wide}><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody></table></div>{note}</figure>"
     )
 
@@ -279,12 +354,19 @@ class _Number(str):
     """A number that is words already."""
 
 
-def _by_interval(head: Sequence[str], row: Sequence[str | float | None]) -> list[str | float | None]:
+def _by_interval(
+    head: Sequence[str], row: Sequence[str | float | None]
+) -> list[str | float | None]:
     """The row, its numbers with as many digits behind the point as their intervals."""
     cells = list(row)
     for i in range(1, min(len(head), len(row))):
-        value, half = row[i - 1], row[i]
-        if not head[i].startswith("±") or isinstance(value, str | None) or isinstance(half, str | None):
+        value = row[i - 1]
+        half = row[i]
+        if (
+            not head[i].startswith("±")
+            or isinstance(value, str | None)
+            or isinstance(half, str | None)
+        ):
             continue
         if math.isfinite(value) and math.isfinite(half) and half > 0:
             digits = 1 - math.floor(math.log10(half))
@@ -298,7 +380,10 @@ def _by_interval(head: Sequence[str], row: Sequence[str | float | None]) -> list
 def _td(cell: str | float | None) -> str:
     kind = ' class="n"'
     if isinstance(cell, str) and not isinstance(cell, _Number):
-        kind = ' class="s"' if len(cell) <= _SHORT_WORDS else ""
+        if len(cell) <= _SHORT_WORDS:
+            kind = ' class="s"'
+        else:
+            kind = ""
     return f"<td{kind}>{_breakable(_shown(cell))}</td>"
 
 
@@ -307,24 +392,44 @@ def _plot(plot: Plot, figures: list[dict[str, Any]], most: int) -> str:
     shared = plot.shared_legend
     panels = []
     for panel in plot.panels:
-        own = "" if shared else _legend(panel.legend, colours)
-        square = " square" if panel.equal else ""
+        if shared:
+            own = ""
+        else:
+            own = _legend(panel.legend, colours)
+        if panel.equal:
+            square = " square"
+        else:
+            square = ""
         label = _text(f"{panel.title}: {panel.y} against {panel.x}")
-        place = f'<div class="plot{square}" data-plot="{len(figures)}" role="img" aria-label="{label}"></div>'
-        title = f"<h3>{_text(panel.title)}</h3>" if panel.title else ""
+        place = (
+            f'<div class="plot{square}" data-plot="{len(figures)}" role="img"'
+            f' aria-label="{label}"></div>'
+        )
+        if panel.title:
+            title = f"<h3>{_text(panel.title)}</h3>"
+        else:
+            title = ""
         panels.append(f'<div class="panel">{title}{own}{place}</div>')
         figures.append(panel_figure(panel, colours, most))
     above = _legend(shared, colours)
-    columns = f"c{min(3, max(1, plot.columns, 1))}" if len(plot.panels) > 1 else "c1"
+    if len(plot.panels) > 1:
+        columns = f"c{min(3, max(1, plot.columns, 1))}"
+    else:
+        columns = "c1"
     inside = "\n".join(panels)
-    caption = f"<figcaption>{_text(plot.caption)}</figcaption>" if plot.caption else ""
+    if plot.caption:
+        caption = f"<figcaption>{_text(plot.caption)}</figcaption>"
+    else:
+        caption = ""
     return f'<figure>{caption}{above}\n<div class="panels {columns}">\n{inside}\n</div></figure>'
 
 
 def _legend(names: Sequence[tuple[str, str]], colours: Mapping[str, str]) -> str:
     if len(names) < 2:
         return ""
-    marks = "".join(f"<span>{_swatch(style, colours[name])}{_text(name)}</span>" for name, style in names)
+    marks = "".join(
+        f"<span>{_swatch(style, colours[name])}{_text(name)}</span>" for name, style in names
+    )
     return f'<p class="legend">{marks}</p>'
 
 
@@ -344,7 +449,8 @@ def _settings(settings: Mapping[str, str], number: int) -> str:
     if not settings:
         return ""
     rows = "\n".join(
-        f"<tr><td>{_text(name)}</td><td>{_text(value)}</td></tr>" for name, value in settings.items()
+        f"<tr><td>{_text(name)}</td><td>{_text(value)}</td></tr>"
+        for name, value in settings.items()
     )
     return (
         f'<section id="part{number}">\n<h2>Settings</h2>\n'

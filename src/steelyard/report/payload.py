@@ -48,10 +48,14 @@ def payload_page(
         extra: sections of the caller, as how an online estimate became known
     """
     views, com = (draw(payload.body, payload.covariance, truth) for draw in (body_plot, com_plot))
-    scene = arm_scene(model.robot, samples.q, samples.t, payload.body, payload.covariance, truth=truth)
+    scene = arm_scene(
+        model.robot, samples.q, samples.t, payload.body, payload.covariance, truth=truth
+    )
     torque, rms, residual, correlation = _torque_parts(model, payload, samples)
     sections = [
-        Section("The payload", _moved(payload), [_payload_table(payload, truth), scene, views, com]),
+        Section(
+            "The payload", _moved(payload), [_payload_table(payload, truth), scene, views, com]
+        ),
         *([_others_section(payload, others, truth)] if others else []),
         Section("Torque with and without the payload", (), [torque, rms, residual, correlation]),
         _excited_section(payload.body, payload.std),
@@ -79,7 +83,9 @@ def motions_section(
     name, last = list(found.items())[-1]
     plot = body_plot(last.body, last.covariance, truth)
     drawn = replace(plot, caption=f"On the motion '{name}'. {plot.caption}")
-    return Section("Another motion", words, [Table("The same payload on each motion.", head, rows), drawn])
+    return Section(
+        "Another motion", words, [Table("The same payload on each motion.", head, rows), drawn]
+    )
 
 
 def wrench_page(
@@ -107,7 +113,9 @@ def wrench_page(
     return _page("What the wrist sensor carries", payload, sections)
 
 
-def _page(title: str, payload: Payload, sections: Sequence[Section], picture: Sequence[Plot] = ()) -> Page:
+def _page(
+    title: str, payload: Payload, sections: Sequence[Section], picture: Sequence[Plot] = ()
+) -> Page:
     mass, *com = map(_with_interval, payload.quantities[:4])
     axes = ", ".join(f"{axis} {words}" for axis, words in zip("xyz", com, strict=True))
     answer = [
@@ -132,13 +140,19 @@ def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | No
 
 def _payload_table(payload: Payload, truth: InertialParameters | None = None) -> Table:
     """Mass, centre of mass and inertia with 95 % intervals, beside the truth where it is known."""
-    head, rows = ["", "weighed", "± (95 %)", "unit"], _quantity_rows(payload.quantities[:10])
+    head = ["", "weighed", "± (95 %)", "unit"]
+    rows = _quantity_rows(payload.quantities[:10])
     if truth is not None:
         head.insert(3, "truth")
-        for row, value in zip(rows, [truth.mass, *(1e3 * truth.com), *truth.vector[4:]], strict=True):
+        for row, value in zip(
+            rows, [truth.mass, *(1e3 * truth.com), *truth.vector[4:]], strict=True
+        ):
             row.insert(3, float(value))
     known = all(np.isfinite(x.std) for x in payload.quantities[:10])
-    note = "" if known else "∞: the data say nothing about it, do not use the number."
+    if known:
+        note = ""
+    else:
+        note = "∞: the data say nothing about it, do not use the number."
     return Table(f"The payload in the frame '{payload.body.frame}'.", head, rows, note)
 
 
@@ -148,7 +162,8 @@ def _excited_section(body: InertialParameters, std: Array) -> Section:
     radius = np.sqrt(max(abs(float(np.trace(body.inertia))) / (2 * mass), 1e-6))
     size = np.array([mass, *[mass * radius] * 3, *[mass * radius**2] * 6])
     caption = (
-        "Standard deviation of the ten numbers over a natural size: the mass, the mass times the radius of"
+        "Standard deviation of the ten numbers over a natural size: the mass, the mass times the"
+        " radius of"
         f" gyration about the frame ({1e3 * radius:.0f} mm), and that times the radius again."
     )
     plot = relative_std_plot(caption, PARAMETER_NAMES, np.asarray(std) / size)
@@ -163,26 +178,52 @@ def _moved(payload: Payload) -> list[str]:
     if np.array_equal(payload.body.vector, payload.unconstrained.vector):
         return []
     why = payload.unconstrained.why_not_physical or "it is not that of a real body"
-    return [f"The plain estimate was moved to the nearest real body in the metric of its covariance: {why}."]
+    return [
+        "The plain estimate was moved to the nearest real body in the metric of its covariance:"
+        f" {why}."
+    ]
 
 
 def _others_section(
     payload: Payload, others: Mapping[str, Payload], truth: InertialParameters | None
 ) -> Section:
-    head = ("method", "mass [kg]", "±", "x [mm]", "±", "y [mm]", "±", "z [mm]", "±", "Ixx", "Iyy", "Izz")
+    head = (
+        "method",
+        "mass [kg]",
+        "±",
+        "x [mm]",
+        "±",
+        "y [mm]",
+        "±",
+        "z [mm]",
+        "±",
+        "Ixx",
+        "Iyy",
+        "Izz",
+    )
     rows: list[list[str | float | None]] = []
     for name, one in (("this page", payload), *others.items()):
-        com = [x for i in range(3) for x in (1e3 * one.body.com[i], 1e3 * HALF_WIDTH * one.com_std[i])]
+        com = [
+            x for i in range(3) for x in (1e3 * one.body.com[i], 1e3 * HALF_WIDTH * one.com_std[i])
+        ]
         inertia = [float(one.body.inertia[i, i]) for i in range(3)]
         rows.append([name, one.body.mass, HALF_WIDTH * one.std[0], *com, *inertia])
     if truth is not None:
         com = [x for i in range(3) for x in (1e3 * truth.com[i], None)]
-        rows.append(["truth", truth.mass, None, *com, *(float(truth.inertia[i, i]) for i in range(3))])
-    table = Table("The same recording by other methods, 95 % intervals, inertia in kg m².", head, rows)
-    return Section("Other methods", [f"{name}: {one.verdict}" for name, one in others.items()], [table])
+        rows.append(
+            ["truth", truth.mass, None, *com, *(float(truth.inertia[i, i]) for i in range(3))]
+        )
+    table = Table(
+        "The same recording by other methods, 95 % intervals, inertia in kg m².", head, rows
+    )
+    return Section(
+        "Other methods", [f"{name}: {one.verdict}" for name, one in others.items()], [table]
+    )
 
 
-def _torque_parts(model: DynamicModel, payload: Payload, samples: Samples) -> tuple[Plot, Table, Plot, Plot]:
+def _torque_parts(
+    model: DynamicModel, payload: Payload, samples: Samples
+) -> tuple[Plot, Table, Plot, Plot]:
     """Torques, what is left of them as a table and over time, and its correlation."""
     theta = model.estimate.value.copy()
     empty = np.asarray(model.rows(samples).Y @ theta)
@@ -194,8 +235,10 @@ def _torque_parts(model: DynamicModel, payload: Payload, samples: Samples) -> tu
         {"with payload": loaded, "empty arm": empty},
         titles=samples.joint_names,
         caption="Torque of the loaded arm: measured, and predicted with and without the payload.",
-        residual_caption="Measured less predicted torque, friction as in the empty runs. Weighing estimates"
-        " friction anew, so a step at every reversal says that friction has changed, not that the payload is"
+        residual_caption="Measured less predicted torque, friction as in the empty runs. Weighing"
+        " estimates"
+        " friction anew, so a step at every reversal says that friction has changed, not that the"
+        " payload is"
         " wrong.",
     )
     rms = [
@@ -216,12 +259,16 @@ def _body_section(payload: WrenchPayload, scene: Scene | None) -> Section:
     ]
     if payload.knows_inertia and not np.allclose(payload.T_flange_sensor, np.eye(4)):
         parts.append(_payload_table(payload.in_flange()))
-    return Section("The payload", [f"Estimated by {payload.method}."] if payload.method else [], parts)
+    return Section(
+        "The payload", [f"Estimated by {payload.method}."] if payload.method else [], parts
+    )
 
 
 def _zero_section(payload: WrenchPayload) -> Section:
     caption = "What the sensor shows without a load, and how the base stands."
-    table = Table(caption, ("", "value", "± (95 %)", "unit"), _quantity_rows(payload.quantities[10:]))
+    table = Table(
+        caption, ("", "value", "± (95 %)", "unit"), _quantity_rows(payload.quantities[10:])
+    )
     noise = Table("Root mean square of what is left [N, Nm].", WRENCH_AXES, [list(payload.noise)])
     return Section("Zero drift and tilt", (), [table, noise])
 
@@ -243,7 +290,9 @@ def _motion_section(payload: WrenchPayload, samples: WrenchSamples) -> Section:
         [f"How the samples were made: {'; '.join(samples.made_by)}."],
         [
             both,
-            Plot.over_time("Measured less predicted.", samples.t, left, WRENCH_AXES, units=WRENCH_UNITS),
+            Plot.over_time(
+                "Measured less predicted.", samples.t, left, WRENCH_AXES, units=WRENCH_UNITS
+            ),
             autocorrelation_plot(residual, rate, WRENCH_AXES),
         ],
     )

@@ -25,7 +25,9 @@ def judged(verdict: Verdict) -> tuple[list[str], list[str]]:
     """What an answer says of its verdict, and what counts against it, each doubt once."""
     words = str(replace(verdict, doubts=verdict.blocking))
     aside = [str(doubt) for doubt in verdict.doubts if not doubt.blocks]
-    return ([words], aside) if verdict.ok else ([], [words, *aside])
+    if verdict.ok:
+        return ([words], aside)
+    return ([], [words, *aside])
 
 
 def torque_plots(
@@ -39,23 +41,35 @@ def torque_plots(
 ) -> list[Plot]:
     """Torques measured and predicted, what the first prediction leaves over, and its correlation in time.
 
-    The sign of the speed of a joint at rest is that of noise. Where the friction law takes it as it is, the
-    prediction jumps between two values there, and is not drawn.
+    The sign of the speed of a joint at rest is that of noise. Where the friction law takes it as it
+    is, the prediction jumps between two values there, and is not drawn.
 
     Args:
         predicted: torques by name, each (N, n) [Nm or N]
         titles: of the n panels of torque
     """
-    shown = samples.mask if model.law.direction == "exact" else np.ones_like(samples.mask)
-    note = "" if shown.all() else " Where a joint is at rest its friction is not determined: no prediction."
+    if model.law.direction == "exact":
+        shown = samples.mask
+    else:
+        shown = np.ones_like(samples.mask)
+    if shown.all():
+        note = ""
+    else:
+        note = " Where a joint is at rest its friction is not determined: no prediction."
     drawn = {name: np.where(shown, torque, np.nan) for name, torque in predicted.items()}
     residual = samples.tau - next(iter(predicted.values()))
     left = {"residual": np.where(shown, residual, np.nan)}
     return [
         Plot.over_time(
-            caption + note, samples.t, {"measured": samples.tau, **drawn}, titles, units="torque [Nm]"
+            caption + note,
+            samples.t,
+            {"measured": samples.tau, **drawn},
+            titles,
+            units="torque [Nm]",
         ),
-        Plot.over_time(residual_caption, samples.t, left, samples.joint_names, units="residual [Nm]"),
+        Plot.over_time(
+            residual_caption, samples.t, left, samples.joint_names, units="residual [Nm]"
+        ),
         autocorrelation_plot(residual, samples.rate_hz, samples.joint_names),
     ]
 
@@ -63,13 +77,15 @@ def torque_plots(
 def autocorrelation_plot(residual: Array, rate_hz: float, names: Sequence[str]) -> Plot:
     """How long a residual, (N, n) at rate_hz, remembers: its autocorrelation, and that of white noise."""
     lags = max(1, min(len(residual) // 4, round(_LONGEST_LAG_S * rate_hz)))
-    values, lag = _autocorrelation(residual, lags), np.arange(lags + 1) / rate_hz
+    values = _autocorrelation(residual, lags)
+    lag = np.arange(lags + 1) / rate_hz
     edge = np.full(lags + 1, HALF_WIDTH / np.sqrt(len(residual)))
     parts: list[Curve | Band] = [Band("white noise: 95 %", lag, -edge, edge, "#7b8794")]
     parts += [Curve(name, lag, values[:, j]) for j, name in enumerate(names)]
     caption = (
         "Correlation of the residuals in time. Outside the grey band they are not white noise: the"
-        " model misses something, or a filter smears; the intervals of this page are widened for it."
+        " model misses something, or a filter smears; the intervals of this page are widened for"
+        " it."
     )
     return Plot(caption, [Panel("", "lag [s]", "autocorrelation", parts)], 1)
 
@@ -78,7 +94,10 @@ def relative_std_plot(caption: str, names: Sequence[str], relative: Array) -> Pl
     """Bars of standard deviations over sizes, relative, (p,), logarithmic; infinite ones are left out."""
     known = [i for i in range(len(names)) if np.isfinite(relative[i]) and relative[i] > _SMALLEST]
     lost = [names[i] for i in range(len(names)) if not np.isfinite(relative[i])]
-    words = f" The data say nothing about {', '.join(lost)}: no bar." if lost else ""
+    if lost:
+        words = f" The data say nothing about {', '.join(lost)}: no bar."
+    else:
+        words = ""
     kinds = (("determined by the data", "#2266aa", False), ("weak (above 30 %)", "#d9822b", True))
     parts: list[Curve | Band] = []
     for label, colour, weak in kinds:

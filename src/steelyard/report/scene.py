@@ -13,12 +13,17 @@ from steelyard.payload.views import ellipsoids
 from steelyard.robot import RobotModel
 from steelyard.robot.geometry import Body
 
-_LINK, _DRIVE = "#d6dbe2", "#586878"
-_LOAD, _REGION, _CENTRE, _TRUTH = "#2266aa", "#d9822b", "#1f2933", "#c23030"
+_LINK = "#d6dbe2"
+_DRIVE = "#586878"
+_LOAD = "#2266aa"
+_REGION = "#d9822b"
+_CENTRE = "#1f2933"
+_TRUTH = "#c23030"
 _POSTURES = 61
 _DOT = 0.05  # of what the second view shows
 _VISIBLE = 1.2  # times as large as the dot: a smaller region hides behind it
-_SMALLEST, _LARGEST = 0.08, 0.5  # [m], half of what the second view shows
+_SMALLEST = 0.08
+_LARGEST = 0.5  # [m], half of what the second view shows
 
 
 def arm_scene(
@@ -54,7 +59,9 @@ def arm_scene(
     ]
     if truth is not None and "inertia" in (true := ellipsoids(truth, np.zeros((10, 10)))):
         name = "truth"
-        solids.append(Solid.ellipsoid(name, load, truth.com, true["inertia"], colour=_TRUTH, opacity=0.25))
+        solids.append(
+            Solid.ellipsoid(name, load, truth.com, true["inertia"], colour=_TRUTH, opacity=0.25)
+        )
     drawn = {solid.name for solid in solids}
     words = "The arm as capsules along its links, and what it carries in true size"
     words += ": the homogeneous ellipsoid with its mass and inertia" if "payload" in drawn else ""
@@ -68,13 +75,18 @@ def arm_scene(
             else "; the centre of mass has no region."
         )
     )
-    return Scene(f"{words} Drag to turn.", solids, frames, np.asarray(t)[which], load, half, 0.6 * half)
+    return Scene(
+        f"{words} Drag to turn.", solids, frames, np.asarray(t)[which], load, half, 0.6 * half
+    )
 
 
 def _half_width(body: InertialParameters, shapes: Mapping[str, Array]) -> float:
     """Half of what the second view shows, [m]."""
     sizes = [float(np.sqrt(np.linalg.eigvalsh(matrix)[-1])) for matrix in shapes.values()]
-    reach = float(np.linalg.norm(body.com)) if body.mass > 0 else 0.0
+    if body.mass > 0:
+        reach = float(np.linalg.norm(body.com))
+    else:
+        reach = 0.0
     return float(np.clip(1.25 * (reach + max(sizes, default=0.0)), _SMALLEST, _LARGEST))
 
 
@@ -83,7 +95,10 @@ def _arm_solids(robot: RobotModel) -> list[Solid]:
     for body in Body.to_draw(robot):
         profile, sides, scale = body.revolved
         stretched = body.placement @ np.diag([*scale, 1.0])
-        colour = _DRIVE if body.name.startswith("drive") else _LINK
+        if body.name.startswith("drive"):
+            colour = _DRIVE
+        else:
+            colour = _LINK
         solids.append(Solid("", body.joint, stretched, profile, colour, sides=sides))
     return solids
 
@@ -97,8 +112,12 @@ def _load_solids(
     solids = [Solid.ellipsoid("centre of mass", frame, body.com, place, colour=_CENTRE)]
     region = shapes.get("region")
     if region is not None and np.linalg.eigvalsh(region)[-1] > (_VISIBLE * dot) ** 2:
-        solids.append(Solid.ellipsoid("95 % region", frame, body.com, region, colour=_REGION, opacity=0.55))
+        solids.append(
+            Solid.ellipsoid("95 % region", frame, body.com, region, colour=_REGION, opacity=0.55)
+        )
     if "inertia" in shapes:
         inertia = shapes["inertia"]
-        solids.append(Solid.ellipsoid("payload", frame, body.com, inertia, colour=_LOAD, opacity=0.45))
+        solids.append(
+            Solid.ellipsoid("payload", frame, body.com, inertia, colour=_LOAD, opacity=0.45)
+        )
     return solids

@@ -1,23 +1,24 @@
 """Base parameters: the combinations of the parameters phi that torques distinguish.
 
-The columns of the regressor Y are linearly dependent for every motion. With the independent columns B and
-the dependent ones D, Y_D = Y_B beta, the torque depends on phi only through
+The columns of the regressor Y are linearly dependent for every motion. With the independent columns
+B and the dependent ones D, Y_D = Y_B beta, the torque depends on phi only through
 
     tau = Y phi = Y_B pi,      pi = phi_B + beta phi_D = K phi
 
-Columns are tried one after the other, in an order that prefers those which Gautier and Khalil (1990) keep:
-Ixx, Ixy, Ixz, Iyz, Izz, mx, my of each link, then the drives, then Iyy, mz, m. A column is independent when
-its distance from the span of those kept so far exceeds a share of its own length (both scaled to unit
-length, so that units do not matter; a column that is as short as that beside the longest of its unit is
-zero). URDF angles are rounded to 1e-6 or so; the share must lie above that and below the true smallest
+Columns are tried one after the other, in an order that prefers those which Gautier and Khalil
+(1990) keep: Ixx, Ixy, Ixz, Iyz, Izz, mx, my of each link, then the drives, then Iyy, mz, m. A
+column is independent when its distance from the span of those kept so far exceeds a share of its
+own length (both scaled to unit length, so that units do not matter; a column that is as short as
+that beside the longest of its unit is zero). URDF angles are rounded to 1e-6 or so; the share must
+lie above that and below the true smallest
 distance: `weakest_kept` and `strongest_dropped` show the gap.
 
-For an arm in modified DH frames this gives the base parameters that the papers print, in their order. The
-columns of the last link in K say how a payload shows in them (`payload_jacobian`; gaz2017 eq. (27),
-xu2024 appendix).
+For an arm in modified DH frames this gives the base parameters that the papers print, in their
+order. The columns of the last link in K say how a payload shows in them (`payload_jacobian`;
+gaz2017 eq. (27), xu2024 appendix).
 
-Rank decisions, like least squares, need of the rows A only their triangular factor R, R'R = A'A, and the
-factor of more rows is the factor of [R; new rows] (`triangle_with`).
+Rank decisions, like least squares, need of the rows A only their triangular factor R, R'R = A'A,
+and the factor of more rows is the factor of [R; new rows] (`triangle_with`).
 """
 
 from __future__ import annotations
@@ -127,7 +128,10 @@ class ParameterBasis:
         """The columns of the regressor of n joints, preferred ones first; those of the drives on request."""
         at = {name: i for i, name in enumerate(PARAMETER_NAMES)}
         first = [10 * j + at[name] for j in range(n) for name in _PREFERRED]
-        drives = list(range(10 * n, (10 + len(DRIVE_NAMES)) * n)) if drive else []
+        if drive:
+            drives = list(range(10 * n, (10 + len(DRIVE_NAMES)) * n))
+        else:
+            drives = []
         last = [10 * j + at[name] for j in range(n) for name in _GROUPED]
         return np.array([*first, *drives, *last], dtype=np.intp)
 
@@ -163,7 +167,8 @@ class ParameterBasis:
     def short_names(self) -> tuple[str, ...]:
         """The kept parameter of each group, with 'r' appended where others are regrouped into it."""
         return tuple(
-            self.parameter_names[i] + ("r" if len(_named(row)) > 1 else "") for row, i in self._rows()
+            self.parameter_names[i] + ("r" if len(_named(row)) > 1 else "")
+            for row, i in self._rows()
         )
 
     def reduce(self, Y: ArrayLike) -> Array:
@@ -187,7 +192,9 @@ def triangle_with(R: Array, rows: Array) -> Array:
     triangle = R[np.ix_(columns, columns)]
     for start in range(0, len(rows), _PIECE):
         piece = rows[start : start + _PIECE, columns]
-        triangle, _, _, info = lapack.dtpqrt(0, min(_BLOCK, columns.size), triangle, piece, overwrite_b=1)
+        triangle, _, _, info = lapack.dtpqrt(
+            0, min(_BLOCK, columns.size), triangle, piece, overwrite_b=1
+        )
         if info:
             raise np.linalg.LinAlgError(f"LAPACK dtpqrt says {info}")
     out = np.zeros_like(R)
@@ -206,7 +213,10 @@ def _sum_in_words(row: Array, kept: int, names: tuple[str, ...]) -> str:
     for i in _named(row):
         if i != kept:
             size = abs(row[i])
-            factor = "" if abs(size - 1) < _SMALLEST_NAMED else f"{size:.5g} "
+            if abs(size - 1) < _SMALLEST_NAMED:
+                factor = ""
+            else:
+                factor = f"{size:.5g} "
             terms.append(f"{'-' if row[i] < 0 else '+'} {factor}{names[i]}")
     return " ".join(terms)
 

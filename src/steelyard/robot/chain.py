@@ -23,7 +23,9 @@ _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 FORMAT = {
     **dict.fromkeys(("name", "source", "flange"), fields.TEXT),
     **{name: fields.each(fields.TEXT, "n") for name in ("joint_names", "link_names")},
-    **{name: fields.numbers("n", 4, 4, rigid=True) for name in ("joint_placements", "T_joint_link")},
+    **{
+        name: fields.numbers("n", 4, 4, rigid=True) for name in ("joint_placements", "T_joint_link")
+    },
     "joint_types": fields.each(fields.one_of("revolute", "prismatic", "continuous"), "n"),
     "joint_axes": fields.numbers("n", 3),
     "T_joint_flange": fields.numbers(4, 4, rigid=True),
@@ -60,7 +62,8 @@ class JointLimits:
             sized = np.isinf(values) | (np.abs(values) < _BOUND)
             if values.shape != (n,) or not sized.all():
                 raise InvalidRobot(
-                    f"limit '{name}' must hold {n} numbers (infinite where there is none), got {values}"
+                    f"limit '{name}' must hold {n} numbers (infinite where there is none), got"
+                    f" {values}"
                 )
             object.__setattr__(self, name, read_only(values))
         self.require_order(self.q_min, self.q_max, [f"joint {j + 1}" for j in range(n)])
@@ -102,7 +105,8 @@ class FrameMotion:
     Attributes:
         linear_velocity: of its origin, (N, 3) [m/s], in the frame
         angular_velocity: (N, 3) [rad/s], in the frame
-        linear_acceleration: of its origin, as an observer at rest sees it, (N, 3) [m/s^2], in the frame
+        linear_acceleration: of its origin, as an observer at rest sees it, (N, 3) [m/s^2], in the
+            frame
         angular_acceleration: (N, 3) [rad/s^2], in the frame
     """
 
@@ -133,7 +137,10 @@ class KinematicChain:
         object.__setattr__(self, "_data", self._pin.createData())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.name}, {', '.join(self.joint_names)}; flange '{self.flange}'>"
+        return (
+            f"<{type(self).__name__}: {self.name}, {', '.join(self.joint_names)}; flange"
+            f" '{self.flange}'>"
+        )
 
     @property
     def n(self) -> int:
@@ -190,7 +197,9 @@ class KinematicChain:
         pin.forwardKinematics(self._pin, self._data, qi)
         return np.array([placement.homogeneous for placement in self._data.oMi])
 
-    def frame_motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None) -> FrameMotion:
+    def frame_motion(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None
+    ) -> FrameMotion:
         """Velocity and acceleration of a frame (default: the flange) along a motion q, v, a, each (N, n)."""
         frame_index = self._frame(frame or self.flange)
         rows = self._rows(q, v, a)
@@ -198,15 +207,24 @@ class KinematicChain:
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
             pin.forwardKinematics(self._pin, self._data, qi, vi, ai)
             velocity = pin.getFrameVelocity(self._pin, self._data, frame_index, pin.LOCAL)
-            acceleration = pin.getFrameClassicalAcceleration(self._pin, self._data, frame_index, pin.LOCAL)
-            motion[:, i] = velocity.linear, velocity.angular, acceleration.linear, acceleration.angular
+            acceleration = pin.getFrameClassicalAcceleration(
+                self._pin, self._data, frame_index, pin.LOCAL
+            )
+            motion[:, i] = (
+                velocity.linear,
+                velocity.angular,
+                acceleration.linear,
+                acceleration.angular,
+            )
         return FrameMotion(*motion)
 
     def frame_jacobian(self, q: ArrayLike, frame: str | None = None) -> Array:
         """J with (linear, angular) velocity of a frame's origin in the base = J v, (6, n), at one q (n,)."""
         index = self._frame(frame or self.flange)
         (qi,) = self._row(q)
-        return np.array(pin.computeFrameJacobian(self._pin, self._data, qi, index, pin.LOCAL_WORLD_ALIGNED))
+        return np.array(
+            pin.computeFrameJacobian(self._pin, self._data, qi, index, pin.LOCAL_WORLD_ALIGNED)
+        )
 
     def _frame(self, name: str) -> int:
         """The number of a frame; where a joint and a link have its name, that of the link."""
@@ -223,7 +241,8 @@ class KinematicChain:
         for s in rows:
             if s.ndim != 2 or s.shape[1] != self.n or len(s) != len(rows[0]):
                 raise InvalidRobot(
-                    f"{self.name} has {self.n} joints: joint signals are (N, {self.n}) and of one length,"
+                    f"{self.name} has {self.n} joints: joint signals are (N, {self.n}) and of one"
+                    " length,"
                     f" got shapes {', '.join(str(r.shape) for r in rows)}"
                 )
         return rows
@@ -246,7 +265,8 @@ def joints_in_a_row(
 
     Args:
         name: of the robot
-        joints: name, type, axis (3,), placement at q = 0 (4, 4), name of the link, T_joint_link (4, 4)
+        joints: name, type, axis (3,), placement at q = 0 (4, 4), name of the link, T_joint_link (4,
+            4)
         flange: its name, also where it is that of the last link
         T_joint_flange: where it is in the last joint frame, (4, 4)
     """
@@ -255,10 +275,15 @@ def joints_in_a_row(
     before = 0  # the frame that the next one hangs from: Pinocchio locks joints by way of them
     for i, (joint, kind, axis, T, link, T_link) in enumerate(joints):
         if np.array_equal(axis, (0, 0, 1)):
-            moves = pin.JointModelPZ() if kind == "prismatic" else pin.JointModelRZ()
+            if kind == "prismatic":
+                moves = pin.JointModelPZ()
+            else:
+                moves = pin.JointModelRZ()
         else:
             slides = kind == "prismatic"
-            moves = (pin.JointModelPrismaticUnaligned if slides else pin.JointModelRevoluteUnaligned)(axis)
+            moves = (
+                pin.JointModelPrismaticUnaligned if slides else pin.JointModelRevoluteUnaligned
+            )(axis)
         model.addJoint(i, moves, pin.SE3(T), joint)
         before = model.addJointFrame(i + 1, before)
         before = model.addFrame(pin.Frame(link, i + 1, before, pin.SE3(T_link), pin.FrameType.BODY))
@@ -283,7 +308,9 @@ def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> 
         if not np.isfinite(position):
             raise InvalidRobot(f"joint '{name}' cannot be locked at {position}")
         q[model.joints[model.getJointId(name)].idx_q] = position
-    return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q) if locked else model
+    if locked:
+        return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
+    return model
 
 
 def _subspace(joint: pin.JointModel) -> Array:

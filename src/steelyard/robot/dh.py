@@ -5,9 +5,10 @@ With q added to theta (revolute) or to d (prismatic), frame i follows frame i-1 
     modified:  RotX(alpha_i) TransX(a_i) RotZ(theta_i) TransZ(d_i)
     classic:   RotZ(theta_i) TransZ(d_i) TransX(a_i) RotX(alpha_i)
 
-where row i of a modified table holds its own alpha and a (some books write them as alpha_{i-1}, a_{i-1}).
-In a modified table joint i turns about the z axis of frame i; in a classic one about that of frame i-1, and
-frame i sits at the far end of the link. A rigid-body model wants a frame on the joint axis, so each link has
+where row i of a modified table holds its own alpha and a (some books write them as alpha_{i-1},
+a_{i-1}). In a modified table joint i turns about the z axis of frame i; in a classic one about that
+of frame i-1, and frame i sits at the far end of the link. A rigid-body model wants a frame on the
+joint axis, so each link has
 
     joint frame  on the axis, moving with the link      link frame  that of the table, T_joint_link behind it
 
@@ -59,7 +60,9 @@ class DHTable:
 
     def __post_init__(self) -> None:
         if self.convention not in ("modified", "classic"):
-            raise InvalidRobot(f"convention must be 'modified' or 'classic', got '{self.convention}'")
+            raise InvalidRobot(
+                f"convention must be 'modified' or 'classic', got '{self.convention}'"
+            )
         n = np.size(self.alpha)
         if n == 0:
             raise InvalidRobot("a DH table needs at least one row")
@@ -105,7 +108,8 @@ class DHTable:
     def _rows(self) -> Iterator[tuple[float, Array, float]]:
         """Twist, translation (4, 4) and turn of each row."""
         T = np.tile(np.eye(4), (len(self), 1, 1))
-        T[:, 0, 3], T[:, 2, 3] = self.a, self.d
+        T[:, 0, 3] = self.a
+        T[:, 2, 3] = self.d
         return zip(self.alpha, T, self.theta, strict=True)
 
 

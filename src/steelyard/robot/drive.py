@@ -4,8 +4,8 @@ For the speed v of a drive that carries the torque `load`, the drive itself cons
 
     Ia a + (Fc + mu |load| + Fs exp(-(v / vs)^2)) s(v) + Fv |v|^alpha s(v) + B
 
-with s(v) = sign(v), or tanh(v / width) where a smoothing width is given: a law of `friction` whose Fl is mu.
-Motors may drive several joints (see `transmission`).
+with s(v) = sign(v), or tanh(v / width) where a smoothing width is given: a law of `friction` whose
+Fl is mu. Motors may drive several joints (see `transmission`).
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def _one() -> Array:
 class DriveModel:
     """Rotor inertia, friction, gains and coupling of an arm's drives, seen from the joint side.
 
-    A single number counts for every joint; at least one value must be given for each. Change one with
-    `dataclasses.replace`.
+    A single number counts for every joint; at least one value must be given for each. Change one
+    with `dataclasses.replace`.
 
     Attributes:
         rotor_inertia: Ia, (n,) [kg m^2]
@@ -77,12 +77,14 @@ class DriveModel:
         stribeck_speed: vs, (n,) [rad/s]
         sign_width: width of the smoothed sign, [rad/s]; 0 is the exact sign
         gain: torque of the drive per ampere, gear included, (n,) [Nm/A]; None when unknown
-        gain_std: standard deviation of each gain for itself, (n,) [Nm/A]; zero where it is exact, as in
-            simulation. None says nothing, see `with_tolerances`
-        gain_common: errors that drives share: how one standard deviation of each cause moves the logarithms
-            of the gains, (n, c); a number is one cause that moves all alike
-        gain_drift: standard deviation of the change of all gains between empty and loaded runs, relative
-        coupling: C of motor positions = C joint positions, (n, n); None when each motor turns one joint
+        gain_std: standard deviation of each gain for itself, (n,) [Nm/A]; zero where it is exact,
+            as in simulation. None says nothing, see `with_tolerances`
+        gain_common: errors that drives share: how one standard deviation of each cause moves the
+            logarithms of the gains, (n, c); a number is one cause that moves all alike
+        gain_drift: standard deviation of the change of all gains between empty and loaded runs,
+            relative
+        coupling: C of motor positions = C joint positions, (n, n); None when each motor turns one
+            joint
     """
 
     rotor_inertia: Array
@@ -105,8 +107,14 @@ class DriveModel:
         n = max(np.size(getattr(self, name)) for name in _PER_JOINT)
         for name in _PER_JOINT:
             object.__setattr__(self, name, _per_joint(getattr(self, name), n, name))
-        if (self.exponent <= 0).any() or (self.stribeck_speed <= 0).any() or not self.sign_width >= 0:
-            raise InvalidRobot("exponent and stribeck_speed must be positive, sign_width not negative")
+        if (
+            (self.exponent <= 0).any()
+            or (self.stribeck_speed <= 0).any()
+            or not self.sign_width >= 0
+        ):
+            raise InvalidRobot(
+                "exponent and stribeck_speed must be positive, sign_width not negative"
+            )
         if self.gain is not None:
             object.__setattr__(self, "gain", _per_joint(self.gain, n, "gain"))
         if self.gain_std is not None:
@@ -120,7 +128,9 @@ class DriveModel:
         if self.coupling is not None:
             C = finite(self.coupling, (n, n), "drive value 'coupling'", InvalidRobot)
             if not np.diag(C).all() or np.linalg.matrix_rank(C) < n:
-                raise InvalidRobot(f"coupling must be invertible with a non-zero diagonal, got\n{C}")
+                raise InvalidRobot(
+                    f"coupling must be invertible with a non-zero diagonal, got\n{C}"
+                )
             object.__setattr__(self, "coupling", C)
         object.__setattr__(self, "_friction", self._own_friction())
 
@@ -133,35 +143,49 @@ class DriveModel:
         """The drives of some of the joints, `which` (n,); coupled drives cannot be taken apart."""
         if self.coupling is not None:
             raise InvalidRobot("coupled drives cannot be taken apart")
-        values = {name: getattr(self, name) for name in (*_PER_JOINT, "gain", "gain_std", "gain_common")}
+        values = {
+            name: getattr(self, name) for name in (*_PER_JOINT, "gain", "gain_std", "gain_common")
+        }
         return replace(self, **{name: x[which] for name, x in values.items() if x is not None})
 
     def with_tolerances(self) -> DriveModel:
         """The same drives; of gains that nothing is said about, they know what a maker's numbers are worth.
 
-        Where only `gain_std` is given, it is all there is; zeros are exact gains, which do not drift.
+        Where only `gain_std` is given, it is all there is; zeros are exact gains, which do not
+        drift.
         """
         if self.gain is None:
             return self
-        std, common, drift = self.gain_std, self.gain_common, self.gain_drift
+        std = self.gain_std
+        common = self.gain_common
+        drift = self.gain_drift
         if common is None:
-            common = _shared(COMMON_GAIN_TOLERANCE, len(self)) if std is None else np.zeros((len(self), 0))
+            if std is None:
+                common = _shared(COMMON_GAIN_TOLERANCE, len(self))
+            else:
+                common = np.zeros((len(self), 0))
         if std is None:
             std = GAIN_TOLERANCE * np.abs(self.gain)
         if drift is None:
-            drift = GAIN_DRIFT if std.any() or common.any() else 0.0
+            if std.any() or common.any():
+                drift = GAIN_DRIFT
+            else:
+                drift = 0.0
         return replace(self, gain_std=std, gain_common=common, gain_drift=drift)
 
     @property
     def gain_errors(self) -> Array:
         """How one standard deviation of each cause moves the logarithms of the gains, (n, causes).
 
-        Each drive for itself, then what drives share; no causes where gains are exact or nothing is said.
+        Each drive for itself, then what drives share; no causes where gains are exact or nothing is
+        said.
         """
         own = np.zeros((len(self), 0))
         if self.gain is not None and self.gain_std is not None and self.gain_std.any():
             own = np.diag(self.gain_std / np.abs(self.gain))
-        return own if self.gain_common is None else np.hstack([own, self.gain_common])
+        if self.gain_common is None:
+            return own
+        return np.hstack([own, self.gain_common])
 
     def __len__(self) -> int:
         return len(self.rotor_inertia)
@@ -213,36 +237,51 @@ class DriveModel:
 
         Speeds v [rad/s] and the load of the gears [Nm], for load_coulomb, are (N, n) or (n,).
         """
-        carried = None if load is None else np.asarray(load, dtype=float)
+        if load is None:
+            carried = None
+        else:
+            carried = np.asarray(load, dtype=float)
         columns = self.law.at(np.asarray(v, dtype=float), carried)
-        return np.asarray(np.einsum("tj,t...j->...j", self._friction.coefficients, columns) + self.offset)
+        return np.asarray(
+            np.einsum("tj,t...j->...j", self._friction.coefficients, columns) + self.offset
+        )
 
     def torque(self, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None) -> Array:
         """The torque that the drives themselves consume, at the joints, (N, n) [Nm].
 
-        Joint velocities v [rad/s], accelerations a [rad/s^2] and the links' load [Nm] are (N, n) or (n,).
+        Joint velocities v [rad/s], accelerations a [rad/s^2] and the links' load [Nm] are (N, n) or
+        (n,).
         """
         drives = self.transmission
         speed, acceleration = (drives.to_drives(np.asarray(x, dtype=float)) for x in (v, a))
-        carried = None if load is None else drives.load(np.asarray(load, dtype=float))
+        if load is None:
+            carried = None
+        else:
+            carried = drives.load(np.asarray(load, dtype=float))
         return drives.to_joints(self.rotor_inertia * acceleration + self.friction(speed, carried))
 
     def torque_from_current(self, current: ArrayLike) -> Array:
         """Joint torque, (N, n) [Nm], from motor current, (N, n) or (n,) [A]."""
         if self.gain is None:
-            raise InvalidRobot("motor currents need drive gains [Nm/A] to become torques; give them")
+            raise InvalidRobot(
+                "motor currents need drive gains [Nm/A] to become torques; give them"
+            )
         torque = np.asarray(current, dtype=float) * self.gain
         return self.transmission.to_joints(torque)
 
     def joint_position(self, motor_position: ArrayLike) -> Array:
         """Joint positions (or velocities, accelerations) from `motor_position` (or ...), (N, n) [rad]."""
         x = np.asarray(motor_position, dtype=float)
-        return x if self.coupling is None else np.asarray(np.linalg.solve(self.coupling, x.T).T)
+        if self.coupling is None:
+            return x
+        return np.asarray(np.linalg.solve(self.coupling, x.T).T)
 
     def joint_torque(self, motor_torque: ArrayLike) -> Array:
         """Joint torques from those of the motors, `motor_torque`, both (N, n) [Nm]."""
         tau = np.asarray(motor_torque, dtype=float)
-        return tau if self.coupling is None else tau @ self.coupling
+        if self.coupling is None:
+            return tau
+        return tau @ self.coupling
 
     def _own_friction(self) -> JointFriction:
         smooth = self.sign_width > 0
@@ -258,9 +297,17 @@ class DriveModel:
             fixed=True,
             smooth_speed=smooth,
         )
-        value = {"Fc": self.coulomb, "Fv": self.viscous, "Fs": self.stribeck, "Fl": self.load_coulomb}
+        value = {
+            "Fc": self.coulomb,
+            "Fv": self.viscous,
+            "Fs": self.stribeck,
+            "Fl": self.load_coulomb,
+        }
         coefficients = np.array([value[kind] for kind in law.terms])
-        C = np.eye(len(self)) if self.coupling is None else self.coupling
+        if self.coupling is None:
+            C = np.eye(len(self))
+        else:
+            C = self.coupling
         return JointFriction(law, coefficients, self.offset, Transmission(C / np.diag(C)[:, None]))
 
 

@@ -5,8 +5,8 @@ coefficients,
 
     f = Fc s + Fv |v|^alpha sign(v) + B + Fs exp(-(v / vs)^2) s + Fl |L| s
 
-with shapes that are not: the exponent alpha (xu2024 eq. (2); 1 is linear), the Stribeck speed vs, and what
-the direction s is where a joint turns round or rests:
+with shapes that are not: the exponent alpha (xu2024 eq. (2); 1 is linear), the Stribeck speed vs,
+and what the direction s is where a joint turns round or rests:
 
     exact       sign(v)
     band        sign(v), but 0 for |v| < width [rad/s]                                        (ding2019)
@@ -15,8 +15,8 @@ the direction s is where a joint turns round or rests:
                 asperities and teeth bend before they slip (Dahl 1968). It remembers, so at rest it keeps the
                 torque of the last motion, which no function of speed can.
 
-Fl is the share of the carried torque that a gear turns into friction (harmonic drives do). Where only the
-torque tau of a drive is known, L follows from it,
+Fl is the share of the carried torque that a gear turns into friction (harmonic drives do). Where
+only the torque tau of a drive is known, L follows from it,
 
     tau = L + f_0 + Fl |L| s   =>   L = (tau - f_0) / (1 + Fl s sign(tau - f_0)),   f_0 all other friction
 """
@@ -77,8 +77,9 @@ FORMAT = {
 class FrictionLaw:
     """A friction law of n drives: its terms and shapes.
 
-    A motion is positions u [rad or m] and speeds v [rad/s or m/s] of the drives, and the load that each gear
-    carries [Nm or N], None for none: (N, n) each in the order of time, or (n,) for one row.
+    A motion is positions u [rad or m] and speeds v [rad/s or m/s] of the drives, and the load that
+    each gear carries [Nm or N], None for none: (N, n) each in the order of time, or (n,) for one
+    row.
 
     Attributes:
         name: of the law
@@ -91,7 +92,8 @@ class FrictionLaw:
         stribeck_speed: vs, (n,) [rad/s]
         fixed: whether the shapes are given, not found
         smooth_speed: whether the speed law is |v|^alpha s, as in `DriveModel`, not |v|^alpha sign(v)
-        carrying: 1 for drives whose friction grows with the carried torque, 0 for others, (n,); all when None
+        carrying: 1 for drives whose friction grows with the carried torque, 0 for others, (n,); all
+            when None
     """
 
     name: str
@@ -119,9 +121,20 @@ class FrictionLaw:
         if name not in FRICTION_MODELS:
             raise UnknownName(f"no friction law '{name}'; there are {', '.join(FRICTION_MODELS)}")
         direction, curved, stribeck, load = FRICTION_MODELS[name]
-        first = np.full(n, 0.7 if curved else 1.0) if exponent is None else np.array(exponent, dtype=float)
-        widths = np.full(n, _FIRST_WIDTH[direction]) if width is None else np.array(width, dtype=float)
-        if first.shape != (n,) or widths.shape != (n,) or not (first > 0).all() or not (widths > 0).all():
+        if exponent is None:
+            first = np.full(n, 0.7 if curved else 1.0)
+        else:
+            first = np.array(exponent, dtype=float)
+        if width is None:
+            widths = np.full(n, _FIRST_WIDTH[direction])
+        else:
+            widths = np.array(width, dtype=float)
+        if (
+            first.shape != (n,)
+            or widths.shape != (n,)
+            or not (first > 0).all()
+            or not (widths > 0).all()
+        ):
             raise InvalidRobot(f"exponent and width of a friction law must be {n} positive numbers")
         return cls(name, direction, curved, stribeck, load, first, widths, np.full(n, 0.1))
 
@@ -159,7 +172,10 @@ class FrictionLaw:
         """Which shapes are found from data."""
         if self.fixed:
             return ()
-        names = [*(["exponent"] if self.curved else []), *(["stribeck_speed"] if self.stribeck else [])]
+        names = [
+            *(["exponent"] if self.curved else []),
+            *(["stribeck_speed"] if self.stribeck else []),
+        ]
         return (*names, *(["width"] if self.direction in ("smooth", "presliding") else []))
 
     @property
@@ -167,7 +183,9 @@ class FrictionLaw:
         """Where to start looking for the shapes; a Stribeck curve has several valleys, the others one."""
         if not self.stribeck or self.fixed:
             return (self,)
-        return tuple(replace(self, stribeck_speed=np.full(len(self.exponent), v)) for v in _FIRST_STRIBECK)
+        return tuple(
+            replace(self, stribeck_speed=np.full(len(self.exponent), v)) for v in _FIRST_STRIBECK
+        )
 
     def with_log_shapes(self, values: Array) -> FrictionLaw:
         """The same law with free shapes exp(`values`), (len(free_shapes), n), held within their bounds."""
@@ -198,7 +216,9 @@ class FrictionLaw:
         """The columns of its coefficients along a motion u, v, load: (terms, N, n)."""
         return self.step(self.init(u[0]), u, v, load)[1]
 
-    def slopes(self, u: Array, v: Array, load: Array | None, here: Array, coefficients: Array) -> Array:
+    def slopes(
+        self, u: Array, v: Array, load: Array | None, here: Array, coefficients: Array
+    ) -> Array:
         """How friction along u, v, load changes with the logarithm of each free shape, (shapes, N, n) [Nm].
 
         Args:
@@ -210,7 +230,10 @@ class FrictionLaw:
             log_shapes = self.log_shapes
             log_shapes[k] += _SHAPE_STEP
             moved = self.with_log_shapes(log_shapes)
-            columns = moved.columns(u, v, load) if name == "width" else moved.at(v, load, here[0])
+            if name == "width":
+                columns = moved.columns(u, v, load)
+            else:
+                columns = moved.at(v, load, here[0])
             out[k] = np.einsum("tj,tkj->kj", coefficients, columns - here) / _SHAPE_STEP
         return out
 
@@ -219,27 +242,41 @@ class FrictionLaw:
 
         A drive that slides there, at speed v, has its direction already; with None it is open.
         """
-        s = np.zeros_like(u) if v is None else np.sign(v) * (np.abs(v) > _SLIDING)
+        if v is None:
+            s = np.zeros_like(u)
+        else:
+            s = np.sign(v) * (np.abs(v) > _SLIDING)
         return np.array([s, u])
 
-    def step(self, memory: Array, u: Array, v: Array, load: Array | None = None) -> tuple[Array, Array]:
+    def step(
+        self, memory: Array, u: Array, v: Array, load: Array | None = None
+    ) -> tuple[Array, Array]:
         """What it remembers after one more row of u, v, load, or a few, (2, n), and their columns.
 
-        The memory is as `init` or `step` gave it; columns are (terms, n), or (terms, k, n) for k rows.
+        The memory is as `init` or `step` gave it; columns are (terms, n), or (terms, k, n) for k
+        rows.
         """
-        s = self._bent(memory, u) if self.direction == "presliding" else self._turned(v)
+        if self.direction == "presliding":
+            s = self._bent(memory, u)
+        else:
+            s = self._turned(v)
         after = np.empty_like(memory)
-        after[0], after[1] = (s, u) if u.ndim == 1 else (s[-1], u[-1])
+        if u.ndim == 1:
+            after[0], after[1] = (s, u)
+        else:
+            after[0], after[1] = (s[-1], u[-1])
         return after, self.at(v, load, s)
 
     def at(self, v: Any, load: Any = None, s: Any = None, xp: Any = np) -> Any:
         """The columns at single instants of speed v and load, (terms, ..., n).
 
         Args:
-            s: direction of friction, like v; that of a drive which has always moved like this when None
+            s: direction of friction, like v; that of a drive which has always moved like this when
+                None
             xp: whose arrays these are: numpy or jax.numpy
         """
-        s = self._turned(v) if s is None else s
+        if s is None:
+            s = self._turned(v)
         if xp is not np:
             return xp.stack(list(self._terms(v, load, s, xp)))
         out = np.empty((2 + self.stribeck + self.load, *v.shape))
@@ -265,7 +302,8 @@ class FrictionLaw:
         """The torque L that gears carry, like rest, and Fl s sign(L): how much of it friction adds.
 
         Args:
-            rest: torque of the drives less all friction that does not grow with L, (..., n) [Nm or N]
+            rest: torque of the drives less all friction that does not grow with L, (..., n) [Nm or
+                N]
             share: Fl, (n,)
             s: direction of friction, like rest
         """
@@ -285,7 +323,9 @@ class FrictionLaw:
         if self.direction == "smooth":
             return np.asarray(np.tanh(v / self.width))
         sign = np.sign(v)
-        return np.where(np.abs(v) < self.width, 0.0, sign) if self.direction == "band" else sign
+        if self.direction == "band":
+            return np.where(np.abs(v) < self.width, 0.0, sign)
+        return sign
 
     def _bent(self, memory: Array, u: Array) -> Array:
         """The state z of bent asperities; exact for motion that is monotone between rows."""

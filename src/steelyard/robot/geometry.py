@@ -1,10 +1,10 @@
 """How close an arm comes to itself and to what stands around it.
 
-The bodies are those of a URDF's <collision> elements, meshes by their convex hulls (Coal's); or capsules
-along the links of a DH table: the path from one joint frame to the next is a (twist axis x) and d (joint axis
-z), one capsule each. Capsules also stand in for meshes that are not found, and say so.
-Pinocchio and Coal give the distance d of two bodies and their nearest points p_1, p_2; with the unit
-vector from p_1 to p_2,
+The bodies are those of a URDF's <collision> elements, meshes by their convex hulls (Coal's); or
+capsules along the links of a DH table: the path from one joint frame to the next is a (twist axis
+x) and d (joint axis z), one capsule each. Capsules also stand in for meshes that are not found, and
+say so. Pinocchio and Coal give the distance d of two bodies and their nearest points p_1, p_2; with
+the unit vector from p_1 to p_2,
 
     d = direction . (p_2 - p_1),      dd/dq_j = direction . (dp_2/dq_j - dp_1/dq_j)
 
@@ -32,10 +32,15 @@ from steelyard.robot.model import RobotModel
 from steelyard.robot.urdf import read_urdf, with_found_meshes
 
 _SHORTEST = 1e-6
-_THICKNESS = 0.036, 0.026  # radius of the first and the last link that is drawn, over the arm's length
+_THICKNESS = (
+    0.036,
+    0.026,
+)  # radius of the first and the last link that is drawn, over the arm's length
 _SIDES = 24
 _BOX = np.array([(0, -1), (1, -1), (1, -1), (1, 1), (1, 1), (0, 1)], dtype=float)
-_ARC = np.array([(np.cos(x), np.sin(x)) for x in np.deg2rad([*range(-90, 1, 10), *range(0, 91, 10)])])
+_ARC = np.array(
+    [(np.cos(x), np.sin(x)) for x in np.deg2rad([*range(-90, 1, 10), *range(0, 91, 10)])]
+)
 """Radius and height of bodies of revolution of size 1; where one point comes twice, there is an edge."""
 
 _RADIUS = 0.06  # of capsules where none is given, [m]
@@ -67,9 +72,18 @@ class Body:
     @property
     def words(self) -> str:
         """What it is, in a few words."""
-        kind = f"convex hull of {self.mesh}" if self.mesh else type(self.shape).__name__.lower()
-        round_ = f" of {1e3 * self.shape.radius:.3g} mm radius" if hasattr(self.shape, "radius") else ""
-        stands_in = f", in place of {self.instead_of}, which was not found" if self.instead_of else ""
+        if self.mesh:
+            kind = f"convex hull of {self.mesh}"
+        else:
+            kind = type(self.shape).__name__.lower()
+        if hasattr(self.shape, "radius"):
+            round_ = f" of {1e3 * self.shape.radius:.3g} mm radius"
+        else:
+            round_ = ""
+        if self.instead_of:
+            stands_in = f", in place of {self.instead_of}, which was not found"
+        else:
+            stands_in = ""
         return f"{self.name}: {kind}{round_}{stands_in}"
 
     @classmethod
@@ -81,16 +95,25 @@ class Body:
         """
         radii = np.broadcast_to(np.asarray(radius, dtype=float), (robot.n,))
         if not (np.isfinite(radii).all() and (radii > 0).all()):
-            raise InvalidRobot(f"capsules need a positive radius for each of {robot.n} links, got {radius!r}")
+            raise InvalidRobot(
+                f"capsules need a positive radius for each of {robot.n} links, got {radius!r}"
+            )
         bodies: list[Body] = []
         for i in range(robot.n + 1):
             r = radii[max(i - 1, 0)]
             points = _path(robot, i)
             for k, (start, end) in enumerate(pairwise(points)):
                 length = float(np.linalg.norm(end - start))
-                if length > _SHORTEST or (i == robot.n and k == len(points) - 2 and bodies[-1].joint != i):
-                    name = f"link {i}" if i else "base"
-                    bodies.append(cls(name, i, _along(start, end), coal.Capsule(r, max(length, _SHORTEST))))
+                if length > _SHORTEST or (
+                    i == robot.n and k == len(points) - 2 and bodies[-1].joint != i
+                ):
+                    if i:
+                        name = f"link {i}"
+                    else:
+                        name = "base"
+                    bodies.append(
+                        cls(name, i, _along(start, end), coal.Capsule(r, max(length, _SHORTEST)))
+                    )
         return tuple(bodies)
 
     @classmethod
@@ -106,14 +129,24 @@ class Body:
         found: tuple[Body, ...] = ()
         if path is not None and "<visual" in read_urdf(path):
             found = cls.from_urdf(robot, path, package_folders, visual=True)
-        lengths = [np.linalg.norm(np.diff(_path(robot, i), axis=0), axis=1).sum() for i in range(robot.n + 1)]
+        lengths = [
+            np.linalg.norm(np.diff(_path(robot, i), axis=0), axis=1).sum()
+            for i in range(robot.n + 1)
+        ]
         radii = max(float(sum(lengths)), _SHORTEST) * np.linspace(*_THICKNESS, robot.n)
         drives = (
-            cls(f"drive {i + 1}", i + 1, _along(-r * axis, r * axis), coal.Cylinder(1.15 * r, 2.5 * r))
+            cls(
+                f"drive {i + 1}",
+                i + 1,
+                _along(-r * axis, r * axis),
+                coal.Cylinder(1.15 * r, 2.5 * r),
+            )
             for i, (axis, r) in enumerate(zip(robot.joint_axes, radii, strict=True))
         )
         drawn = {body.joint for body in found}
-        return *found, *(body for body in (*cls.capsules(robot, radii), *drives) if body.joint not in drawn)
+        return *found, *(
+            body for body in (*cls.capsules(robot, radii), *drives) if body.joint not in drawn
+        )
 
     @classmethod
     def from_urdf(
@@ -129,11 +162,14 @@ class Body:
         Capsules stand in for meshes of <collision> that are not found.
 
         Args:
-            package_folders: where 'package://' paths of meshes begin, besides those of ROS_PACKAGE_PATH and
-                AMENT_PREFIX_PATH and the folders above the URDF
+            package_folders: where 'package://' paths of meshes begin, besides those of
+                ROS_PACKAGE_PATH and AMENT_PREFIX_PATH and the folders above the URDF
             visual: the <visual> shapes instead
         """
-        kind, word = (pin.VISUAL, "visual") if visual else (pin.COLLISION, "collision")
+        if visual:
+            kind, word = (pin.VISUAL, "visual")
+        else:
+            kind, word = (pin.COLLISION, "collision")
         model = pin.buildModelFromXML(read_urdf(path))
         try:
             text, missing = with_found_meshes(path, word, package_folders)
@@ -149,10 +185,12 @@ class Body:
             link = model.frames[item.parentFrame]
             here = robot._pin.frames[robot._frame(link.name)]
             placement = here.placement * link.placement.inverse() * item.placement
-            shape, mesh = item.geometry, ""
+            shape = item.geometry
+            mesh = ""
             if isinstance(shape, coal.BVHModelBase) and not visual:
                 shape.buildConvexHull(True, "Qt")
-                shape, mesh = shape.convex, Path(item.meshPath).name
+                shape = shape.convex
+                mesh = Path(item.meshPath).name
             bodies.append(cls(link.name, int(here.parentJoint), placement.homogeneous, shape, mesh))
         stand_ins = [body for link, file in missing for body in cls._stand_ins(robot, link, file)]
         return *bodies, *stand_ins
@@ -172,7 +210,9 @@ class Body:
         shape = self.shape
         if isinstance(shape, coal.BVHModelBase):
             corners = np.array(shape.vertices(), dtype=float).reshape(-1, 3)
-            triangles = [[tri[0], tri[1], tri[2]] for tri in map(shape.tri_indices, range(shape.num_tris))]
+            triangles = [
+                [tri[0], tri[1], tri[2]] for tri in map(shape.tri_indices, range(shape.num_tris))
+            ]
             return corners, np.array(triangles, dtype=int)
         return _turned(*self.revolved)
 
@@ -199,7 +239,8 @@ class Body:
             point: on the plane, (3,) [m], in the base frame
             normal: away from the solid, (3,), in the base frame
         """
-        direction, p = np.array(normal, dtype=float), np.array(point, dtype=float)
+        direction = np.array(normal, dtype=float)
+        p = np.array(point, dtype=float)
         if direction.shape != (3,) or p.shape != (3,) or not np.linalg.norm(direction) > 0:
             raise InvalidRobot(
                 f"{name} needs a point and a normal of three numbers, got {point!r} and {normal!r}"
@@ -210,9 +251,12 @@ class Body:
     @classmethod
     def box(cls, name: str, centre: ArrayLike, size: ArrayLike) -> Body:
         """A box along the axes of the base frame, with a centre (3,) [m] and a size of its edges (3,) [m]."""
-        edges, T = np.array(size, dtype=float), np.eye(4)
+        edges = np.array(size, dtype=float)
+        T = np.eye(4)
         if edges.shape != (3,) or np.shape(centre) != (3,) or not (edges > 0).all():
-            raise InvalidRobot(f"{name} needs a centre and three positive edges, got {centre!r} and {size!r}")
+            raise InvalidRobot(
+                f"{name} needs a centre and three positive edges, got {centre!r} and {size!r}"
+            )
         T[:3, 3] = centre
         return cls(name, 0, T, coal.Box(*edges))
 
@@ -224,8 +268,8 @@ class CollisionModel:
         robot: the arm
         bodies: of the arm
         obstacles: around it
-        self_collision: whether bodies of the arm count among each other; those on neighbouring joints never
-            do, nor those that are closer than the clearance in nearly all postures
+        self_collision: whether bodies of the arm count among each other; those on neighbouring
+            joints never do, nor those that are closer than the clearance in nearly all postures
         clearance: that shall be kept, [m]
 
     Attributes:
@@ -249,22 +293,29 @@ class CollisionModel:
         every = (*bodies, *obstacles)
         self._ids = [
             self._shapes.addGeometryObject(
-                pin.GeometryObject(f"{k}: {body.name}", body.joint, pin.SE3(body.placement), body.shape)
+                pin.GeometryObject(
+                    f"{k}: {body.name}", body.joint, pin.SE3(body.placement), body.shape
+                )
             )
             for k, body in enumerate(every)
         ]
-        count, pairs = len(bodies), []
+        count = len(bodies)
+        pairs = []
         for i, first in enumerate(bodies):
             if self_collision:
                 others = enumerate(bodies[i + 1 :], start=i + 1)
                 pairs += [(i, k) for k, other in others if abs(other.joint - first.joint) > 1]
             if first.joint:
                 pairs += [(i, k) for k in range(count, len(every))]
-        self._every, self._robot, self._clearance = every, robot, clearance
+        self._every = every
+        self._robot = robot
+        self._clearance = clearance
         self._set(pairs)
         touching = self._touching()
         self.left_out = tuple(
-            dict.fromkeys(name for name, always in zip(self.pair_names, touching, strict=True) if always)
+            dict.fromkeys(
+                name for name, always in zip(self.pair_names, touching, strict=True) if always
+            )
         )
         self._set([pair for pair, always in zip(pairs, touching, strict=True) if not always])
 
@@ -277,19 +328,21 @@ class CollisionModel:
         return made
 
     def _set(self, pairs: Sequence[tuple[int, int]]) -> None:
-        every, self._pairs = self._every, tuple(pairs)
+        every = self._every
+        self._pairs = tuple(pairs)
         self._shapes.removeAllCollisionPairs()
         for i, k in pairs:
             self._shapes.addCollisionPair(pin.CollisionPair(self._ids[i], self._ids[k]))
         self._distance = self._shapes.createData()
-        self._joints = np.array([(every[i].joint, every[k].joint) for i, k in pairs], dtype=int).reshape(
-            -1, 2
-        )
+        self._joints = np.array(
+            [(every[i].joint, every[k].joint) for i, k in pairs], dtype=int
+        ).reshape(-1, 2)
         self.pair_names = tuple(f"{every[i].name} and {every[k].name}" for i, k in pairs)
 
     def _random_postures(self) -> Array:
         limits = self._robot.limits
-        low, high = np.maximum(limits.q_min, -np.pi), np.minimum(limits.q_max, np.pi)
+        low = np.maximum(limits.q_min, -np.pi)
+        high = np.minimum(limits.q_max, np.pi)
         return np.random.default_rng(0).uniform(low, high, (_PROBES, self._robot.n))
 
     def _touching(self) -> Array:
@@ -311,8 +364,10 @@ class CollisionModel:
     def slopes(self, q: ArrayLike) -> tuple[Array, Array]:
         """The distances and their derivatives by q, (N, pairs) [m] and (N, pairs, n), at q (N, n)."""
         (rows,) = self._robot._rows(q)
-        n, count = self._pin.nv, len(self.pair_names)
-        distance, slope = np.empty((len(rows), count)), np.empty((len(rows), count, n))
+        n = self._pin.nv
+        count = len(self.pair_names)
+        distance = np.empty((len(rows), count))
+        slope = np.empty((len(rows), count, n))
         for i, qi in enumerate(rows):
             pin.computeJointJacobians(self._pin, self._data, qi)
             pin.computeDistances(self._pin, self._data, self._shapes, self._distance, qi)
@@ -337,7 +392,10 @@ class CollisionModel:
 
 def _path(robot: RobotModel, i: int) -> Array:
     """Corners of link i from its joint frame to the next, or to the flange, (2 or 3, 3)."""
-    end = robot.T_joint_flange[:3, 3] if i == robot.n else robot.joint_placements[i][:3, 3]
+    if i == robot.n:
+        end = robot.T_joint_flange[:3, 3]
+    else:
+        end = robot.joint_placements[i][:3, 3]
     corners = [np.zeros(3), end]
     if robot.dh is not None and robot.dh.convention == "modified" and i < robot.n:
         corners.insert(1, np.array([robot.dh.a[i], 0.0, 0.0]))
@@ -349,12 +407,16 @@ def _path(robot: RobotModel, i: int) -> Array:
 def _turned(profile: Array, sides: int, scale: Array) -> tuple[Array, Indices]:
     """The surface that a profile of radius and height makes when it turns about z."""
     angle = 2 * np.pi * (np.arange(sides) + 0.5) / sides
-    r, z = profile[:, :1], profile[:, 1:]
+    r = profile[:, :1]
+    z = profile[:, 1:]
     corners = np.stack([r * np.cos(angle), r * np.sin(angle), z * np.ones(sides)], axis=-1)
     k = np.arange(sides)
     rings = [ring for ring in range(len(profile) - 1) if (profile[ring] != profile[ring + 1]).any()]
     below = np.array([[ring * sides + k, ring * sides + (k + 1) % sides] for ring in rings])
-    a, b, c, d = below[:, 0], below[:, 1], below[:, 0] + sides, below[:, 1] + sides
+    a = below[:, 0]
+    b = below[:, 1]
+    c = below[:, 0] + sides
+    d = below[:, 1] + sides
     triangles = np.concatenate([np.stack([a, b, d], axis=-1), np.stack([a, d, c], axis=-1)])
     return scale * corners.reshape(-1, 3), triangles.reshape(-1, 3)
 

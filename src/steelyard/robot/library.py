@@ -55,7 +55,9 @@ _FORMAT = {
 
 def robot_names() -> tuple[str, ...]:
     """The names of the bundled arms."""
-    return tuple(sorted(p.name.removesuffix(".toml") for p in _ARMS.iterdir() if p.name.endswith(".toml")))
+    return tuple(
+        sorted(p.name.removesuffix(".toml") for p in _ARMS.iterdir() if p.name.endswith(".toml"))
+    )
 
 
 def load_robot(
@@ -73,11 +75,14 @@ def load_robot(
     robot = _from_table(name)
     if flange not in (None, robot.flange):
         raise UnknownName(f"{robot.name} has no other flange than '{robot.flange}'; got '{flange}'")
-    return robot.with_locked(locked) if locked else robot
+    if locked:
+        return robot.with_locked(locked)
+    return robot
 
 
 def _from_table(name: str | Path) -> RobotModel:
-    text, path = str(name), Path(name)
+    text = str(name)
+    path = Path(name)
     if text in robot_names():
         return _checked(tomllib.loads((_ARMS / f"{text}.toml").read_text(encoding="utf-8")), text)
     if path.suffix == ".toml":
@@ -105,7 +110,9 @@ def _robot(content: dict[str, Any], name: str) -> RobotModel:
         _require_keys(joint, set(_JOINT), f"joint '{joint.get('name', '?')}'")
         for key in _DH:
             if key not in joint:
-                raise InvalidRobot(f"joint '{joint.get('name', '?')}' has no '{key}'; write 0.0 for zero")
+                raise InvalidRobot(
+                    f"joint '{joint.get('name', '?')}' has no '{key}'; write 0.0 for zero"
+                )
     columns: dict[str, Any] = {key: _column(joints, key, 0.0) for key in _DH}
     names = [j.get("name", f"joint{i + 1}") for i, j in enumerate(joints)]
     types = tuple(j.get("type", "revolute") for j in joints)
@@ -137,7 +144,10 @@ def _link(link: dict[str, Any] | None, frame: str) -> InertialParameters:
     _require_keys(link, set(_LINK), frame)
     if not ({"mass", "com"} <= set(link) and len(link) == 3):
         raise InvalidRobot(f"{frame} needs mass, com, and inertia_com or inertia_com_diagonal")
-    inertia = link["inertia_com"] if "inertia_com" in link else np.diag(link["inertia_com_diagonal"])
+    if "inertia_com" in link:
+        inertia = link["inertia_com"]
+    else:
+        inertia = np.diag(link["inertia_com_diagonal"])
     return InertialParameters.from_com(link["mass"], link["com"], inertia, frame)
 
 
@@ -154,4 +164,6 @@ def _column(joints: list[dict[str, Any]], key: str, default: float) -> Array:
 def _require_keys(table: dict[str, Any], known: set[str], place: str) -> None:
     unknown = sorted(set(table) - known)
     if unknown:
-        raise InvalidRobot(f"{place} has an unknown key '{unknown[0]}'; known are {', '.join(sorted(known))}")
+        raise InvalidRobot(
+            f"{place} has an unknown key '{unknown[0]}'; known are {', '.join(sorted(known))}"
+        )

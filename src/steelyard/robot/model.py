@@ -4,10 +4,11 @@ The torque that the drives apply is linear in the parameters phi of links and dr
 
     tau = Y(q, v, a) phi,   phi = [link 1 (10) ... link n (10), Ia (n), Fc (n), Fv (n), B (n)],   k = 14 n
 
-with each link's ten numbers in Pinocchio's order (`steelyard.inertia`), in the link's frame. Pinocchio gives
-the columns of a link in its joint frame; where a (classic DH) link frame sits elsewhere, the columns of a
-link are multiplied by the 10 x 10 matrix of that change of frame. A payload, fixed to the flange, adds to
-the last link, so its columns are those of the last link, seen from the flange frame.
+with each link's ten numbers in Pinocchio's order (`steelyard.inertia`), in the link's frame.
+Pinocchio gives the columns of a link in its joint frame; where a (classic DH) link frame sits
+elsewhere, the columns of a link are multiplied by the 10 x 10 matrix of that change of frame. A
+payload, fixed to the flange, adds to the last link, so its columns are those of the last link, seen
+from the flange frame.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ from numpy.typing import ArrayLike
 from steelyard import fields
 from steelyard.arrays import Array, finite, read_only
 from steelyard.errors import InvalidRobot
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters, checked_transform, frame_change_matrix
+from steelyard.inertia import (
+    PARAMETER_NAMES,
+    InertialParameters,
+    checked_transform,
+    frame_change_matrix,
+)
 from steelyard.robot.chain import FORMAT as CHAIN
 from steelyard.robot.chain import (
     STANDARD_GRAVITY,
@@ -40,7 +46,14 @@ from steelyard.robot.drive import DRIVE_NAMES, DriveModel
 from steelyard.robot.drive import FORMAT as DRIVE
 from steelyard.robot.urdf import ParsedURDF, read_urdf
 
-_JOINT_ROWS = ("joint_names", "joint_types", "joint_axes", "joint_placements", "link_names", "T_joint_link")
+_JOINT_ROWS = (
+    "joint_names",
+    "joint_types",
+    "joint_axes",
+    "joint_placements",
+    "link_names",
+    "T_joint_link",
+)
 FORMAT = {**CHAIN, "drive": fields.table(DRIVE), "dh": fields.or_null(fields.table(DH))}
 """Fields of a saved robot."""
 
@@ -82,12 +95,12 @@ class RobotModel(KinematicChain):
     ) -> RobotModel:
         """The arm that a URDF file describes; meshes are not needed, fixed joints are merged.
 
-        Joints that are not on the way to the flange (fingers, a camera's) stand still at the position nearest
-        to zero, and `source` says so. Friction is that of <dynamics>.
+        Joints that are not on the way to the flange (fingers, a camera's) stand still at the
+        position nearest to zero, and `source` says so. Friction is that of <dynamics>.
 
         Args:
-            flange: frame for payloads; by default 'tool0' or 'flange' where there is one, else where fingers
-                branch off, else the last link
+            flange: frame for payloads; by default 'tool0' or 'flange' where there is one, else
+                where fingers branch off, else the last link
             locked: position of each joint that shall not move, by name [rad or m]
             gravity_base: where things fall, (3,) [m/s^2], in the base frame
         """
@@ -153,18 +166,30 @@ class RobotModel(KinematicChain):
         n = len(dh)
         names = tuple(joint_names) or tuple(f"joint{i + 1}" for i in range(n))
         bodies = tuple(links) or (InertialParameters.nothing(),) * n
-        limits = JointLimits.none(n) if limits is None else limits
-        drive = DriveModel.ideal(n) if drive is None else drive
-        for what, items in (("joint_names", names), ("links", bodies), ("limits", limits), ("drive", drive)):
+        if limits is None:
+            limits = JointLimits.none(n)
+        if drive is None:
+            drive = DriveModel.ideal(n)
+        for what, items in (
+            ("joint_names", names),
+            ("links", bodies),
+            ("limits", limits),
+            ("drive", drive),
+        ):
             if len(items) != n:
                 raise InvalidRobot(f"the DH table has {n} rows, but {len(items)} {what} were given")
         if len(set(names)) != n:
             raise InvalidRobot(f"each joint needs its own name, got {', '.join(names)}")
-        T_link_flange = np.eye(4) if T_link_flange is None else checked_transform(T_link_flange)
+        if T_link_flange is None:
+            T_link_flange = np.eye(4)
+        else:
+            T_link_flange = checked_transform(T_link_flange)
         link_names = tuple(f"link{i + 1}" for i in range(n))
         axes = np.tile([0.0, 0.0, 1.0], (n, 1))
         rows = (names, dh.joint_types, axes, dh.joint_placements, link_names, dh.T_joint_link)
-        model = joints_in_a_row(name, zip(*rows, strict=True), "flange", dh.T_joint_link[-1] @ T_link_flange)
+        model = joints_in_a_row(
+            name, zip(*rows, strict=True), "flange", dh.T_joint_link[-1] @ T_link_flange
+        )
         model.gravity.linear = np.array(STANDARD_GRAVITY)
         made = cls(
             name=name,
@@ -195,7 +220,9 @@ class RobotModel(KinematicChain):
         joints = {**content, **{name: np.array(content[name]) for name in rows}}
         every = (joints[name] for name in _JOINT_ROWS)
         T_joint_flange = np.array(content["T_joint_flange"])
-        model = joints_in_a_row(content["name"], zip(*every, strict=True), content["flange"], T_joint_flange)
+        model = joints_in_a_row(
+            content["name"], zip(*every, strict=True), content["flange"], T_joint_flange
+        )
         model.gravity.linear = finite(content["gravity_base"], (3,), "gravity_base", InvalidRobot)
         made = cls(
             name=content["name"],
@@ -210,7 +237,9 @@ class RobotModel(KinematicChain):
             link_names=tuple(content["link_names"]),
         )
         links = zip(content["links"], made.link_names, strict=True)
-        return made.with_links([InertialParameters.from_vector(vector, name) for vector, name in links])
+        return made.with_links(
+            [InertialParameters.from_vector(vector, name) for vector, name in links]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All there is to know, as texts, numbers and arrays."""
@@ -235,7 +264,8 @@ class RobotModel(KinematicChain):
         """The same arm with a payload, in the flange frame, fixed to its flange."""
         if payload.frame != self.flange:
             raise InvalidRobot(
-                f"the payload is in frame '{payload.frame}', the flange of {self.name} is '{self.flange}';"
+                f"the payload is in frame '{payload.frame}', the flange of {self.name} is"
+                f" '{self.flange}';"
                 " bring it there with in_frame()"
             )
         *others, last = self.links
@@ -268,7 +298,9 @@ class RobotModel(KinematicChain):
             home=read_only(self.home[free]),
             _pin=model,
             T_joint_link=self.T_joint_link[free],
-            link_names=tuple(name for name, kept in zip(self.link_names, free, strict=True) if kept),
+            link_names=tuple(
+                name for name, kept in zip(self.link_names, free, strict=True) if kept
+            ),
         )
 
     @property
@@ -276,7 +308,9 @@ class RobotModel(KinematicChain):
         """Inertial parameters of each link, in the link's frame."""
         bodies = zip(self._pin.inertias[1:], self.link_names, self.T_joint_link, strict=True)
         return tuple(
-            InertialParameters.from_vector(body.toDynamicParameters(), name).in_frame(name, np.linalg.inv(T))
+            InertialParameters.from_vector(body.toDynamicParameters(), name).in_frame(
+                name, np.linalg.inv(T)
+            )
             for body, name, T in bodies
         )
 
@@ -285,12 +319,15 @@ class RobotModel(KinematicChain):
         for body in self.links:
             if not body.is_physical:
                 raise InvalidRobot(
-                    f"link '{body.frame}' of {self.name} is no real body, and {engine} moves no other:"
-                    f" {body.why_not_physical}; identify feasible parameters, or give others by with_links()"
+                    f"link '{body.frame}' of {self.name} is no real body, and {engine} moves no"
+                    " other:"
+                    f" {body.why_not_physical}; identify feasible parameters, or give others by"
+                    " with_links()"
                 )
         if (self.drive.rotor_inertia < 0).any():
             raise InvalidRobot(
-                f"{self.name} has negative rotor inertia, which {engine} refuses: {self.drive.rotor_inertia}"
+                f"{self.name} has negative rotor inertia, which {engine} refuses:"
+                f" {self.drive.rotor_inertia}"
             )
 
     @property
@@ -377,7 +414,9 @@ class RobotModel(KinematicChain):
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    return {name: getattr(part, name) for name in part.__dataclass_fields__ if not name.startswith("_")}
+    return {
+        name: getattr(part, name) for name in part.__dataclass_fields__ if not name.startswith("_")
+    }
 
 
 def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:
@@ -385,7 +424,9 @@ def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:
     if body.mass != 0.0:
         return pin.Inertia.FromDynamicParameters(body.vector)
     if body.first_moment.any():
-        raise InvalidRobot(f"a link without mass cannot have the first moment {body.first_moment} kg m")
+        raise InvalidRobot(
+            f"a link without mass cannot have the first moment {body.first_moment} kg m"
+        )
     return pin.Inertia(0.0, np.zeros(3), body.inertia)
 
 

@@ -3,8 +3,8 @@
     p = (M(q) + B) v,      dp/dt = tau + tau_external - friction + C(q, v)' v - g(q)
     E = v' (M(q) + B) v / 2 + U(q),      dE/dt = v' (tau + tau_external - friction)
 
-B is the inertia of the rotors at the joints, which is constant and so has no part in C (C + C' = dM/dt).
-M v is the inverse dynamics of the acceleration v without speed, less gravity.
+B is the inertia of the rotors at the joints, which is constant and so has no part in C (C + C' =
+dM/dt). M v is the inverse dynamics of the acceleration v without speed, less gravity.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ class MomentumDynamics:
 
     def momentum(self, q: Array, v: Array) -> tuple[Array, Array]:
         """The momentum p and the drift C' v - g at q, each (n,)."""
-        model, data = self.robot._pin, self.robot._data
+        model = self.robot._pin
+        data = self.robot._data
         gravity = pin.computeGeneralizedGravity(model, data, q)
         p = pin.rnea(model, data, q, self._zero, v) - gravity + self.rotor @ v
         return p, v @ pin.computeCoriolisMatrix(model, data, q, v) - gravity
 
     def energy(self, q: Array, v: Array) -> float:
         """Kinetic and potential energy at q and v, [J]."""
-        model, data = self.robot._pin, self.robot._data
+        model = self.robot._pin
+        data = self.robot._data
         p = pin.rnea(model, data, q, self._zero, v) - pin.computeGeneralizedGravity(model, data, q)
         kinetic = 0.5 * v @ (p + self.rotor @ v)
         return float(kinetic + pin.computePotentialEnergy(model, data, q))

@@ -1,8 +1,8 @@
 """From drives to joints: what motion and torque become on the way, and friction as the joints feel it.
 
-Where motors drive several joints (the wrist of a Staubli), motor positions are x = C q and, because power is
-conserved, joint torques are C' times motor torques. Friction and rotor inertia then act on the drive's own
-motion u = U q with U = diag(C)^-1 C: they enter the joints as U' f(U v).
+Where motors drive several joints (the wrist of a Staubli), motor positions are x = C q and, because
+power is conserved, joint torques are C' times motor torques. Friction and rotor inertia then act on
+the drive's own motion u = U q with U = diag(C)^-1 C: they enter the joints as U' f(U v).
 """
 
 from __future__ import annotations
@@ -30,25 +30,35 @@ class Transmission:
 
     def __post_init__(self) -> None:
         freeze(self, "matrix")
-        object.__setattr__(self, "is_coupled", not np.array_equal(self.matrix, np.eye(len(self.matrix))))
+        object.__setattr__(
+            self, "is_coupled", not np.array_equal(self.matrix, np.eye(len(self.matrix)))
+        )
         object.__setattr__(self, "_inverse", np.linalg.inv(self.matrix))
         object.__setattr__(self, "_pairs", np.argwhere(self.matrix).T)
 
     def to_drives(self, x: Array) -> Array:
         """Positions, speeds or accelerations of the drives from those of the joints, (..., n)."""
-        return x @ self.matrix.T if self.is_coupled else x
+        if self.is_coupled:
+            return x @ self.matrix.T
+        return x
 
     def load(self, tau: Array) -> Array:
         """The torques of the drives that make torques at the joints, (..., n) [Nm]."""
-        return tau @ self._inverse if self.is_coupled else tau
+        if self.is_coupled:
+            return tau @ self._inverse
+        return tau
 
     def to_joints(self, f: Array) -> Array:
         """The torques at the joints that those of the drives make, (..., n) [Nm]."""
-        return f @ self.matrix if self.is_coupled else f
+        if self.is_coupled:
+            return f @ self.matrix
+        return f
 
     def most_at_joints(self, f: Array) -> Array:
         """The largest torques at the joints of drives that pull either way, (..., n) [Nm]."""
-        return f @ np.abs(self.matrix) if self.is_coupled else f
+        if self.is_coupled:
+            return f @ np.abs(self.matrix)
+        return f
 
     def write(self, out: Array, values: Array, columns: Indices) -> None:
         """Writes values of each drive, (N, n), into its column of a regressor, (N, n, p).
@@ -58,7 +68,8 @@ class Transmission:
             columns: where to, for each drive, (n,)
         """
         drives, joints = self._pairs
-        values = values[:, drives] * self.matrix[drives, joints] if self.is_coupled else values
+        if self.is_coupled:
+            values = values[:, drives] * self.matrix[drives, joints]
         out[:, joints, columns[drives]] = values
 
 
@@ -66,7 +77,8 @@ class Transmission:
 class JointFriction:
     """Friction of an arm's drives as its joints feel it: a law with coefficients.
 
-    A motion is joint positions q [rad or m] and velocities v [rad/s or m/s], each (k, n), or (n,) for one.
+    A motion is joint positions q [rad or m] and velocities v [rad/s or m/s], each (k, n), or (n,)
+    for one.
 
     Attributes:
         law: of the drives
@@ -100,7 +112,10 @@ class JointFriction:
         """
         drives = self.transmission
         memory, columns = self.law.step(
-            memory, drives.to_drives(q), drives.to_drives(v), drives.load(load) if self.law.load else None
+            memory,
+            drives.to_drives(q),
+            drives.to_drives(v),
+            drives.load(load) if self.law.load else None,
         )
         return memory, drives.to_joints(np.einsum("tj,tkj->kj", self.coefficients, columns))
 

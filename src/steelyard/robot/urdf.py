@@ -33,7 +33,8 @@ class ParsedURDF:
         link_names: name of the link that each joint moves
         flange: name of the frame for payloads
         friction: Coulomb [Nm or N] and viscous [Nm s/rad or N s/m] friction of <dynamics>, (2, n)
-        held: position of each joint that stands still because it is not on the way to the flange [rad or m]
+        held: position of each joint that stands still because it is not on the way to the flange
+            [rad or m]
     """
 
     model: pin.Model
@@ -44,13 +45,16 @@ class ParsedURDF:
     held: Mapping[str, float]
 
     @classmethod
-    def of(cls, text: str, source: str, *, locked: Mapping[str, float], flange: str | None) -> ParsedURDF:
+    def of(
+        cls, text: str, source: str, *, locked: Mapping[str, float], flange: str | None
+    ) -> ParsedURDF:
         """The chain of joints in a URDF, up to its flange; fingers and other branches stand still.
 
         Args:
             source: where it comes from, for messages
             locked: position of each joint that shall not move, by name [rad or m]
-            flange: frame for payloads; 'tool0', 'flange', where fingers branch off, or the last link
+            flange: frame for payloads; 'tool0', 'flange', where fingers branch off, or the last
+                link
         """
         root = _xml(text, source)
         joints = {j.get("name", ""): j for j in root.findall("joint") if j.get("type") != "fixed"}
@@ -71,7 +75,9 @@ class ParsedURDF:
             raise InvalidRobot(f"{source} has no movable joint left")
         names = tuple(model.names)[1:]
         columns = np.array([limits[name] for name in names]).T
-        columns[:, [name in unlimited for name in names]] *= np.array([[np.inf], [np.inf], [1], [1]])
+        columns[:, [name in unlimited for name in names]] *= np.array(
+            [[np.inf], [np.inf], [1], [1]]
+        )
         q_min, q_max, v_max, tau_max = columns
         JointLimits.require_order(q_min, q_max, names)
         made = JointLimits(q_min, q_max, v_max, np.full(len(names), np.inf), tau_max)
@@ -100,7 +106,8 @@ def with_found_meshes(
 
     Args:
         word: 'collision' or 'visual', whose meshes count
-        package_folders: where 'package://' paths begin, besides ROS's folders, the URDF's and those above it
+        package_folders: where 'package://' paths begin, besides ROS's folders, the URDF's and those
+            above it
     """
     folders = [*map(Path, package_folders), *_ros_folders(), *Path(path).absolute().parents]
     root = _xml(read_urdf(path), str(path))
@@ -142,13 +149,16 @@ def _flange(model: pin.Model, requested: str | None, source: str) -> str:
     if requested is not None:
         if requested not in on_last:
             raise UnknownName(
-                f"{source}: '{requested}' is no frame behind the last joint; those are {', '.join(on_last)}"
+                f"{source}: '{requested}' is no frame behind the last joint; those are"
+                f" {', '.join(on_last)}"
             )
         return requested
     for usual in ("tool0", "flange"):
         if usual in on_last:
             return usual
-    links = [f.name for f in model.frames if f.parentJoint == model.nv and f.type == pin.FrameType.BODY]
+    links = [
+        f.name for f in model.frames if f.parentJoint == model.nv and f.type == pin.FrameType.BODY
+    ]
     return str(links[-1] if links else on_last[-1])
 
 
@@ -164,13 +174,17 @@ def _xml(text: str, source: str) -> ET.Element:
 
 def _require_known_types(joints: Mapping[str, ET.Element], source: str) -> None:
     for name, joint in joints.items():
-        kind, axis = joint.get("type"), joint.find("axis")
+        kind = joint.get("type")
+        axis = joint.find("axis")
         if kind not in _MOVABLE:
             raise InvalidRobot(
-                f"{source}: joint '{name}' is of type '{kind}'; known are fixed, {', '.join(_MOVABLE)}"
+                f"{source}: joint '{name}' is of type '{kind}'; known are fixed,"
+                f" {', '.join(_MOVABLE)}"
             )
         if axis is not None and not any(_numbers(axis.get("xyz", "").split())):
-            raise InvalidRobot(f"{source}: joint '{name}' turns about or slides along no axis: {axis.attrib}")
+            raise InvalidRobot(
+                f"{source}: joint '{name}' turns about or slides along no axis: {axis.attrib}"
+            )
 
 
 def _require_readable_inertials(root: ET.Element, source: str) -> None:
@@ -179,7 +193,8 @@ def _require_readable_inertials(root: ET.Element, source: str) -> None:
         inertial = link.find("inertial")
         if inertial is None:
             continue
-        mass, inertia = inertial.find("mass"), inertial.find("inertia")
+        mass = inertial.find("mass")
+        inertia = inertial.find("inertia")
         texts = [None if mass is None else mass.get("value")]
         texts += [None if inertia is None else inertia.get(key) for key in _INERTIA_KEYS]
         if not np.isfinite(_numbers(texts)).all():
@@ -214,14 +229,19 @@ def _free_continuous_joints(joints: Mapping[str, ET.Element]) -> set[str]:
 
 
 def _limits(joint: ET.Element, source: str) -> tuple[float, float, float, float]:
-    name, limit = joint.get("name"), joint.find("limit")
+    name = joint.get("name")
+    limit = joint.find("limit")
     if limit is None:
-        raise InvalidRobot(f"{source}: joint '{name}' has no <limit>; add one or make it continuous")
+        raise InvalidRobot(
+            f"{source}: joint '{name}' has no <limit>; add one or make it continuous"
+        )
     keys = ("lower", "upper", "velocity", "effort")
     values = _numbers([limit.get(key, "0") for key in keys])
     for key, value in zip(keys, values, strict=True):
         if not math.isfinite(value):
-            raise InvalidRobot(f"{source}: joint '{name}' has {key} '{limit.get(key)}'; it must be finite")
+            raise InvalidRobot(
+                f"{source}: joint '{name}' has {key} '{limit.get(key)}'; it must be finite"
+            )
     lower, upper, speed, effort = values
     return lower, upper, speed or math.inf, effort or math.inf
 
@@ -231,15 +251,18 @@ def _way_to_flange(
 ) -> tuple[list[str], str | None]:
     """The joints between base and flange, and the link where the arm ends if branches follow it.
 
-    Without a flange the way goes on where most joints follow. Joints that mimic others, and those that are
-    mimicked, are fingers.
+    Without a flange the way goes on where most joints follow. Joints that mimic others, and those
+    that are mimicked, are fingers.
     """
-    names, parents = list(model.names), list(model.parents)
+    names = list(model.names)
+    parents = list(model.parents)
     for known in (flange,) if flange is not None else ("tool0", "flange"):
         ends = [frame.parentJoint for frame in model.frames if frame.name == known]
         if ends:
             return [names[i] for i in model.supports[ends[0]]][1:], None
-    mimics = {name: m.get("joint") for name in names[1:] if (m := joints[name].find("mimic")) is not None}
+    mimics = {
+        name: m.get("joint") for name in names[1:] if (m := joints[name].find("mimic")) is not None
+    }
     fingers = {*mimics, *mimics.values()}
     after = [0] * len(names)  # joints that follow at most, fingers not counted
     for i in range(len(names) - 1, 0, -1):
@@ -252,7 +275,8 @@ def _way_to_flange(
         if not after[first] or (others and after[others[0]] == after[first]):
             if after[first] >= _ARM_JOINTS:
                 raise InvalidRobot(
-                    f"{source} branches into several arms at '{names[first]}' and '{names[others[0]]}';"
+                    f"{source} branches into several arms at '{names[first]}' and"
+                    f" '{names[others[0]]}';"
                     " name the flange of one (flange=, --flange)"
                 )
             parent = joints[names[first]].find("parent")
@@ -263,7 +287,9 @@ def _way_to_flange(
 
 
 def _standing(
-    ranges: Mapping[str, tuple[float, float]], locked: Mapping[str, float], joints: Mapping[str, ET.Element]
+    ranges: Mapping[str, tuple[float, float]],
+    locked: Mapping[str, float],
+    joints: Mapping[str, ET.Element],
 ) -> dict[str, float]:
     """Where joints off the way stand: as near to zero as they can, or as those that they mimic."""
     held = {name: float(np.clip(0.0, *ends)) for name, ends in ranges.items()}
@@ -284,7 +310,8 @@ def _friction(joint: ET.Element, source: str) -> tuple[float, float]:
     coulomb, viscous = _numbers([dynamics.get(key, "0") for key in ("friction", "damping")])
     if not (math.isfinite(coulomb + viscous) and min(coulomb, viscous) >= 0):
         raise InvalidRobot(
-            f"{source}: the <dynamics> of joint '{joint.get('name')}' must have a friction and damping of at"
+            f"{source}: the <dynamics> of joint '{joint.get('name')}' must have a friction and"
+            " damping of at"
             f" least 0, got {dynamics.attrib}"
         )
     return coulomb, viscous
@@ -292,7 +319,9 @@ def _friction(joint: ET.Element, source: str) -> tuple[float, float]:
 
 def _link_names(model: pin.Model, joints: Mapping[str, ET.Element]) -> tuple[str, ...]:
     children = {name: joint.find("child") for name, joint in joints.items()}
-    return tuple(str(c.get("link")) if (c := children[n]) is not None else n for n in model.names[1:])
+    return tuple(
+        str(c.get("link")) if (c := children[n]) is not None else n for n in model.names[1:]
+    )
 
 
 def _one_line(error: Exception) -> str:

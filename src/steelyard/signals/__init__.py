@@ -1,7 +1,7 @@
 """From a Recording to Samples: the only room that changes measured values.
 
-Whole recordings are prepared without delay (`prepare`), streams one row at a time (`replay`, `CausalPath`);
-the filters below take any columns with a clock, of joints or of a wrist sensor.
+Whole recordings are prepared without delay (`prepare`), streams one row at a time (`replay`,
+`CausalPath`); the filters below take any columns with a clock, of joints or of a wrist sensor.
 """
 
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation

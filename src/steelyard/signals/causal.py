@@ -1,24 +1,26 @@
 """Rows as a robot sends them become samples for an online estimator: `prepare` without the future.
 
-    rows (jitter, holes, NaN) -> a uniform grid -> filtered, differentiated -> OnlineSample, `delay_s` late
+    rows (jitter, holes, NaN) -> a uniform grid -> filtered, differentiated -> OnlineSample,
+    `delay_s` late
 
-Positions between rows come from the cubic through the four rows around, torques from a straight line. After
-a hole in the stream everything starts anew. Rows that cannot be used are not swallowed: they go on as samples
-that the estimator counts and skips, and do not touch the filters: times that go back, steps that no drive
-makes, readings that stand still while the arm moved. Ten of them in a row that agree with each other are
-right, and what came before was wrong (a clock was set, an outlier was the last row): all starts anew.
+Positions between rows come from the cubic through the four rows around, torques from a straight
+line. After a hole in the stream everything starts anew. Rows that cannot be used are not swallowed:
+they go on as samples that the estimator counts and skips, and do not touch the filters: times that
+go back, steps that no drive makes, readings that stand still while the arm moved. Ten of them in a
+row that agree with each other are right, and what came before was wrong (a clock was set, an
+outlier was the last row): all starts anew.
 
-The filters give what `prepare` gives, a fixed time late. A Butterworth filter run once forwards and once
-backwards is a symmetric sum over neighbours,
+The filters give what `prepare` gives, a fixed time late. A Butterworth filter run once forwards and
+once backwards is a symmetric sum over neighbours,
 
     y_k = sum_i g_i x_{k+i},   g_i = g_-i,   sum_i g_i = 1,   sum_i g_i i^2 = 0,
 
-whose weights g_i die away within about two periods of the cut-off. Cut off there (and corrected so that both
-sums hold again: cubics pass unchanged) and waited for, they need no future: the answer for sample k comes
-when sample k + lag has come. The lag is the same for every frequency (that of a filter run forwards alone is
-not), so torques that wait as long belong to the same instant as the motion, and a model that was fitted to
-samples of `prepare` fits these. Derivatives are central differences of the y_k: g is folded with
-(-1, 0, 1) / 2 and (1, -2, 1).
+whose weights g_i die away within about two periods of the cut-off. Cut off there (and corrected so
+that both sums hold again: cubics pass unchanged) and waited for, they need no future: the answer
+for sample k comes when sample k + lag has come. The lag is the same for every frequency (that of a
+filter run forwards alone is not), so torques that wait as long belong to the same instant as the
+motion, and a model that was fitted to samples of `prepare` fits these. Derivatives are central
+differences of the y_k: g is folded with (-1, 0, 1) / 2 and (1, -2, 1).
 """
 
 from __future__ import annotations
@@ -76,7 +78,8 @@ class RawRow(NamedTuple):
 
     Attributes:
         t: time, [s], on any clock
-        motion: position, then velocity and acceleration where they were commanded, (c, n), c = 1, 2 or 3
+        motion: position, then velocity and acceleration where they were commanded, (c, n), c = 1, 2
+            or 3
         tau: torque that the drive applies to the joint, (n,) [Nm or N]
     """
 
@@ -109,7 +112,10 @@ class FixedLag:
     def __post_init__(self) -> None:
         if not self.rate_hz > 0:
             raise InvalidSamples(f"rate_hz must be positive, got {self.rate_hz}")
-        weights = np.ones(1) if self.cutoff_hz is None else self._weights(self.cutoff_hz)
+        if self.cutoff_hz is None:
+            weights = np.ones(1)
+        else:
+            weights = self._weights(self.cutoff_hz)
         first, second = _DIFFERENCES[self.points]
         kernels = [
             np.pad(weights, self.points // 2),
@@ -123,7 +129,9 @@ class FixedLag:
         reach = int(np.ceil(_PERIODS * self.rate_hz / cutoff_hz))
         pulse = np.zeros((8 * reach + 1, 1))
         pulse[4 * reach] = 1.0
-        weights = low_pass(pulse, cutoff_hz, self.rate_hz, order=self.order)[3 * reach : 5 * reach + 1, 0]
+        weights = low_pass(pulse, cutoff_hz, self.rate_hz, order=self.order)[
+            3 * reach : 5 * reach + 1, 0
+        ]
         moments = np.array([np.ones(2 * reach + 1), (np.arange(-reach, reach + 1) / reach) ** 2])
         missing = np.array([1.0, 0.0]) - moments @ weights
         return np.asarray(weights + moments.T @ np.linalg.solve(moments @ moments.T, missing))
@@ -144,7 +152,8 @@ class FixedLag:
         Args:
             later: than that, (n,) [samples]; straight lines between samples
         """
-        at, weights = np.arange(self._kernels.shape[1]), self._kernels[0]
+        at = np.arange(self._kernels.shape[1])
+        weights = self._kernels[0]
         return np.array([np.interp(at - each, at, weights, left=0.0, right=0.0) for each in later])
 
     def init(self, n: int) -> Array:
@@ -170,7 +179,8 @@ class _PathState(NamedTuple):
         motion: state of the filter on the motion, (k, c n)
         tau: state of the filter on the torques, (k, n)
         last_s: time of the last sample that was made, [s]
-        refused: rows that were late or impossible, one after the other, and agree, (r, 1 + (c + 1) n)
+        refused: rows that were late or impossible, one after the other, and agree, (r, 1 + (c + 1)
+            n)
     """
 
     rows: Array
@@ -190,7 +200,8 @@ class CausalPath:
         rate_hz: of the samples, [Hz], at most that of the rows
         preparation: how samples were made that the model was fitted to, its cut-off as a number
         channels: 1 for positions, 2 with commanded velocities, 3 with accelerations too
-        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond are dropped
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond
+            are dropped
     """
 
     n: int
@@ -208,7 +219,8 @@ class CausalPath:
         how = self.preparation
         if how.fourier_period_s is not None or how.mean_length > 1 or how.decimate > 1:
             raise InvalidSamples(
-                "a stream can be filtered (cutoff_hz, torque_cutoff_hz), but not fitted with a Fourier"
+                "a stream can be filtered (cutoff_hz, torque_cutoff_hz), but not fitted with a"
+                " Fourier"
                 " series, averaged or decimated"
             )
         if isinstance(how.cutoff_hz, str):
@@ -219,17 +231,27 @@ class CausalPath:
         late = np.resize(how.lag_s or (0.0,), self.n) * self.rate_hz
         lag = max(FixedLag(cutoff, self.rate_hz, how.order).lag for cutoff in cutoffs)
         lag += int(np.ceil(np.abs(late).max(initial=0.0)))
-        motion, tau = (FixedLag(cutoff, self.rate_hz, how.order, shortest_lag=lag) for cutoff in cutoffs)
-        longest = default_gap_s(1 / self.rate_hz) if how.longest_gap_s is None else how.longest_gap_s
+        motion, tau = (
+            FixedLag(cutoff, self.rate_hz, how.order, shortest_lag=lag) for cutoff in cutoffs
+        )
+        if how.longest_gap_s is None:
+            longest = default_gap_s(1 / self.rate_hz)
+        else:
+            longest = how.longest_gap_s
         object.__setattr__(self, "_motion", motion)
         object.__setattr__(self, "_tau", tau)
         object.__setattr__(self, "_weights", tau.weights_of_later(late))
         object.__setattr__(self, "_longest_gap_s", longest)
-        v_max = np.full(self.n, np.inf) if self.v_max is None else np.asarray(self.v_max)
+        if self.v_max is None:
+            v_max = np.full(self.n, np.inf)
+        else:
+            v_max = np.asarray(self.v_max)
         object.__setattr__(self, "_fastest", np.minimum(_FAST * v_max, _FASTEST))
 
     @classmethod
-    def of(cls, recording: Recording, preparation: Preparation, v_max: Array | None = None) -> CausalPath:
+    def of(
+        cls, recording: Recording, preparation: Preparation, v_max: Array | None = None
+    ) -> CausalPath:
         """The path of a recording's rows, for a model that was fitted to samples of such a preparation.
 
         Args:
@@ -237,7 +259,9 @@ class CausalPath:
         """
         rate_hz = preparation.rate_hz or recording.rate_hz
         if not rate_hz > 0:
-            raise InvalidRecording("the clock of the recording stands still: there is nothing to replay")
+            raise InvalidRecording(
+                "the clock of the recording stands still: there is nothing to replay"
+            )
         preparation = with_chosen_cutoff(preparation, [recording])
         return cls(recording.n, rate_hz, preparation, len(preparation.motion_of(recording)), v_max)
 
@@ -266,20 +290,27 @@ class CausalPath:
             state = self._empty(state.last_s)
         rows = np.concatenate([state.rows[-3:], new[None]])
         state = state._replace(rows=rows, refused=state.refused[:0])
-        return self._through_filters(state) if len(state.rows) == 4 else (state, ())
+        if len(state.rows) == 4:
+            return self._through_filters(state)
+        return (state, ())
 
     def _fault(self, rows: Array, new: Array) -> str:
         """Why a row cannot follow others; empty where it can."""
         if not len(rows):
             return ""
-        since_s, positions = new[0] - rows[-1, 0], slice(1, 1 + self.n)
+        since_s = new[0] - rows[-1, 0]
+        positions = slice(1, 1 + self.n)
         if since_s <= 0:
-            return "late" if since_s < 0 else "repeated"
+            if since_s < 0:
+                return "late"
+            return "repeated"
         moved = len(rows) > 1 and (rows[-1, positions] != rows[-2, positions]).any()
         if moved and (new[1:] == rows[-1, 1:]).all():
             return "frozen"
         steps = np.abs(new[positions] - rows[-1, positions])
-        return "impossible" if (steps > self._fastest * max(since_s, 1 / self.rate_hz)).any() else ""
+        if (steps > self._fastest * max(since_s, 1 / self.rate_hz)).any():
+            return "impossible"
+        return ""
 
     def _refused(
         self, state: _PathState, new: Array, fault: str
@@ -297,9 +328,16 @@ class CausalPath:
 
     def _through_filters(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
         """The state and samples after the instants of the grid between the two middle rows."""
-        start, end = state.rows[1, 0], state.rows[2, 0]
-        t = start if np.isinf(state.next_s) else state.next_s
-        motion, tau, last_s, ready = state.motion, state.tau, state.last_s, []
+        start = state.rows[1, 0]
+        end = state.rows[2, 0]
+        if np.isinf(state.next_s):
+            t = start
+        else:
+            t = state.next_s
+        motion = state.motion
+        tau = state.tau
+        last_s = state.last_s
+        ready = []
         while t <= end + _ROUNDING / self.rate_hz:
             x, torque = self._between(state.rows, t)
             motion, moved = self._motion.step(motion, x)
@@ -317,7 +355,9 @@ class CausalPath:
         weights = [math.prod((t - u) / (one - u) for u in times if u != one) for one in times]
         share = (t - times[1]) / (times[2] - times[1])
         cut = 1 + self.channels * self.n
-        return np.array(weights) @ rows[:, 1:cut], (1 - share) * rows[1, cut:] + share * rows[2, cut:]
+        return np.array(weights) @ rows[:, 1:cut], (1 - share) * rows[1, cut:] + share * rows[
+            2, cut:
+        ]
 
     def _kinematics(self, moved: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration from the filtered channels and their derivatives."""
@@ -336,7 +376,8 @@ class CausalPath:
 
     def _empty(self, last_s: float) -> _PathState:
         rows = np.zeros((0, 1 + (self.channels + 1) * self.n))
-        motion, tau = self._motion.init(self.channels * self.n), self._tau.init(self.n)
+        motion = self._motion.init(self.channels * self.n)
+        tau = self._tau.init(self.n)
         return _PathState(rows, -np.inf, motion, tau, last_s, rows)
 
 
@@ -350,14 +391,17 @@ def replay(
 ) -> Iterator[OnlineSample]:
     """The samples of a recording one at a time, each made from what came before it and a short time after.
 
-    Samples, which are prepared already, come as they are. Rows of a recording go through a `CausalPath`;
-    those that cannot be used go on as samples that an estimator counts and skips. Time is the recording's.
+    Samples, which are prepared already, come as they are. Rows of a recording go through a
+    `CausalPath`; those that cannot be used go on as samples that an estimator counts and skips.
+    Time is the recording's.
 
     Args:
         preparation: how samples were made that the model was fitted to; the defaults otherwise
         drive: that makes torques of motor currents; needed where only currents were recorded
-        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond are dropped
-        sleep: waits for so many seconds (`time.sleep`), so that samples come no faster than their own clock
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond
+            are dropped
+        sleep: waits for so many seconds (`time.sleep`), so that samples come no faster than their
+            own clock
     """
     if isinstance(source, Samples):
         rows = zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
@@ -365,7 +409,9 @@ def replay(
     else:
         path = CausalPath.of(source, preparation or Preparation(), v_max)
         samples = _through(path, source, joint_torque(source, drive))
-    return samples if sleep is None else _paced(samples, sleep)
+    if sleep is None:
+        return samples
+    return _paced(samples, sleep)
 
 
 def _through(path: CausalPath, recording: Recording, tau: Array) -> Iterator[OnlineSample]:
@@ -376,12 +422,15 @@ def _through(path: CausalPath, recording: Recording, tau: Array) -> Iterator[Onl
         yield from ready
 
 
-def _paced(samples: Iterator[OnlineSample], sleep: Callable[[float], None]) -> Iterator[OnlineSample]:
+def _paced(
+    samples: Iterator[OnlineSample], sleep: Callable[[float], None]
+) -> Iterator[OnlineSample]:
     ahead_s = None
     for sample in samples:
         now = time.monotonic()
         if np.isfinite(sample.t):
-            ahead_s = sample.t - now if ahead_s is None else ahead_s
+            if ahead_s is None:
+                ahead_s = sample.t - now
             if (wait := sample.t - now - ahead_s) > 0:
                 sleep(wait)
         yield sample

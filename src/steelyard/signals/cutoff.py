@@ -1,22 +1,26 @@
 """The cut-off of the filter on the motion, chosen from the motion itself.
 
-Positions are differentiated twice, so the power S(f) of accelerations is that of the motion, which falls with
-the frequency f, and that of noise on the positions (encoder steps, jitter of the clock), which rises: as f^4
-where it is white. Where S is smallest, at f*, one hands over to the other. What lies above is noise for
-certain as far as it is white, of the level W that the highest frequencies show, N(f) = W f^4. The rest may be
-either: jitter is not white, and friction makes joints twitch where they turn round. Noise of share s in the
-power of accelerations makes inertias too small by s, motion that is cut off is missing where friction jumps.
-So the filter passes as much as does no harm: the cut-off is the highest frequency up to which, from f* on,
+Positions are differentiated twice, so the power S(f) of accelerations is that of the motion, which
+falls with the frequency f, and that of noise on the positions (encoder steps, jitter of the clock),
+which rises: as f^4 where it is white. Where S is smallest, at f*, one hands over to the other. What
+lies above is noise for certain as far as it is white, of the level W that the highest frequencies
+show, N(f) = W f^4. The rest may be
+either: jitter is not white, and friction makes joints twitch where they turn round. Noise of share
+s in the power of accelerations makes inertias too small by s, motion that is cut off is missing
+where friction jumps. So the filter passes as much as does no harm: the cut-off is the highest
+frequency up to which, from f* on,
 
-    the integral of N is at most 0.05 %, and that of S at most 1 %, of the power of accelerations below f*,
+    the integral of N is at most 0.05 %, and that of S at most 1 %, of the power of accelerations
+    below f*,
 
-but not below 2 f*, where the filter, which passes 1 / (1 + (f / fc)^8), still leaves motion up to f* alone.
-Where no noise is to be seen (commanded motion), f* is the highest frequency that there is.
+but not below 2 f*, where the filter, which passes 1 / (1 + (f / fc)^8), still leaves motion up to
+f* alone. Where no noise is to be seen (commanded motion), f* is the highest frequency that there
+is.
 
-S is averaged over thirds of an octave. Peaks above a smallest S that exceed all that lies higher by a factor
-of ten are motion too, and f* is looked for above them. Every joint that moves in every recording has its own
-cut-off; a quarter of all may ask for less than the one that is taken. It is rounded to a preferred number
-(ten for each decade), so that like recordings are treated alike.
+S is averaged over thirds of an octave. Peaks above a smallest S that exceed all that lies higher by
+a factor of ten are motion too, and f* is looked for above them. Every joint that moves in every
+recording has its own cut-off; a quarter of all may ask for less than the one that is taken. It is
+rounded to a preferred number (ten for each decade), so that like recordings are treated alike.
 """
 
 from __future__ import annotations
@@ -35,7 +39,8 @@ _LAST_BAND = 0.45  # of the rate
 _PER_OCTAVE = 3
 _FEWEST_LINES = 3  # of a spectrum in a band
 _PLAINLY_MOTION = 10.0
-_MOST_NOISE, _MOST_DOUBTFUL = 0.0005, 0.01  # of the power of accelerations
+_MOST_NOISE = 0.0005
+_MOST_DOUBTFUL = 0.01  # of the power of accelerations
 _QUARTER = 0.25
 _MOVES = 0.02  # [rad or m]: joints that move less say nothing
 
@@ -46,12 +51,16 @@ def chosen_cutoff_hz(motions: Iterable[tuple[Array, float]]) -> float:
     Args:
         motions: uniform joint positions, (N, n) [rad or m], and their rate, [Hz], of each recording
     """
-    wanted, slowest_hz = [], np.inf
+    wanted = []
+    slowest_hz = np.inf
     for q, rate_hz in motions:
         moving = np.ptp(q, axis=0) > _MOVES
         wanted += _cutoffs_hz(q[:, moving], rate_hz)
         slowest_hz = min(slowest_hz, rate_hz)
-    best = float(np.quantile(wanted, _QUARTER)) if wanted else _LOWEST_HZ
+    if wanted:
+        best = float(np.quantile(wanted, _QUARTER))
+    else:
+        best = _LOWEST_HZ
     decade, tenth = divmod(round(10 * np.log10(best)), 10)
     highest = float(f"{_HIGHEST * slowest_hz:.3g}")
     return float(min(max(_PREFERRED[tenth] * 10.0**decade, _LOWEST_HZ), highest))
@@ -87,5 +96,8 @@ def _cutoff_hz(edge: Array, lines: Array, power: Array, below: float) -> float:
     white = lines * edge**4 * np.min(density[least + 1 :] / edge[least + 1 :] ** 4)
     passed = np.cumsum(power[least + 1 :]) > _MOST_DOUBTFUL * motion
     passed |= np.cumsum(white[least + 1 :]) > _MOST_NOISE * motion
-    harmless = edge[least + int(passed.argmax())] if passed.any() else 2 * edge[-1]
+    if passed.any():
+        harmless = edge[least + int(passed.argmax())]
+    else:
+        harmless = 2 * edge[-1]
     return float(max(harmless, 2 * edge[least]))

@@ -61,18 +61,21 @@ def prepare(
 ) -> Samples:
     """The samples of a recording, ready to fit.
 
-    The quality of the recording is checked: errors are raised, warnings stay with the samples. Torques are
-    motor currents times the gains of the drives where drives are given, else those that were measured. A
-    recording that begins or ends in motion has doubtful accelerations there: give `trim_s`.
+    The quality of the recording is checked: errors are raised, warnings stay with the samples.
+    Torques are motor currents times the gains of the drives where drives are given, else those that
+    were measured. A recording that begins or ends in motion has doubtful accelerations there: give
+    `trim_s`.
 
     Args:
         preparation: how; the defaults of `Preparation` otherwise
-        drive: that makes torques of motor currents (`robot.drive`); needed where only currents were recorded
+        drive: that makes torques of motor currents (`robot.drive`); needed where only currents were
+            recorded
         limits: of the joints (`robot.limits`), which make the check of the recording sharper
     """
     if not isinstance(recording, Recording):
         raise InvalidSamples(
-            f"prepare() wants a Recording, got {type(recording).__name__}: read_recording() it first"
+            f"prepare() wants a Recording, got {type(recording).__name__}: read_recording() it"
+            " first"
         )
     how = preparation or Preparation()
     report = check_quality(recording, limits=limits, gain=None if drive is None else drive.gain)
@@ -90,7 +93,9 @@ def prepare(
     usable &= np.abs(v) >= how.lowest_speed
     steps = [*signals.steps, derived]
     if how.lowest_speed > 0:
-        steps.append(f"torques below {how.lowest_speed:g} rad/s do not count ({1 - usable.mean():.0%})")
+        steps.append(
+            f"torques below {how.lowest_speed:g} rad/s do not count ({1 - usable.mean():.0%})"
+        )
     cut = _cut(len(q), how, rate_hz, steps)
     return Samples(
         q=q[cut],
@@ -129,7 +134,8 @@ def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array
             why = "".join(f"; {note}" for note in recording.notes)
             raise InvalidRecording(f"the recording has neither torques nor motor currents{why}")
         raise InvalidRecording(
-            "the recording has motor currents only: give drives with gains in Nm/A (drive=robot.drive)"
+            "the recording has motor currents only: give drives with gains in Nm/A"
+            " (drive=robot.drive)"
         )
     if recording.current is None:
         raise InvalidRecording("drives were given, but the recording has no motor currents")
@@ -159,7 +165,9 @@ def _select(recording: Recording, how: Preparation, tau: Array, origin: str) -> 
         raise InvalidRecording(f"only {keep.sum()} rows are whole; at least 4 are needed")
     if keep.all():
         return signals
-    words = f"left out {np.sum(~whole)} rows with NaN and {np.sum(whole & ~fresh)} with a repeated time"
+    words = (
+        f"left out {np.sum(~whole)} rows with NaN and {np.sum(whole & ~fresh)} with a repeated time"
+    )
     return replace(signals.changed(lambda x: x[keep], words), t=recording.t[keep])
 
 
@@ -168,7 +176,8 @@ def _uniform(signals: _Signals, how: Preparation) -> _Signals:
     if grid is signals.t:
         return signals
     words = (
-        f"resampled at {1 / (grid[1] - grid[0]):.6g} Hz: motion by cubic splines, torques by straight lines"
+        f"resampled at {1 / (grid[1] - grid[0]):.6g} Hz: motion by cubic splines, torques by"
+        " straight lines"
     )
     return _Signals(
         grid,
@@ -182,17 +191,25 @@ def _filter(signals: _Signals, how: Preparation, rate_hz: float) -> _Signals:
     if how.mean_length > 1:
         words = f"moving mean of {how.mean_length} samples on every signal"
         signals = signals.changed(lambda x: moving_mean(x, how.mean_length), words)
-    motion, tau, steps = signals.motion, signals.tau, list(signals.steps)
+    motion = signals.motion
+    tau = signals.tau
+    steps = list(signals.steps)
     if isinstance(cutoff := how.cutoff_hz, float | int):
         motion = tuple(low_pass(x, cutoff, rate_hz, order=how.order) for x in motion)
-        steps.append(f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on the motion")
+        steps.append(
+            f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on the motion"
+        )
     if (cutoff := how.torque_cutoff_hz) is not None:
         tau = low_pass(tau, cutoff, rate_hz, order=how.order)
-        steps.append(f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on the torques")
+        steps.append(
+            f"zero-phase Butterworth low-pass of order {how.order} at {cutoff:g} Hz on the torques"
+        )
     return replace(signals, motion=motion, tau=tau, steps=tuple(steps))
 
 
-def _differentiate(signals: _Signals, how: Preparation, rate_hz: float) -> tuple[Array, Array, Array, str]:
+def _differentiate(
+    signals: _Signals, how: Preparation, rate_hz: float
+) -> tuple[Array, Array, Array, str]:
     q, *commanded = signals.motion
     if how.fourier_period_s is not None:
         from steelyard.trajectory import FourierTrajectory
@@ -200,7 +217,10 @@ def _differentiate(signals: _Signals, how: Preparation, rate_hz: float) -> tuple
         series = FourierTrajectory.fitted(
             signals.t, q, period_s=how.fourier_period_s, harmonics=how.fourier_harmonics
         )
-        words = f"derivatives of a Fourier series of {series.harmonics} harmonics over {series.period_s:g} s"
+        words = (
+            f"derivatives of a Fourier series of {series.harmonics} harmonics over"
+            f" {series.period_s:g} s"
+        )
         return *series.at(signals.t), words
     if not commanded:
         return q, *central_differences(q, rate_hz), "derivatives by central differences"
@@ -220,7 +240,10 @@ def _noise_of_accelerations(signals: _Signals, how: Preparation) -> Array | None
     """What white noise of the positions, as of encoder steps, leaves in accelerations, (n,) [rad/s^2]."""
     if len(signals.motion) > 1 or how.fourier_period_s is not None or len(signals.t) < 8:
         return None
-    cutoff_hz = how.cutoff_hz if isinstance(how.cutoff_hz, float | int) else None
+    if isinstance(how.cutoff_hz, float | int):
+        cutoff_hz = how.cutoff_hz
+    else:
+        cutoff_hz = None
     _, _, gain = noise_gains(cutoff_hz, signals.rate_hz)
     return np.asarray(noise_of_differences(signals.motion[0]) * np.sqrt(gain))
 
@@ -234,8 +257,11 @@ def _in_time(signals: _Signals, how: Preparation, v: Array) -> tuple[_Signals, M
     if how.lag_s is None or not any(how.lag_s):
         return signals, usable
     if len(how.lag_s) != v.shape[1]:
-        raise InvalidSamples(f"lag_s has {len(how.lag_s)} numbers, the recording has {v.shape[1]} joints")
-    t, tau = signals.t, np.empty_like(signals.tau)
+        raise InvalidSamples(
+            f"lag_s has {len(how.lag_s)} numbers, the recording has {v.shape[1]} joints"
+        )
+    t = signals.t
+    tau = np.empty_like(signals.tau)
     for j, lag in enumerate(how.lag_s):
         tau[:, j] = np.interp(t + lag, t, signals.tau[:, j])
         usable[:, j] = (t + lag >= t[0]) & (t + lag <= t[-1])
@@ -243,7 +269,10 @@ def _in_time(signals: _Signals, how: Preparation, v: Array) -> tuple[_Signals, M
             turns = np.diff(np.sign(v[:, j])) != 0
             usable[1:, j] &= ~turns
             usable[:-1, j] &= ~turns
-    words = f"torques taken {', '.join(f'{1e3 * lag:.3g}' for lag in how.lag_s)} ms later than the motion"
+    words = (
+        f"torques taken {', '.join(f'{1e3 * lag:.3g}' for lag in how.lag_s)} ms later than the"
+        " motion"
+    )
     return replace(signals, tau=tau, steps=(*signals.steps, words)), usable
 
 
@@ -255,15 +284,29 @@ def _saturated(
     lag_s: Sequence[float] | None,
 ) -> Mask:
     """Which torques are those of saturated drives, at times t, (N, n)."""
-    values = recording.tau if drive is None else recording.current
-    found = np.zeros(recording.q.shape, bool) if values is None else saturated(values, recording.q)
-    if values is not None and drive is None and limits is not None and limits.tau_max.shape == (recording.n,):
+    if drive is None:
+        values = recording.tau
+    else:
+        values = recording.current
+    if values is None:
+        found = np.zeros(recording.q.shape, bool)
+    else:
+        found = saturated(values, recording.q)
+    if (
+        values is not None
+        and drive is None
+        and limits is not None
+        and limits.tau_max.shape == (recording.n,)
+    ):
         found |= np.abs(values) >= AT_LIMIT * limits.tau_max
     if not found.any():
         return np.zeros((len(t), recording.n), bool)
     if drive is not None:  # a drive may turn several joints
         found = found @ (drive.transmission.matrix != 0)
-    late = np.zeros(recording.n) if lag_s is None else np.array(lag_s)
+    if lag_s is None:
+        late = np.zeros(recording.n)
+    else:
+        late = np.array(lag_s)
     at = [np.interp(t + late[j], recording.t, found[:, j]) for j in range(recording.n)]
     return np.asarray(np.column_stack(at) > 0)
 
@@ -280,7 +323,9 @@ def _cut(count: int, how: Preparation, rate_hz: float, steps: list[str]) -> slic
         steps.append(f"every {how.decimate}. sample kept")
     edge = round(how.trim_s * rate_hz)
     if count - 2 * edge < 1:
-        raise InvalidSamples(f"trim_s {how.trim_s:g} leaves nothing of {(count - 1) / rate_hz:.3g} s")
+        raise InvalidSamples(
+            f"trim_s {how.trim_s:g} leaves nothing of {(count - 1) / rate_hz:.3g} s"
+        )
     if edge:
         steps.append(f"{how.trim_s:g} s trimmed at both ends")
     return slice(edge, count - edge, how.decimate)

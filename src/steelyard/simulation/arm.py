@@ -1,11 +1,12 @@
 """An arm in MuJoCo: one body for each link, and the payload as a body of its own behind the flange.
 
-Each link is a body whose frame is the joint frame; its inertia enters as mass, centre of mass, principal
-moments and principal axes. Rotors are armature: of the joint, or, where motors are coupled (u = U q), of a
-fixed tendon of length u, which adds U' Ia U to the mass matrix. The payload is welded to the last link at the
-flange, and a force and a torque sensor sit in that weld. MuJoCo's manual says that they point from the child
-to the parent; what version 4.0 gives is the force of the parent on the child (upwards under a resting load).
-Here the sign is turned: load on sensor. Contacts, limits and constraints are off.
+Each link is a body whose frame is the joint frame; its inertia enters as mass, centre of mass,
+principal moments and principal axes. Rotors are armature: of the joint, or, where motors are
+coupled (u = U q), of a fixed tendon of length u, which adds U' Ia U to the mass matrix. The payload
+is welded to the last link at the flange, and a force and a torque sensor sit in that weld. MuJoCo's
+manual says that they point from the child to the parent; what version 4.0 gives is the force of the
+parent on the child (upwards under a resting load). Here the sign is turned: load on sensor.
+Contacts, limits and constraints are off.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _RELATIVE_ROUNDING = 1e-9
 class Push:
     """A constant force on a point of the arm for some time.
 
-    A push on the flange acts on what is mounted there, behind the wrist sensor, which feels it; a push on a
-    link acts before the sensor.
+    A push on the flange acts on what is mounted there, behind the wrist sensor, which feels it; a
+    push on a link acts before the sensor.
 
     Attributes:
         start_s: when it begins, [s]
@@ -89,7 +90,9 @@ class Arm:
             return BodyPush(self._robot.n + 1, push.force_world, push.point)
         if push.frame not in self._robot.link_names:
             known = ", ".join((*self._robot.link_names, self._robot.flange))
-            raise UnknownName(f"a push cannot act on '{push.frame}'; {self._robot.name} has {known}")
+            raise UnknownName(
+                f"a push cannot act on '{push.frame}'; {self._robot.name} has {known}"
+            )
         j = self._robot.link_names.index(push.frame)
         T = self._robot.T_joint_link[j]
         return BodyPush(j + 1, push.force_world, T[:3, :3] @ push.point + T[:3, 3])
@@ -124,7 +127,8 @@ class Arm:
         return np.asarray(directions @ solved.T)
 
     def _apply(self, push: BodyPush, external: Array) -> None:
-        data, body = self.data, push.body
+        data = self.data
+        body = push.body
         point = data.xpos[body] + data.xmat[body].reshape(3, 3) @ push.point
         data.xfrc_applied[body, :3] += push.force
         turn = np.empty(3)
@@ -139,7 +143,9 @@ def _checked_payload(robot: RobotModel, payload: InertialParameters | None) -> I
         return InertialParameters.nothing(robot.flange)
     robot.with_payload(payload)  # refuses another frame
     if payload.vector.any():
-        least = -_RELATIVE_ROUNDING * np.abs(payload.inertia).max()  # a point, a rod or a plate is a limit
+        least = (
+            -_RELATIVE_ROUNDING * np.abs(payload.inertia).max()
+        )  # a point, a rod or a plate is a limit
         if payload.mass <= 0 or np.linalg.eigvalsh(payload.second_moment_com)[0] < least:
             raise InvalidInertia(f"no body can be this payload: {payload.why_not_physical}")
     return payload
@@ -159,12 +165,17 @@ def _compiled(mujoco: Any, robot: RobotModel, payload: InertialParameters) -> An
     spec.compiler.degree = False
     spec.compiler.fusestatic = False
     spec.option.gravity = robot.gravity_base
-    spec.option.disableflags = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
+    spec.option.disableflags = (
+        mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
+    )
     load = _add_chain(mujoco, spec, robot).add_body(
         name="load", **_pose(robot.T_joint_flange), **_mass(payload)
     )
     load.add_site(name="wrist")
-    for name, kind in (("force", mujoco.mjtSensor.mjSENS_FORCE), ("torque", mujoco.mjtSensor.mjSENS_TORQUE)):
+    for name, kind in (
+        ("force", mujoco.mjtSensor.mjSENS_FORCE),
+        ("torque", mujoco.mjtSensor.mjSENS_TORQUE),
+    ):
         spec.add_sensor(name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="wrist")
     if robot.drive.coupling is not None:
         _add_coupled_rotors(spec, robot.drive)
@@ -174,7 +185,10 @@ def _compiled(mujoco: Any, robot: RobotModel, payload: InertialParameters) -> An
 def _add_chain(mujoco: Any, spec: Any, robot: RobotModel) -> Any:
     """Adds a body and a joint for each link and gives the last body."""
     body = spec.worldbody
-    rotors = robot.drive.rotor_inertia if robot.drive.coupling is None else np.zeros(robot.n)
+    if robot.drive.coupling is None:
+        rotors = robot.drive.rotor_inertia
+    else:
+        rotors = np.zeros(robot.n)
     parts = zip(robot.links, robot.T_joint_link, robot.joint_placements, strict=True)
     for j, (link, T_joint_link, placement) in enumerate(parts):
         inertial = _mass(link.in_frame("joint", T_joint_link))

@@ -2,19 +2,21 @@
 
     f = K (p_hand - p) + D (p_hand' - p') + noise,        torque = K_r e - D_r w
 
-p is the grip, a point fixed to the flange; e the rotation vector from the present orientation to that at the
-beginning, w the angular velocity: the hand holds the tool as it took it. K and D are those of a human arm
-(some 500 N/m and 100 Ns/m for somebody who moves a tool with care).
+p is the grip, a point fixed to the flange; e the rotation vector from the present orientation to
+that at the beginning, w the angular velocity: the hand holds the tool as it took it. K and D are
+those of a human arm (some 500 N/m and 100 Ns/m for somebody who moves a tool with care).
 
-A hand is not steady, and the less so the harder it pulls: the noise of a muscle's force grows with the force
-(Harris and Wolpert 1998, Nature 394; van Beers, Haggard and Wolpert 2004, J. Neurophysiol. 91). How much, and
-that it is the same in all directions, is assumed here: each axis of the force has noise of the deviation
+A hand is not steady, and the less so the harder it pulls: the noise of a muscle's force grows with
+the force (Harris and Wolpert 1998, Nature 394; van Beers, Haggard and Wolpert 2004, J.
+Neurophysiol. 91). How much, and that it is the same in all directions, is assumed here: each axis
+of the force has noise of the deviation
 `unsteadiness` |f|, AR(1) with a correlation time of `noise_correlation_s`: muscles smooth what nerves ask
-for over some 50 ms. Noise that is slower than hand and arm together moves the arm instead of the force.
+for over some 50 ms. Noise that is slower than hand and arm together moves the arm instead of the
+force.
 
-The force is what the hand does to the grip, as a sensor between tool and handle measures it (xu2024 Fig. 9).
-Before the first row the hand takes hold for some time. The arm's drives do what a controller asks for: any
-function of time, position and velocity.
+The force is what the hand does to the grip, as a sensor between tool and handle measures it (xu2024
+Fig. 9). Before the first row the hand takes hold for some time. The arm's drives do what a
+controller asks for: any function of time, position and velocity.
 """
 
 from __future__ import annotations
@@ -75,7 +77,13 @@ class Hand:
     noise_correlation_s: float = 0.05
 
     def __post_init__(self) -> None:
-        for name in ("stiffness", "damping", "turning_stiffness", "turning_damping", "noise_correlation_s"):
+        for name in (
+            "stiffness",
+            "damping",
+            "turning_stiffness",
+            "turning_damping",
+            "noise_correlation_s",
+        ):
             if not 0 < getattr(self, name) < np.inf:
                 raise InvalidRobot(f"{name} of a hand must be positive, got {getattr(self, name)}")
         if not 0 <= self.unsteadiness < 1:
@@ -159,21 +167,26 @@ def drag(
     Args:
         robot: the empty arm with its true drives
         postures: that the arm will come near to, the first one to start from, (G, n) [rad or m]
-        controller: the torque of the drives, (n,), for time, position and velocity; asked in their order
+        controller: the torque of the drives, (n,), for time, position and velocity; asked in their
+            order
         payload: fixed to the flange, in the flange frame; none by default
     """
-    hand, options = hand or Hand(), options or GuidedOptions()
+    hand = hand or Hand()
+    options = options or GuidedOptions()
     h = options.step_s
-    K0, K = round(options.taking_hold_s / h), round(path.duration_s / h) + 1
+    K0 = round(options.taking_hold_s / h)
+    K = round(path.duration_s / h) + 1
     wanted, wanted_speed = path.at(np.clip((np.arange(K0 + K) - K0) * h, 0.0, path.duration_s))
     plant = _plant(robot, postures, payload, h)
-    generator, correlation_s = np.random.default_rng(options.seed), hand.noise_correlation_s
+    generator = np.random.default_rng(options.seed)
+    correlation_s = hand.noise_correlation_s
     unit = ar1_noise((K0 + K, 3), h, correlation_s=correlation_s, generator=generator)
     noise = hand.unsteadiness * unit  # of each axis over the force
     feel = _Feel(plant.arm, robot.n + 1, hand)
     plant.arm.move_to(plant.q, plant.v)
     R_held = feel.pose()[1]
-    rows, tau = [], np.zeros(robot.n)
+    rows = []
+    tau = np.zeros(robot.n)
     for k in range(K0 + K):
         plant.arm.move_to(plant.q, plant.v)
         pushes, signals, tilt = feel.touch(R_held, wanted[k], wanted_speed[k], noise[k])
@@ -202,7 +215,8 @@ class _Feel(NamedTuple):
         self, R_held: Array, wanted: Array, wanted_speed: Array, noise: Array
     ) -> tuple[tuple[BodyPush, ...], tuple[Array, ...], float]:
         """What the hand does now: pushes; force, force in the flange frame, torque, position; the tilt."""
-        hand, data = self.hand, self.arm.data
+        hand = self.hand
+        data = self.arm.data
         p, R = self.pose()
         spin = np.array(data.cvel[self.body, :3])
         centre = data.subtree_com[self.arm.model.body_rootid[self.body]]
@@ -243,11 +257,15 @@ def _turn(R: Array) -> tuple[Array, float]:
     return twice * (0.5 * angle / sine if sine > 0.0 else 0.5), angle
 
 
-def _plant(robot: RobotModel, postures: Array, payload: InertialParameters | None, step_s: float) -> Plant:
+def _plant(
+    robot: RobotModel, postures: Array, payload: InertialParameters | None, step_s: float
+) -> Plant:
     """The arm at rest in the first posture; the others say how light its drives may feel."""
     q = np.array(postures, dtype=float)
     if q.ndim != 2 or q.shape[1] != robot.n or len(q) < 2 or not np.isfinite(q).all():
-        raise InvalidRobot(f"postures must be (G, {robot.n}) finite numbers with G >= 2, got {q.shape}")
+        raise InvalidRobot(
+            f"postures must be (G, {robot.n}) finite numbers with G >= 2, got {q.shape}"
+        )
     still = np.zeros(robot.n)
     return Plant(robot, payload, step_s=step_s, postures=q, start=np.array([q[0], still, still]))
 
@@ -255,7 +273,8 @@ def _plant(robot: RobotModel, postures: Array, payload: InertialParameters | Non
 def _go_on(plant: Plant, k: int, steps: int, options: GuidedOptions) -> None:
     if words := plant.runaway(_ABSURD_SPEED):
         raise SimulationFailed(
-            f"{plant.robot.name} slips out of the hand {k * options.step_s:.2f} s after it was taken:"
+            f"{plant.robot.name} slips out of the hand {k * options.step_s:.2f} s after it was"
+            " taken:"
             f" {words}; the controller compensates too much, or the hand is too stiff for step_s"
         )
     every = max(1, steps // _PROGRESS_CALLS)

@@ -16,13 +16,16 @@ from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, JointLimits, RobotModel
 
 _USUAL_FLANGES = ("tool0", "flange", "attachment_site", "attachment")
-_HINGE, _SLIDE = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
+_HINGE = int(mujoco.mjtJoint.mjJNT_HINGE)
+_SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
 
 
 class ArmInMjcf:
     """The arm that an MJCF file describes, its joints at zero."""
 
-    def __init__(self, path: Path, joint_names: Sequence[str], *, locked: Mapping[str, float]) -> None:
+    def __init__(
+        self, path: Path, joint_names: Sequence[str], *, locked: Mapping[str, float]
+    ) -> None:
         """Reads the file, and what it includes.
 
         Args:
@@ -40,10 +43,13 @@ class ArmInMjcf:
             raise UnreadableFile(f"MuJoCo cannot read {path}: {words}") from error
         if spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE:
             raise InvalidRobot(
-                f'{path.name} has <compiler inertiafromgeom="true">: no <inertial> counts there, make it auto'
+                f'{path.name} has <compiler inertiafromgeom="true">: no <inertial> counts there,'
+                " make it auto"
             )
         model = self._model
-        joints = [model.joint(i).name for i in range(model.njnt) if model.jnt_type[i] in (_HINGE, _SLIDE)]
+        joints = [
+            model.joint(i).name for i in range(model.njnt) if model.jnt_type[i] in (_HINGE, _SLIDE)
+        ]
         self.joint_names = tuple(joint_names)
         missing = [name for name in self.joint_names if name not in joints]
         if missing:
@@ -55,8 +61,14 @@ class ArmInMjcf:
         self._require_a_row(locked)
         self._data = mujoco.MjData(model)
         for name in joints:
-            low, high = model.joint(name).range if model.joint(name).limited[0] else (-np.inf, np.inf)
-            rest = 0.0 if name in self.joint_names else float(np.clip(0.0, low, high))
+            if model.joint(name).limited[0]:
+                low, high = model.joint(name).range
+            else:
+                low, high = (-np.inf, np.inf)
+            if name in self.joint_names:
+                rest = 0.0
+            else:
+                rest = float(np.clip(0.0, low, high))
             self._data.qpos[model.joint(name).qposadr[0]] = locked.get(name, rest)
         mujoco.mj_kinematics(model, self._data)
         mujoco.mj_comPos(model, self._data)
@@ -66,21 +78,26 @@ class ArmInMjcf:
         before = 0
         for name, body in zip(self.joint_names, self._bodies, strict=True):
             if model.body_jntnum[body] != 1:
-                raise InvalidRobot(f"{self._name}: the body of joint '{name}' has other joints, too")
-            above, at = [], int(model.body_parentid[body])
+                raise InvalidRobot(
+                    f"{self._name}: the body of joint '{name}' has other joints, too"
+                )
+            above = []
+            at = int(model.body_parentid[body])
             while at not in (before, 0):
                 above.append(at)
                 at = int(model.body_parentid[at])
             if at != before or set(above) & set(self._bodies):
                 raise InvalidRobot(
-                    f"{self._name} is of another arm: '{name}' does not follow the model's joint before it"
+                    f"{self._name} is of another arm: '{name}' does not follow the model's joint"
+                    " before it"
                 )
             for other in above:
                 for i in range(model.body_jntnum[other]):
                     extra = model.joint(int(model.body_jntadr[other]) + i).name
                     if extra not in locked:
                         raise InvalidRobot(
-                            f"{self._name}: joint '{extra}' moves '{name}', and the model does not know it;"
+                            f"{self._name}: joint '{extra}' moves '{name}', and the model does not"
+                            " know it;"
                             f" hold it still with --lock {extra}=0"
                         )
             before = body
@@ -89,19 +106,29 @@ class ArmInMjcf:
         """The arm with those bodies alone that no joint of it moves directly: fingers, tools, cameras.
 
         Args:
-            flange: frame for payloads, a body or a site; where there is none, a usual one or the last body
+            flange: frame for payloads, a body or a site; where there is none, a usual one or the
+                last body
             without: name of a body that does not count
         """
-        n, model = len(self._bodies), self._model
+        n = len(self._bodies)
+        model = self._model
         anchors = [np.array(model.joint(name).pos) for name in self.joint_names]
         T_joint_link = np.array([_pose(np.eye(3), -anchor) for anchor in anchors])
         T_base = np.array(
-            [self._T_body(body) @ _pose(np.eye(3), a) for body, a in zip(self._bodies, anchors, strict=True)]
+            [
+                self._T_body(body) @ _pose(np.eye(3), a)
+                for body, a in zip(self._bodies, anchors, strict=True)
+            ]
         )
         before = np.concatenate([np.eye(4)[None], T_base[:-1]])
         links = [model.body(body).name or f"link{j + 1}" for j, body in enumerate(self._bodies)]
-        known = next((name for name in (flange, *_USUAL_FLANGES) if self._has_frame(name)), links[-1])
-        T_flange = self._T_frame(known) if self._has_frame(known) else self._T_body(self._bodies[-1])
+        known = next(
+            (name for name in (flange, *_USUAL_FLANGES) if self._has_frame(name)), links[-1]
+        )
+        if self._has_frame(known):
+            T_flange = self._T_frame(known)
+        else:
+            T_flange = self._T_body(self._bodies[-1])
         content: dict[str, Any] = {
             "name": self._name,
             "source": self._name,
@@ -139,7 +166,9 @@ class ArmInMjcf:
         """The body of a body or a site, and the number of the site; -1 where there is none."""
         body = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_BODY, name)
         site = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_SITE, name)
-        return (body, -1) if body >= 0 or site < 0 else (int(self._model.site_bodyid[site]), site)
+        if body >= 0 or site < 0:
+            return (body, -1)
+        return (int(self._model.site_bodyid[site]), site)
 
     def _T_frame(self, name: str) -> Array:
         body, site = self._frame(name)
@@ -152,7 +181,8 @@ class ArmInMjcf:
 
     def _carried(self, j: int, without: str) -> InertialParameters:
         """What is fixed to a body of the arm, or held still on it, in the frame of that body."""
-        model, data = self._model, self._data
+        model = self._model
+        data = self._data
         carried = InertialParameters.nothing("body")
         for body in range(1, model.nbody):
             owner = body
@@ -163,14 +193,17 @@ class ArmInMjcf:
             there = InertialParameters.from_com(
                 model.body_mass[body], np.zeros(3), np.diag(model.body_inertia[body]), "inertial"
             )
-            T = np.linalg.inv(self._T_body(owner)) @ _pose(data.ximat[body].reshape(3, 3), data.xipos[body])
+            T = np.linalg.inv(self._T_body(owner)) @ _pose(
+                data.ximat[body].reshape(3, 3), data.xipos[body]
+            )
             carried = carried + there.in_frame("body", T)
         return carried
 
 
 def _pose(R: Array, p: Array) -> Array:
     T = np.eye(4)
-    T[:3, :3], T[:3, 3] = R, p
+    T[:3, :3] = R
+    T[:3, 3] = p
     return T
 
 

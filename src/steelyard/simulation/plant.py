@@ -1,6 +1,7 @@
 """Arm and drives from step to step.
 
-The state of a step k of h seconds is the position q_k and the velocity w_k half a step earlier (leapfrog):
+The state of a step k of h seconds is the position q_k and the velocity w_k half a step earlier
+(leapfrog):
 
     v_k = w_k + h/2 a_{k-1}        a_k = arm(q_k, v_k, tau_k)
     w_{k+1} = w_k + h a_k          q_{k+1} = q_k + h w_{k+1}
@@ -9,20 +10,23 @@ so that q, v, a and tau belong to one instant, to second order in h, and
 
     tau_k = M a_k + bias(q_k, v_k) + friction_k - external_k
 
-holds to rounding. In MuJoCo's own Euler step v_k = w_k: every velocity would be half a step late, which looks
-like a rotor inertia of -Fv h/2. Load-dependent friction takes the load extrapolated from the last two steps.
+holds to rounding. In MuJoCo's own Euler step v_k = w_k: every velocity would be half a step late,
+which looks like a rotor inertia of -Fv h/2. Load-dependent friction takes the load extrapolated
+from the last two steps.
 
-Friction is exact while a drive turns, and holds it when it stands. For the speeds u of the drives it is an
-odd, set-valued law: f(u) = DriveModel.friction(u) - B for u != 0, and any value in
-[-f(0+), f(0+)] at rest. Where a drive turns fast enough, so that friction takes less than half of its speed
-in a step of h seconds, f(u) at the present speed is applied: the torque law then holds exactly. Slower
-drives are stiff. For them the speed after the step is found together with the friction,
+Friction is exact while a drive turns, and holds it when it stands. For the speeds u of the drives
+it is an odd, set-valued law: f(u) = DriveModel.friction(u) - B for u != 0, and any value in
+[-f(0+), f(0+)] at rest. Where a drive turns fast enough, so that friction takes less than half of
+its speed in a step of h seconds, f(u) at the present speed is applied: the torque law then holds
+exactly. Slower drives are stiff. For them the speed after the step is found together with the
+friction,
 
     u' + h A F = u_free,   F in f(u'),   A = U M^-1 U'                              (implicit Euler)
 
-where u_free is the speed after a step without their friction. One drive alone is a monotone scalar equation,
-u' + c f(u') = b: with f tabulated over the speed it is solved by interpolation, and b < c f(0+) gives u' = 0,
-F = b / c: the drive sticks. Several slow drives are solved in turn (Gauss-Seidel) from the last friction.
+where u_free is the speed after a step without their friction. One drive alone is a monotone scalar
+equation, u' + c f(u') = b: with f tabulated over the speed it is solved by interpolation, and b < c
+f(0+) gives u' = 0, F = b / c: the drive sticks. Several slow drives are solved in turn
+(Gauss-Seidel) from the last friction.
 """
 
 from __future__ import annotations
@@ -68,7 +72,8 @@ class Plant:
         robot: the empty arm with its true drives and gravity
         payload: at the flange, in the flange frame; None for none
         step_s: length of a step, [s]
-        postures: that the arm will come near to, (G, n) [rad or m]; they say how light its drives may feel
+        postures: that the arm will come near to, (G, n) [rad or m]; they say how light its drives
+            may feel
         start: position, velocity and acceleration to start with, (3, n)
     """
 
@@ -81,7 +86,8 @@ class Plant:
         postures: Array,
         start: Array,
     ) -> None:
-        self.robot, self._h = robot, step_s
+        self.robot = robot
+        self._h = step_s
         self.arm = Arm(robot, payload)
         self.loaded = robot.with_payload(self.arm.payload)
         U = robot.drive.transmission.matrix
@@ -109,7 +115,9 @@ class Plant:
 
     def step(self, tau: Array, pushes: Sequence[BodyPush]) -> Instant:
         """Goes one step on with torques tau of the drives, (n,) [Nm or N]; the instant at its beginning."""
-        q, v, drives = self.q, self.v, self.robot.drive.transmission
+        q = self.q
+        v = self.v
+        drives = self.robot.drive.transmission
         external = self.arm.move_to(q, v, pushes)
         load = 2 * self._load - self._load_before
         f, stiff = self._friction.while_turning(drives.to_drives(v), load)
@@ -123,7 +131,8 @@ class Plant:
             a = self.arm.acceleration(tau - drives.to_joints(f))
         taken = drives.to_joints(f)
         tau_link = tau - self.rotors @ a - taken
-        self._a, self._f = a, f
+        self._a = a
+        self._f = f
         self._load, self._load_before = drives.load(tau_link), self._load
         self.w = self.w + self._h * a
         self.q = q + self._h * self.w
@@ -138,7 +147,9 @@ class _Friction:
 
     def __init__(self, drive: DriveModel, *, step_s: float, mobility: Array) -> None:
         n = len(drive)
-        self._drive, self._h, self._mobility = drive, step_s, mobility
+        self._drive = drive
+        self._h = step_s
+        self._mobility = mobility
         speeds = np.tile(_SPEEDS[:, None], (1, n))
         plain = drive.friction(speeds) - drive.offset
         self._law = np.maximum(plain, 0.0).T
@@ -148,7 +159,8 @@ class _Friction:
     def while_turning(self, u: Array, load: Array) -> tuple[Array, Sequence[int]]:
         """Friction with offset at the present speed, (n,) [Nm], and the numbers of the stiff drives.
 
-        The stiff drives have only their offset in it. Speeds u [rad/s] and load [Nm] are those of the drives.
+        The stiff drives have only their offset in it. Speeds u [rad/s] and load [Nm] are those of
+        the drives.
         """
         offset = self._drive.offset
         if self.absent:
@@ -179,10 +191,13 @@ class _Friction:
         return F
 
 
-def _found_in_turn(A: list[list[float]], free: list[float], F: list[float], law: Array) -> list[float]:
+def _found_in_turn(
+    A: list[list[float]], free: list[float], F: list[float], law: Array
+) -> list[float]:
     """Friction of slow drives, found in turn from F; plain numbers, for which Python is faster than arrays.
 
-    `law` is f of each drive at the speeds of the table; u + c f(u) is tabulated for those that do not stick.
+    `law` is f of each drive at the speeds of the table; u + c f(u) is tabulated for those that do
+    not stick.
     """
     hold: list[float] = law[:, 0].tolist()
     tables: list[list[float]] = [[]] * len(A)
@@ -193,7 +208,9 @@ def _found_in_turn(A: list[list[float]], free: list[float], F: list[float], law:
             b = free[i] - sum(map(mul, row, F)) + c * F[i]
             value = b / c
             if abs(value) > hold[i]:
-                tables[i] = tables[i] or np.maximum.accumulate(_SPEEDS - _REST + c * law[i]).tolist()
+                tables[i] = (
+                    tables[i] or np.maximum.accumulate(_SPEEDS - _REST + c * law[i]).tolist()
+                )
                 value = (b - copysign(_speed_at(abs(b), tables[i]), b)) / c
             change = max(change, abs(value - F[i]) * c)
             F[i] = value
@@ -207,5 +224,6 @@ def _speed_at(x: float, reach: list[float]) -> float:
     k = max(bisect_right(reach, x), 1)
     if k == len(reach):
         return _TABLE[-1]
-    low, left = reach[k - 1], _TABLE[k - 1]
+    low = reach[k - 1]
+    left = _TABLE[k - 1]
     return left + (_TABLE[k] - left) / (reach[k] - low) * (x - low)

@@ -1,8 +1,8 @@
 """What the sensors of a simulated arm make of the truth: steps, noise and drift.
 
-Encoders round to whole steps. The measured velocity is the difference of two encoder readings over a short
-window that ends now, so it is rough and half a window late, as that of a drive is. Torque noise is white, or
-AR(1): for rows T_r apart and a correlation time T_c
+Encoders round to whole steps. The measured velocity is the difference of two encoder readings over
+a short window that ends now, so it is rough and half a window late, as that of a drive is. Torque
+noise is white, or AR(1): for rows T_r apart and a correlation time T_c
 
     x_k = rho x_{k-1} + sqrt(1 - rho^2) std e_k,   rho = exp(-T_r / T_c),   e_k ~ N(0, 1)
 
@@ -31,11 +31,12 @@ class SensorModel:
 
     Attributes:
         encoder_step: smallest difference of positions, () or (n,) [rad or m]; 0 for none
-        velocity_window_s: time over which encoder readings are differenced, [s]; 0 gives the true velocity
+        velocity_window_s: time over which encoder readings are differenced, [s]; 0 gives the true
+            velocity
         torque_std: standard deviation of the torque noise, () or (n,) [Nm or N]
         torque_correlation_s: correlation time of the torque noise, [s]; 0 is white
-        torque_side: 'motor' for the torque of the drive with friction, rotor inertia and offset (and the
-            current, where gains are known); 'link' for a torque sensor behind the gear
+        torque_side: 'motor' for the torque of the drive with friction, rotor inertia and offset
+            (and the current, where gains are known); 'link' for a torque sensor behind the gear
         wrist_sensor: whether there is a force/torque sensor at the flange
         wrench_std: standard deviation of its noise, (6,) [N, Nm]
         wrench_drift: constant error of the wrench, (6,) [N, Nm]
@@ -56,7 +57,9 @@ class SensorModel:
             if not np.isfinite(array).all() or (name != "wrench_drift" and (array < 0).any()):
                 raise InvalidRobot(f"{name} must be finite and not negative, got {array}")
             if array.ndim > 1 or (name.startswith("wrench") and array.shape != (6,)):
-                raise InvalidRobot(f"{name} has the wrong shape {array.shape}: six numbers for a wrench")
+                raise InvalidRobot(
+                    f"{name} has the wrong shape {array.shape}: six numbers for a wrench"
+                )
             object.__setattr__(self, name, read_only(array))
         for name in ("velocity_window_s", "torque_correlation_s"):
             if not 0 <= getattr(self, name) < np.inf:
@@ -87,7 +90,8 @@ class SensorModel:
     def velocity(self, q: Array, v_start: Array, *, step_s: float) -> Array | None:
         """Velocities from encoder readings, (K, n) [rad/s or m/s]; None where they are not measured so.
 
-        True positions q are (K, n) [rad or m], step_s [s] apart; before the first the speed is v_start, (n,).
+        True positions q are (K, n) [rad or m], step_s [s] apart; before the first the speed is
+        v_start, (n,).
         """
         if self.velocity_window_s == 0:
             return None
@@ -98,7 +102,9 @@ class SensorModel:
 
     def noisy_torque(self, tau: Array, period_s: float, generator: np.random.Generator) -> Array:
         """Torques as they are measured every `period_s` [s], of true ones tau, (N, n) [Nm or N]."""
-        unit = ar1_noise(tau.shape, period_s, correlation_s=self.torque_correlation_s, generator=generator)
+        unit = ar1_noise(
+            tau.shape, period_s, correlation_s=self.torque_correlation_s, generator=generator
+        )
         return np.asarray(tau + self.torque_std * unit)
 
     def noisy_wrench(self, wrench: Array, generator: np.random.Generator) -> Array:

@@ -6,8 +6,8 @@
     drift     offsets of the joints that go with time
     weight    the weight in six parts of the time, against the first: a load that changed, a hand for a while
 
-A cause counts against an answer where it is sure, and where without it the answer is another one: by more
-than a standard deviation of the mass as stated.
+A cause counts against an answer where it is sure, and where without it the answer is another one:
+by more than a standard deviation of the mass as stated.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> tup
     every = -(-sum(len(part) for part in problem.loaded) // _ENOUGH_ROWS)
     theta = problem.model.estimate.value + problem.jacobian @ value
     rows = [problem.model.rows(part, theta).thinned(every) for part in problem.loaded]
-    if sum(int(part.usable.any(axis=1).sum()) for part in rows) < _FEWEST_ROWS or not np.isfinite(mass_std):
+    if sum(int(part.usable.any(axis=1).sum()) for part in rows) < _FEWEST_ROWS or not np.isfinite(
+        mass_std
+    ):
         return ()
     fit = Fitted.of(rows, problem.prior(), problem.mixing)
     pull = [_forces(robot, part.q[::every]) for part in problem.loaded]
@@ -50,22 +52,29 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> tup
         _of_scale(fit, len(theta), least, robot),
         _of_force(fit, pull, len(theta), least),
         _of_drift(fit, len(theta), least),
-        _of_weight(fit, [each @ down for each in pull], least * float(np.linalg.norm(robot.gravity_base))),
+        _of_weight(
+            fit, [each @ down for each in pull], least * float(np.linalg.norm(robot.gravity_base))
+        ),
     )
     return tuple(doubt for doubt in doubts if doubt is not None)
 
 
 def _of_scale(fit: Fitted, mass: int, least: float, robot: RobotModel) -> Doubt | None:
     """A doubt where all torques have another scale, or else those of one joint."""
-    n, drift, torque = robot.n, robot.drive.gain_drift or 0.0, fit.torque
+    n = robot.n
+    drift = robot.drive.gain_drift or 0.0
+    torque = fit.torque
     effect = fit.moves(mass, least)
     found = fit.tried([each[:, :, None] for each in torque], effect, besides=drift)
     which = "the loaded torques"
     for j in range(n if found is None else 0):
         only = np.arange(n) == j
-        one = fit.tried([(each * only)[:, :, None] for each in torque], effect, besides=drift, tests=n)
+        one = fit.tried(
+            [(each * only)[:, :, None] for each in torque], effect, besides=drift, tests=n
+        )
         if one is not None and (found is None or abs(one.e[0]) > abs(found.e[0])):
-            found, which = one, f"the loaded torques of {robot.joint_names[j]}"
+            found = one
+            which = f"the loaded torques of {robot.joint_names[j]}"
     if found is None:
         return None
     moved = float(found.value[mass] - fit.value[mass])
@@ -100,7 +109,8 @@ def _of_force(fit: Fitted, pull: Sequence[Array], mass: int, least: float) -> Do
     words = (
         "weight and inertia of the load contradict each other: a steady force of"
         f" {np.linalg.norm(found.e):.2g} N would explain it, and move the mass by"
-        f" {found.value[mass] - fit.value[mass]:+.3g} kg; did nothing touch the arm, and does its base stand"
+        f" {found.value[mass] - fit.value[mass]:+.3g} kg; did nothing touch the arm, and does its"
+        " base stand"
         " as stated?"
     )
     return Doubt(DoubtKind.STEADY_FORCE, words)
@@ -113,7 +123,8 @@ def _of_drift(fit: Fitted, mass: int, least: float) -> Doubt | None:
         return None
     words = (
         f"offsets of the torques drift by up to {2 * np.abs(found.e).max():.2g} Nm during the run,"
-        f" which moves the mass by {found.value[mass] - fit.value[mass]:+.3g} kg: let the arm warm up, or"
+        f" which moves the mass by {found.value[mass] - fit.value[mass]:+.3g} kg: let the arm warm"
+        " up, or"
         " zero its sensors"
     )
     return Doubt(DoubtKind.DRIFT_MOVES, words)
@@ -121,12 +132,15 @@ def _of_drift(fit: Fitted, mass: int, least: float) -> Doubt | None:
 
 def _of_weight(fit: Fitted, weight: Sequence[Array], least: float) -> Doubt | None:
     """A doubt where the weight of a part of the time differs from that of the first, by `least` [N]."""
-    found = fit.tried(_in_parts(weight), lambda x: float(np.abs(x.e).max(initial=0.0)) / max(least, 1e-300))
+    found = fit.tried(
+        _in_parts(weight), lambda x: float(np.abs(x.e).max(initial=0.0)) / max(least, 1e-300)
+    )
     if found is None:
         return None
     j = int(np.abs(found.e).argmax())
     words = (
-        f"the weight changes by {found.e[j]:+.2g} N in part {j + 2} of {_PARTS} of the run: was the load"
+        f"the weight changes by {found.e[j]:+.2g} N in part {j + 2} of {_PARTS} of the run: was"
+        " the load"
         " changed, or the arm touched?"
     )
     return Doubt(DoubtKind.LOAD_CHANGED, words)
@@ -142,12 +156,16 @@ def _drifts(shape: tuple[int, ...]) -> Array:
 def _forces(robot: RobotModel, q: Array) -> Array:
     """The torque that holds 1 N at the flange along x, y or z of the base, (N, n, 3)."""
     still = np.zeros_like(q)
-    return np.stack([robot.with_gravity(g).payload_regressor(q, still, still)[:, :, 0] for g in np.eye(3)], 2)
+    return np.stack(
+        [robot.with_gravity(g).payload_regressor(q, still, still)[:, :, 0] for g in np.eye(3)], 2
+    )
 
 
 def _in_parts(weight: Sequence[Array]) -> list[Array]:
     """The torque of a weight of 1 N, (N, n) of each run, in each part of the time but the first."""
-    count, columns, first = sum(map(len, weight)), [], 0
+    count = sum(map(len, weight))
+    columns = []
+    first = 0
     for each in weight:
         part = (first + np.arange(len(each))) * _PARTS // count
         columns.append(each[:, :, None] * (part[:, None, None] == np.arange(1, _PARTS)))

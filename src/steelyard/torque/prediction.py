@@ -1,12 +1,13 @@
 """What a weighing will know, before the arm has moved.
 
-The answer of `direct` depends on measured torques only through the weights of the joints and the spectra of
-residuals. Both are known before where the empty arm was identified: its noise, how much correlation in time
-widens it, what its own runs leave uncertain, and what its gains are worth. So the covariance of a payload
-that is carried along a motion can be had from the motion alone, by the formulas that `weigh` uses.
+The answer of `direct` depends on measured torques only through the weights of the joints and the
+spectra of residuals. Both are known before where the empty arm was identified: its noise, how much
+correlation in time widens it, what its own runs leave uncertain, and what its gains are worth. So
+the covariance of a payload that is carried along a motion can be had from the motion alone, by the
+formulas that `weigh` uses.
 
-Of an arm that nobody has identified, everything but friction is taken as known, torques as exact, and
-their noise as white.
+Of an arm that nobody has identified, everything but friction is taken as known, torques as exact,
+and their noise as white.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Prediction:
     Attributes:
         body: the payload that it is for
         covariance: of its ten numbers, (10, 10); infinite where the motion says nothing
-        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten numbers,
-            (10, causes), which is in the covariance too; None where torques are measured
+        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten
+            numbers, (10, causes), which is in the covariance too; None where torques are measured
         by_noise: the part of the covariance that more samples narrow: noise and friction, (10, 10)
         shares: of the mass's variance, by what makes it, see `Payload`
     """
@@ -104,7 +105,10 @@ def predict(
     """
     if not (np.isfinite(rate_hz) and rate_hz > 0):
         raise InvalidSamples(f"rate_hz must be positive, got {rate_hz}")
-    samples = motion if isinstance(motion, Samples) else _samples(model, motion, rate_hz, until_s)
+    if isinstance(motion, Samples):
+        samples = motion
+    else:
+        samples = _samples(model, motion, rate_hz, until_s)
     problem = WeighingProblem(model, [samples], np.zeros((0, 11)))
     answer = predicted(problem, payload.vector)
     covariance, gain_error, shares = answer.widened(problem)
@@ -116,22 +120,28 @@ def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> Dy
 
     Args:
         robot: the arm
-        noise: standard deviation of each joint's torque, (n,) [Nm or N]; half a percent of the torque limit
-            by default, 1 where there is none
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; half a percent of the
+            torque limit by default, 1 where there is none
     """
     limit = robot.limits.tau_max
     usual = np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0)
-    std = usual if noise is None else np.array(noise, dtype=float)
+    if noise is None:
+        std = usual
+    else:
+        std = np.array(noise, dtype=float)
     if std.shape != (robot.n,) or not (np.isfinite(std).all() and (std > 0).all()):
         raise InvalidSamples(f"noise must be {robot.n} positive numbers, got {std}")
     law = replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
     basis = ParameterBasis.of(robot)
-    names, value = RowMaker(robot, basis).names(law), basis.K @ robot.parameters
+    names = RowMaker(robot, basis).names(law)
+    value = basis.K @ robot.parameters
     verdict = Verdict("the arm is what its description says")
     p = len(names)
     estimate = Estimate(value, np.zeros((p, p)), names, std, np.ones(robot.n), 1.0, verdict)
     empty = RegressionFactor.empty(robot.n, p)
-    return DynamicModel(robot, law, estimate, np.zeros((0, robot.n)), "commanded", (robot.source,), empty)
+    return DynamicModel(
+        robot, law, estimate, np.zeros((0, robot.n)), "commanded", (robot.source,), empty
+    )
 
 
 def loaded_arm(model: DynamicModel, payload: InertialParameters) -> RobotModel:
@@ -146,15 +156,20 @@ def loaded_arm(model: DynamicModel, payload: InertialParameters) -> RobotModel:
 
 def _as_robot(model: DynamicModel) -> RobotModel:
     """An arm with the torques of a model: links nearest to the given ones, which may be no real bodies."""
-    robot, basis, names = model.robot, model.basis, model.estimate.names
+    robot = model.robot
+    basis = model.basis
+    names = model.estimate.names
     phi = robot.parameters
     masses = np.arange(0, 10 * robot.n, 10)
-    phi[masses] = np.where(phi[masses] == 0, 1.0, phi[masses])  # Pinocchio wants one where a moment is
+    phi[masses] = np.where(
+        phi[masses] == 0, 1.0, phi[masses]
+    )  # Pinocchio wants one where a moment is
     wide = np.linalg.pinv(basis.K)
     phi = phi + wide @ (model.estimate.value[: len(basis)] - basis.K @ phi)
     bodies = phi[: 10 * robot.n].reshape(-1, 10)
     links = [
-        InertialParameters.from_vector(x, name) for x, name in zip(bodies, robot.link_names, strict=True)
+        InertialParameters.from_vector(x, name)
+        for x, name in zip(bodies, robot.link_names, strict=True)
     ]
     rotor, coulomb, viscous, offset = phi[10 * robot.n :].reshape(4, -1)
     drive = robot.drive.with_law(model.law, model.estimate.value[len(basis) : len(names)])
@@ -162,10 +177,16 @@ def _as_robot(model: DynamicModel) -> RobotModel:
     return robot.with_links(links).with_drive(drive)
 
 
-def _samples(model: DynamicModel, motion: Trajectory, rate_hz: float, until_s: float | None) -> Samples:
-    length = motion.duration_s if until_s is None else min(until_s, motion.duration_s)
+def _samples(
+    model: DynamicModel, motion: Trajectory, rate_hz: float, until_s: float | None
+) -> Samples:
+    if until_s is None:
+        length = motion.duration_s
+    else:
+        length = min(until_s, motion.duration_s)
     how = model.preparation or Preparation()
-    count, edge = max(round(length * rate_hz), 4), round(how.trim_s * rate_hz)
+    count = max(round(length * rate_hz), 4)
+    edge = round(how.trim_s * rate_hz)
     q, v, a = motion.at(np.arange(edge, max(count - edge, edge + 4)) / rate_hz)
     return Samples(
         q=q,

@@ -1,13 +1,13 @@
 """The shortest motion that weighs a payload as well as requested, with its prediction.
 
-Drive gains that are wrong move the mass, whatever the motion is: the estimate mixes what the joints say with
-weights w_j that sum to one (gains that are wrong alike scale the mass), so with errors S of the logarithms
-of the gains, n by causes, the relative variance of the mass is at least
+Drive gains that are wrong move the mass, whatever the motion is: the estimate mixes what the joints
+say with weights w_j that sum to one (gains that are wrong alike scale the mass), so with errors S
+of the logarithms of the gains, n by causes, the relative variance of the mass is at least
 
     min over w, sum w = 1, of  w' S S' w  =  1 / (1' (S S')^-1 1)
 
-and local gravity, where only its nominal size is known, adds its own. What is requested below that is refused
-before anything is designed.
+and local gravity, where only its nominal size is known, adds its own. What is requested below that
+is refused before anything is designed.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class Accuracy:
             if not value > 0:
                 raise InvalidSamples(f"the accuracy of {name} must be positive, got {value:g}")
         if not np.isfinite(self.half_widths).any():
-            raise InvalidSamples("say how well mass, com or inertia shall be known: no accuracy is given")
+            raise InvalidSamples(
+                "say how well mass, com or inertia shall be known: no accuracy is given"
+            )
 
     @property
     def half_widths(self) -> Array:
@@ -144,9 +146,13 @@ class ShortestMotion:
             "payload": prediction.body.vector,
             "frame": prediction.body.frame,
             "half_widths": prediction.half_widths,
-            **{name: getattr(prediction, name) for name in ("covariance", "by_noise", "gain_error")},
+            **{
+                name: getattr(prediction, name) for name in ("covariance", "by_noise", "gain_error")
+            },
             "shares": dict(prediction.shares),
-            **{name: getattr(self, name) for name in ("durations_s", "reached", "times_s", "known")},
+            **{
+                name: getattr(self, name) for name in ("durations_s", "reached", "times_s", "known")
+            },
         }
 
     def save(self, path: str | Path) -> None:
@@ -166,14 +172,20 @@ class ShortestMotion:
         fields.check(found, _PREDICTION, "prediction")
         body = InertialParameters.from_vector(found["payload"], found["frame"])
         arrays = {name: np.array(found[name], dtype=float) for name in _ARRAYS}
-        gain_error = None if found["gain_error"] is None else np.array(found["gain_error"], dtype=float)
+        if found["gain_error"] is None:
+            gain_error = None
+        else:
+            gain_error = np.array(found["gain_error"], dtype=float)
         covariances = arrays.pop("covariance"), arrays.pop("by_noise")
         prediction = Prediction(body, *covariances, gain_error, found["shares"])
         return cls(design, Accuracy(**found["requested"]), prediction, **arrays)
 
     def __str__(self) -> str:
         mass = self.prediction.quantities[0]
-        return f"{self.duration_s:.3g} s; {mass.value:g} kg to {1e3 * mass.half_width:.3g} g. {self.verdict}"
+        return (
+            f"{self.duration_s:.3g} s; {mass.value:g} kg to {1e3 * mass.half_width:.3g} g."
+            f" {self.verdict}"
+        )
 
 
 def shortest_motion(
@@ -189,8 +201,8 @@ def shortest_motion(
 ) -> ShortestMotion:
     """The shortest motion found that keeps all limits and weighs a payload as well as requested.
 
-    Torques are those of the arm with the payload on its flange. Ctrl-C ends the search; the shortest motion
-    so far is returned where one is enough.
+    Torques are those of the arm with the payload on its flange. Ctrl-C ends the search; the
+    shortest motion so far is returned where one is enough.
 
     Args:
         arm: identified, with its noise, friction and gains; or only described, see `assumed_model`
@@ -202,25 +214,40 @@ def shortest_motion(
         longest_s: that a motion may take, [s]
     """
     began = time.perf_counter()
-    model = assumed_model(arm) if isinstance(arm, RobotModel) else arm
-    robot, settings = model.robot, settings or DesignSettings()
+    if isinstance(arm, RobotModel):
+        model = assumed_model(arm)
+    else:
+        model = arm
+    robot = model.robot
+    settings = settings or DesignSettings()
     limits = limits or DesignLimits.of(robot)
-    body = typical_payload(robot) if typical is None else typical
+    if typical is None:
+        body = typical_payload(robot)
+    else:
+        body = typical
     if not (np.isfinite(longest_s) and longest_s > 0):
         raise InvalidTrajectory(f"longest_s must be positive, got {longest_s}")
     _require_reachable(model, body, requested)
     moving = moving_joints(robot, limits, harmonics, longest_s, None)
-    posture = None if start is None else finite(start, (robot.n,), "start", InvalidTrajectory)
+    if start is None:
+        posture = None
+    else:
+        posture = finite(start, (robot.n,), "start", InvalidTrajectory)
     if settings.at_rest and harmonics < 2:
         raise InvalidTrajectory("at rest at both ends, 1 harmonic leaves no motion; use at least 2")
     weighing = _Weighing(model, body, requested, settings.rate_hz)
-    loaded, share = loaded_arm(model, body), weighing.share
-    search = DurationSearch(loaded, limits, weighing.criterion, share, harmonics, moving, posture, settings)
+    loaded = loaded_arm(model, body)
+    share = weighing.share
+    search = DurationSearch(
+        loaded, limits, weighing.criterion, share, harmonics, moving, posture, settings
+    )
     found = search.shortest(longest_s)
     enough = [one for one in found if one.share <= 1]
     if not enough:
         raise InfeasibleDesign(weighing.why_not(found, search.stopped))
-    return weighing.result(min(enough, key=lambda one: one.duration_s), found, search.stopped, began)
+    return weighing.result(
+        min(enough, key=lambda one: one.duration_s), found, search.stopped, began
+    )
 
 
 def typical_payload(
@@ -265,15 +292,20 @@ class _Weighing:
 
     def criterion(self, duration_s: float) -> Criterion:
         """What a motion of some duration is for."""
-        m, c = self.body.mass, self.body.com
+        m = self.body.mass
+        c = self.body.com
         rows = np.eye(10)
-        rows[1:4, 0], rows[1:4, 1:4] = -c / m, np.eye(3) / m
+        rows[1:4, 0] = -c / m
+        rows[1:4, 1:4] = np.eye(3) / m
         wanted = self.requested.half_widths
         counted = np.isfinite(wanted) & self.felt
         if self.lasting is not None:  # what is left for noise
             wanted = np.sqrt(np.maximum(1 - (self.lasting / wanted) ** 2, 0.01)) * wanted
         requested = HALF_WIDTH * rows[counted] / wanted[counted][:, None]
-        arm = _knowledge(self.model) if self.model.factor.has_rows else None
+        if self.model.factor.has_rows:
+            arm = _knowledge(self.model)
+        else:
+            arm = None
         samples = duration_s * self.rate_hz
         objective = PayloadAccuracy(requested, slow_noise(self.model), samples, arm)
         robot = self.model.robot
@@ -282,7 +314,10 @@ class _Weighing:
     def why_not(self, found: tuple[Candidate, ...], stopped: str) -> str:
         """Why no motion is enough, in words."""
         if not found:
-            return "no motion was found that keeps all limits; give them more room, or a longer --longest"
+            return (
+                "no motion was found that keeps all limits; give them more room, or a longer"
+                " --longest"
+            )
         best = min(found, key=lambda one: one.share)
         prediction = self.predicted(best.trajectory)
         shares = self.requested.shares(prediction.half_widths)
@@ -292,11 +327,15 @@ class _Weighing:
         half = f"{quantity.half_width:.3g} {quantity.unit}"
         wanted = f"{quantity.half_width / shares[k]:.3g} {quantity.unit}"
         if stopped:
-            return f"{stopped} before a motion was enough: {quantity.name} to {half}, not {wanted}, so far"
+            return (
+                f"{stopped} before a motion was enough: {quantity.name} to {half}, not"
+                f" {wanted}, so far"
+            )
         helps = self._what_helps(best.trajectory, prediction, k)
         longest = max(one.duration_s for one in found)
         return (
-            f"no motion of up to {longest:g} s was found that is enough: {quantity.name} to {half} (95 %),"
+            f"no motion of up to {longest:g} s was found that is enough: {quantity.name} to {half}"
+            " (95 %),"
             f" not {wanted}{helps}"
         )
 
@@ -308,23 +347,33 @@ class _Weighing:
             return f"; most of that is {most}: {_HELPS[most]}"
         estimate = self.model.estimate
         exact = replace(estimate, covariance=np.zeros_like(estimate.covariance))
-        known = predict(replace(self.model, estimate=exact), motion, self.body, rate_hz=self.rate_hz)
+        known = predict(
+            replace(self.model, estimate=exact), motion, self.body, rate_hz=self.rate_hz
+        )
         if known.half_widths[k] < np.sqrt(0.5) * prediction.half_widths[k]:
-            return "; most of that is what the empty runs leave uncertain of the arm: identify it from more"
+            return (
+                "; most of that is what the empty runs leave uncertain of the arm: identify it"
+                " from more"
+            )
         return "; most of that is noise"
 
     def result(
         self, best: Candidate, found: tuple[Candidate, ...], stopped: str, began: float
     ) -> ShortestMotion:
         """The value to answer with."""
-        robot, motion = self.model.robot, best.trajectory
+        robot = self.model.robot
+        motion = best.trajectory
         prediction = self.predicted(motion)
         times = np.linspace(motion.duration_s / _TIMES, motion.duration_s, _TIMES)
         verdict = verdict_on(stopped, best.certificate)
-        verdict = replace(verdict, summary=f"the shortest of {len(found)} designs; {verdict.summary}")
+        verdict = replace(
+            verdict, summary=f"the shortest of {len(found)} designs; {verdict.summary}"
+        )
         if not self.model.factor.has_rows:
             noise = ", ".join(f"{x:.3g}" for x in self.model.estimate.noise)
-            verdict = verdict.doubted(Doubt(DoubtKind.ASSUMED, f"{_ASSUMED}, {noise} Nm or N", blocks=False))
+            verdict = verdict.doubted(
+                Doubt(DoubtKind.ASSUMED, f"{_ASSUMED}, {noise} Nm or N", blocks=False)
+            )
         design = Design(
             trajectory=motion,
             certificate=best.certificate,
@@ -379,12 +428,18 @@ def _require_reachable(model: DynamicModel, body: InertialParameters, requested:
         S = errors @ errors.T + 1e-18 * np.eye(len(errors))
         gains = float(np.sqrt(1.0 / np.linalg.inv(S).sum()))
     gravity = by_gravity(model.robot, body.vector)
-    local = 0.0 if gravity is None else float(gravity[0] / body.mass)
+    if gravity is None:
+        local = 0.0
+    else:
+        local = float(gravity[0] / body.mass)
     floor = HALF_WIDTH * float(np.hypot(gains, local))
     if floor * body.mass < requested.mass:
         return
     if gains > local:
-        known = f"with gains known to {100 * gains:.2g} % no motion weighs better than {100 * floor:.2g} %"
+        known = (
+            f"with gains known to {100 * gains:.2g} % no motion weighs better than"
+            f" {100 * floor:.2g} %"
+        )
         raise InfeasibleDesign(f"{known} (95 %): calibrate with a known mass")
     raise InfeasibleDesign(
         f"gravity is a nominal one, and no motion weighs better than {100 * floor:.2g} % (95 %):"

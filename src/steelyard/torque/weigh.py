@@ -1,14 +1,15 @@
 """The payload from joint torques, given the identified empty arm.
 
-A payload phi changes the base parameters by J phi, J the payload Jacobian (gaz2017 eq. (27)), so loaded
-torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. The methods differ in what they
-compare (`steelyard.torque.methods`); here their answers become payloads.
+A payload phi changes the base parameters by J phi, J the payload Jacobian (gaz2017 eq. (27)), so
+loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. The methods differ
+in what they compare (`steelyard.torque.methods`); here their answers become payloads.
 
-Where motor currents were measured, gains may be wrong in all runs, and may have changed since the empty ones:
-each method says how its answer moves with either (see `prior`).
+Where motor currents were measured, gains may be wrong in all runs, and may have changed since the
+empty ones: each method says how its answer moves with either (see `prior`).
 
-Loaded runs that move the empty arm by more than noise does (friction was another one that day) say that the
-model is not quite right: the covariance is widened by the square of that contradiction (Birge).
+Loaded runs that move the empty arm by more than noise does (friction was another one that day) say
+that the model is not quite right: the covariance is widened by the square of that contradiction
+(Birge).
 """
 
 from __future__ import annotations
@@ -49,16 +50,19 @@ def weigh(
     Args:
         samples: of the loaded arm, one or many
         method: a name of `steelyard.torque.methods.METHODS`
-        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy, cz for
-            the centre of mass [m]; 'inertia' for all six, about the flange's origin
-        empty: for the methods that need them: runs of the empty arm ('torque-change' on the same motion,
-            'pooled' on any), or the controller's torque of the empty arm on the same motion ('manufacturer')
+        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy,
+            cz for the centre of mass [m]; 'inertia' for all six, about the flange's origin
+        empty: for the methods that need them: runs of the empty arm ('torque-change' on the same
+            motion, 'pooled' on any), or the controller's torque of the empty arm on the same motion
+            ('manufacturer')
     """
     if method not in METHODS:
         raise UnknownName(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
     parts = _checked(model.require_alike, samples, "weigh from")
     alike: Callable[[Samples], None] = model.require_alike
-    if method == "manufacturer":  # torques of a controller are neither measured nor made of currents
+    if (
+        method == "manufacturer"
+    ):  # torques of a controller are neither measured nor made of currents
         alike = partial(require_same_joints, model.robot)
     others = () if empty is None else _checked(alike, empty, "compare with")
     problem = WeighingProblem(model.keeping_rows(), parts, fixed_rows(fixed or {}), others)
@@ -89,21 +93,31 @@ def _assumed(mass: float, gain_error: Array | None, shares: Mapping[str, float])
     if not shares or mass <= 0:
         return ""
     if gain_error is None:
-        return "assumes torques exact: 1 % on all of them is 1 % of the mass, and not in the interval"
+        return (
+            "assumes torques exact: 1 % on all of them is 1 % of the mass, and not in the interval"
+        )
     half = 100 * HALF_WIDTH * float(np.linalg.norm(gain_error[0])) / mass
     return f"assumes torques exact to {half:.2g} % ({100 * shares['gains']:.0f} % of the variance)"
 
 
 def _doubts(
-    problem: WeighingProblem, answer: Answer, method: str, fixed: Mapping[str, float], mass_std: float
+    problem: WeighingProblem,
+    answer: Answer,
+    method: str,
+    fixed: Mapping[str, float],
+    mass_std: float,
 ) -> tuple[Doubt, ...]:
     """What counts against an answer beside its own numbers."""
-    model, parts = problem.model, problem.loaded
-    strange, others = None, tuple[Doubt, ...]()
+    model = problem.model
+    parts = problem.loaded
+    strange = None
+    others = tuple[Doubt, ...]()
     if method != "static":  # friction at rest is no residual of a motion
         others = other_causes(problem, answer.value, mass_std)
         torque_rms = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
-        strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque_rms)
+        strange = strange_residuals(
+            model.robot.joint_names, answer.noise, model.estimate.noise, torque_rms
+        )
     doubts = (
         *answer.doubts,
         *{model.preparation_doubt(part) for part in parts},
@@ -121,7 +135,9 @@ def _noisy_motion(answer: Answer) -> Doubt | None:
     if answer.shift is None:
         return None
     std = np.sqrt(np.diag(answer.covariance))
-    share = np.where(np.isfinite(std) & ~answer.unknown, np.abs(answer.shift) / np.maximum(std, 1e-300), 0.0)
+    share = np.where(
+        np.isfinite(std) & ~answer.unknown, np.abs(answer.shift) / np.maximum(std, 1e-300), 0.0
+    )
     if share.max() < _NOISY_MOTION:
         return None
     words = (
@@ -143,7 +159,9 @@ def _checked(
     return parts
 
 
-def _unlike_fixed(problem: WeighingProblem, method: str, fixed: Mapping[str, float]) -> Doubt | None:
+def _unlike_fixed(
+    problem: WeighingProblem, method: str, fixed: Mapping[str, float]
+) -> Doubt | None:
     """A doubt where the data contradict a number that was given."""
     if not len(problem.fixed):
         return None

@@ -8,4 +8,10 @@ from steelyard.trajectory.fourier import (
     load_trajectory,
 )
 
-__all__ = ["TRAJECTORIES", "ApproachedTrajectory", "FourierTrajectory", "Trajectory", "load_trajectory"]
+__all__ = [
+    "TRAJECTORIES",
+    "ApproachedTrajectory",
+    "FourierTrajectory",
+    "Trajectory",
+    "load_trajectory",
+]

@@ -6,16 +6,16 @@ With the base frequency w and harmonics l = 1 ... L, joint j moves as
     v_j(t) =        sum_l  a_jl cos(w l t) + b_jl sin(w l t)
     a_j(t) =        sum_l -a_jl w l sin(w l t) + b_jl w l cos(w l t)
 
-so the coefficients are amplitudes of velocity. Harmonic l of position, velocity, acceleration has the
-amplitude hypot(a_jl, b_jl) times 1 / (w l), 1 and w l; the sums over l bound the signals, whatever the
-phases (`amplitudes`). The same series, fitted to measured positions, gives velocities and accelerations
-of periodic motion without differentiating noise (ding2019 section III.C).
+so the coefficients are amplitudes of velocity. Harmonic l of position, velocity, acceleration has
+the amplitude hypot(a_jl, b_jl) times 1 / (w l), 1 and w l; the sums over l bound the signals,
+whatever the phases (`amplitudes`). The same series, fitted to measured positions, gives velocities
+and accelerations of periodic motion without differentiating noise (ding2019 section III.C).
 
-An arm enters such a motion from rest in a posture, and leaves it, by polynomials of degree seven that meet
-position, velocity, acceleration and jerk at both ends (a motion from rest is met without jerk: a long way
-would swing far out for it). On s = t / T in [0, 1] their eight coefficients follow from eight linear
-conditions. The slowest joint rules the time T, which grows by tenths until the limits of
-velocity and acceleration hold.
+An arm enters such a motion from rest in a posture, and leaves it, by polynomials of degree seven
+that meet position, velocity, acceleration and jerk at both ends (a motion from rest is met without
+jerk: a long way would swing far out for it). On s = t / T in [0, 1] their eight coefficients follow
+from eight linear conditions. The slowest joint rules the time T, which grows by tenths until the
+limits of velocity and acceleration hold.
 """
 
 from __future__ import annotations
@@ -86,14 +86,20 @@ class FourierTrajectory:
     def __post_init__(self) -> None:
         shape = np.shape(self.sine)
         if len(shape) != 2 or shape[1] == 0:
-            raise InvalidTrajectory(f"a Fourier trajectory needs (n, L) coefficients, L >= 1, got {shape}")
+            raise InvalidTrajectory(
+                f"a Fourier trajectory needs (n, L) coefficients, L >= 1, got {shape}"
+            )
         if not (np.isfinite(self.period_s) and self.period_s > 0):
             raise InvalidTrajectory(f"period_s must be positive, got {self.period_s}")
         for name, wanted in (("sine", shape), ("cosine", shape), ("offset", shape[:1])):
-            object.__setattr__(self, name, finite(getattr(self, name), wanted, name, InvalidTrajectory))
+            object.__setattr__(
+                self, name, finite(getattr(self, name), wanted, name, InvalidTrajectory)
+            )
 
     @classmethod
-    def fitted(cls, t: ArrayLike, q: ArrayLike, *, period_s: float, harmonics: int) -> FourierTrajectory:
+    def fitted(
+        cls, t: ArrayLike, q: ArrayLike, *, period_s: float, harmonics: int
+    ) -> FourierTrajectory:
         """The series that follows measured positions best (least squares).
 
         Args:
@@ -102,7 +108,8 @@ class FourierTrajectory:
             period_s: of the base frequency, [s]
             harmonics: L
         """
-        time, positions = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
+        time = np.asarray(t, dtype=float)
+        positions = np.asarray(q, dtype=float)
         if harmonics < 1 or len(time) < 2 * harmonics + 1:
             raise InvalidTrajectory(
                 f"{harmonics} harmonics need at least one harmonic and {2 * harmonics + 1} samples,"
@@ -155,7 +162,9 @@ class FourierTrajectory:
         if missing:
             raise InvalidTrajectory(f"a Fourier trajectory needs '{sorted(missing)[0]}'")
         fields.check({name: content[name] for name in TRAJECTORY}, TRAJECTORY)
-        return cls(content["sine"], content["cosine"], content["offset"], float(content["period_s"]))
+        return cls(
+            content["sine"], content["cosine"], content["offset"], float(content["period_s"])
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The trajectory as plain values, for JSON."""
@@ -201,7 +210,8 @@ class FourierTrajectory:
         """Position, velocity and acceleration at times t, (N,) [s]: each (N, n) [rad or m, /s, /s^2]."""
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
-        s, c = np.sin(phase), np.cos(phase)
+        s = np.sin(phase)
+        c = np.cos(phase)
         q = s @ (self.sine / w).T - c @ (self.cosine / w).T + self.offset
         v = c @ self.sine.T + s @ self.cosine.T
         a = c @ (self.cosine * w).T - s @ (self.sine * w).T
@@ -211,7 +221,9 @@ class FourierTrajectory:
         """Change of acceleration at times t, (N,) [s], (N, n) [rad/s^3 or m/s^3]."""
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
-        return np.asarray(-np.cos(phase) @ (self.sine * w**2).T - np.sin(phase) @ (self.cosine * w**2).T)
+        return np.asarray(
+            -np.cos(phase) @ (self.sine * w**2).T - np.sin(phase) @ (self.cosine * w**2).T
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +276,8 @@ class ApproachedTrajectory:
             a_max: largest acceleration, (n,) [rad/s^2 or m/s^2]
             periods: how often the core runs
         """
-        v_limit, a_limit = np.asarray(v_max, dtype=float), np.asarray(a_max, dtype=float)
+        v_limit = np.asarray(v_max, dtype=float)
+        a_limit = np.asarray(a_max, dtype=float)
         rest, start = _ends(core, posture)
         entry_s = _shortest(rest, start, v_limit, a_limit)
         exit_s = _shortest(start, rest, v_limit, a_limit)
@@ -287,7 +300,8 @@ class ApproachedTrajectory:
         moving = self.core.at(time - self.entry_s)
         entering = _evaluated(self._entry, self.entry_s, np.minimum(time, self.entry_s))
         leaving = _evaluated(self._exit, self.exit_s, np.maximum(time - end, 0.0))
-        before, after = (time < self.entry_s)[:, None], (time > end)[:, None]
+        before = (time < self.entry_s)[:, None]
+        after = (time > end)[:, None]
         parts = zip(moving, entering, leaving, strict=True)
         q, v, a = (np.where(before, e, np.where(after, x, m)) for m, e, x in parts)
         return q, v, a
@@ -301,13 +315,18 @@ def load_trajectory(name: str | Path) -> FourierTrajectory:
         raise UnknownName(
             f"no trajectory '{name}': bundled are {', '.join(TRAJECTORIES)}; or give a .json file"
         )
-    return FourierTrajectory.from_dict(tomllib.loads((_BUNDLED / f"{name}.toml").read_text("utf-8")))
+    return FourierTrajectory.from_dict(
+        tomllib.loads((_BUNDLED / f"{name}.toml").read_text("utf-8"))
+    )
 
 
 def _from_json(path: Path) -> FourierTrajectory:
     """The trajectory in a saved trajectory or design; a file without a header may hold one, too."""
     content = saved.read(path)
-    header = content if isinstance(content, dict) else {}
+    if isinstance(content, dict):
+        header = content
+    else:
+        header = {}
     kind = header.get("steelyard")
     if kind == "design" or "seal" in header:
         content = saved.load(path, "design", version=DESIGN_VERSION, sealed=True)
@@ -321,7 +340,8 @@ def _from_json(path: Path) -> FourierTrajectory:
 
 def _ends(core: FourierTrajectory, posture: ArrayLike) -> tuple[Array, Array]:
     """Position, velocity, acceleration and jerk at rest in a posture and at the start of the core, (4, n)."""
-    rest, at = np.zeros((4, core.n)), np.zeros(1)
+    rest = np.zeros((4, core.n))
+    at = np.zeros(1)
     rest[0] = posture
     q, v, a = core.at(at)
     still = np.abs(v).max() < _AT_REST and np.abs(a).max() < _AT_REST
@@ -342,7 +362,8 @@ def _polynomial(start: Array, end: Array, duration_s: float) -> Array:
 
 def _evaluated(coefficients: Array, duration_s: float, t: Array) -> tuple[Array, Array, Array]:
     s = t / duration_s
-    found, c = [], coefficients
+    found = []
+    c = coefficients
     for k in range(3):
         found.append(np.vander(s, len(c), increasing=True) @ c / duration_s**k)
         c = c[1:] * np.arange(1, len(c))[:, None]
@@ -355,7 +376,9 @@ def _shortest(start: Array, end: Array, v_max: Array, a_max: Array) -> float:
     def keeps(duration_s: float) -> bool:
         grid = np.linspace(0.0, duration_s, _POINTS)
         _, v, a = _evaluated(_polynomial(start, end, duration_s), duration_s, grid)
-        return bool((np.abs(v).max(axis=0) <= v_max).all() and (np.abs(a).max(axis=0) <= a_max).all())
+        return bool(
+            (np.abs(v).max(axis=0) <= v_max).all() and (np.abs(a).max(axis=0) <= a_max).all()
+        )
 
     duration_s = 0.5
     while not keeps(duration_s):

@@ -34,7 +34,15 @@ from steelyard.robot.friction import FrictionLaw
 from steelyard.signals import with_chosen_cutoff
 from steelyard.torque import weigh as weigh_samples
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow.data import Data, Run, as_warm, qualities, runs_of, short_names, temperature_of
+from steelyard.workflow.data import (
+    Data,
+    Run,
+    as_warm,
+    qualities,
+    runs_of,
+    short_names,
+    temperature_of,
+)
 
 if TYPE_CHECKING:
     from steelyard.identification.feasible import FeasibleArm
@@ -57,8 +65,8 @@ class KnownMass:
 
 Gains: TypeAlias = Literal["auto", "robot", "targets"] | KnownMass | ArrayLike
 """Where gains come from: `auto` takes measured torques, then the robot's gains, then the
-controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or a run with a known mass, which
-corrects those of the robot, or else of the controller's targets."""
+controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or a run with a known
+mass, which corrects those of the robot, or else of the controller's targets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +78,8 @@ class Identification:
         fitted: runs that it was fitted to
         predicted: runs that it was not fitted to, to judge it by
         gains_from: where the gains come from, in words
-        gains: as found, or given as numbers; None where torques were measured, or the robot has them
+        gains: as found, or given as numbers; None where torques were measured, or the robot has
+            them
     """
 
     model: DynamicModel
@@ -105,14 +114,18 @@ class Identification:
             estimator: 'weighted', 'ordinary' or 'huber'
             progress: called with the share that is done and words
         """
-        arm = load_robot(robot) if isinstance(robot, str) else robot
+        if isinstance(robot, str):
+            arm = load_robot(robot)
+        else:
+            arm = robot
         how = preparation or Preparation()
         fitted, predicted = (runs_of(each, arm, how=how) for each in (data, validate))
         if not fitted:
             raise InvalidSamples("there are no runs to identify from")
         recordings = [run.recording for run in fitted if run.recording is not None]
         drive, found, words = _gains(arm, recordings, gains)
-        arm = arm if drive is None else arm.with_drive(drive)
+        if drive is not None:
+            arm = arm.with_drive(drive)
         how = with_chosen_cutoff(how, recordings)
         if found is not None and found.how == "targets" and drive is not None:
             found = _scaled(found, arm, fitted, how)
@@ -122,11 +135,15 @@ class Identification:
         how, fitted, lag_std, late = _in_time(arm, fitted, how, drive)
         predicted = tuple(run.prepared(how, drive, arm.limits) for run in predicted)
         samples = [run.ready for run in fitted]
-        model = identify_from_samples(arm, samples, friction=friction, estimator=estimator, progress=progress)
+        model = identify_from_samples(
+            arm, samples, friction=friction, estimator=estimator, progress=progress
+        )
         if isinstance(gains, KnownMass):
             found = _by_mass(replace(model, lag_std=lag_std), fitted, gains, how)
             drive = found.in_drive(arm.drive)
-            words = f"{words}, corrected by a known mass: {_in_words(drive)}; {found.verdict.sentence}"
+            words = (
+                f"{words}, corrected by a known mass: {_in_words(drive)}; {found.verdict.sentence}"
+            )
             fitted, predicted = (_with_gains(runs, found) for runs in (fitted, predicted))
             model = _again(model, arm.with_drive(drive), fitted, friction)
         doubts = [*late, *(doubt for run in (*fitted, *predicted) for doubt in run.doubts)]
@@ -159,8 +176,12 @@ class Identification:
         """
         from steelyard.report.identification import identification_page
 
-        names, fitted = short_names(self.runs), {run.name for run in self.fitted}
-        notes = [] if bodies is None else [f"Real bodies: {bodies.status}"]
+        names = short_names(self.runs)
+        fitted = {run.name for run in self.fitted}
+        if bodies is None:
+            notes = []
+        else:
+            notes = [f"Real bodies: {bodies.status}"]
         page = identification_page(
             self.model,
             {names[run]: run.ready for run in self.fitted},
@@ -185,8 +206,8 @@ def identify(
     Args:
         robot: the arm, or its name or file for `load_robot`
         data: of the empty arm: files, recordings, samples or tables; one or several
-        friction: name of a law; 'auto' for the one that predicts best; a law with shapes to start from; or
-            None for the law of `robot.drive`
+        friction: name of a law; 'auto' for the one that predicts best; a law with shapes to start
+            from; or None for the law of `robot.drive`
         gains: where torques come from when motor currents were recorded, see `Gains`
         preparation: how recordings become samples; the defaults of `Preparation` otherwise
         estimator: 'weighted' (joints by their noise), 'ordinary' (all alike) or 'huber'
@@ -226,7 +247,8 @@ def _too_late(joints: Sequence[str]) -> list[Doubt]:
     if not joints:
         return []
     words = (
-        f"torques and motion of {', '.join(joints)} are more than {1e3 * LONGEST_S:.0f} ms apart in time,"
+        f"torques and motion of {', '.join(joints)} are more than {1e3 * LONGEST_S:.0f} ms apart"
+        " in time,"
         " which is not repaired: give both one clock"
     )
     return [Doubt(DoubtKind.OUT_OF_TIME, words)]
@@ -248,15 +270,19 @@ def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
         q, v, a, tau = (x[few] for x in (samples.q, samples.v, samples.a, samples.tau))
         size = np.sqrt(np.mean(tau**2, axis=0))
         weight = 1 / np.maximum(size, _SMALL_TORQUE * size.max())
-        Y = np.concatenate([basis.reduce(chunk)[:, :, rigid] for _, chunk in robot.regressor_chunks(q, v, a)])
+        Y = np.concatenate(
+            [basis.reduce(chunk)[:, :, rigid] for _, chunk in robot.regressor_chunks(q, v, a)]
+        )
         rows = (Y * weight[:, None]).reshape(-1, int(rigid.sum()))
         found = np.linalg.lstsq(rows, (tau * weight).ravel(), rcond=None)[0]
         share = np.sqrt(np.mean((tau * weight - (rows @ found).reshape(tau.shape)) ** 2, axis=0))
         if share.max() > _MOST_OF_TARGETS:
             j = int(share.argmax())
             words = (
-                f"{run.name}: no masses on the links of {robot.name} explain the controller's own torques"
-                f" ({100 * share[j]:.0f} % of those of {robot.joint_names[j]} are left): is it the recording"
+                f"{run.name}: no masses on the links of {robot.name} explain the controller's own"
+                " torques"
+                f" ({100 * share[j]:.0f} % of those of {robot.joint_names[j]} are left): is it the"
+                " recording"
                 " of another robot, or is gravity in another direction?"
             )
             return [Doubt(DoubtKind.OTHER_ROBOT, words)]
@@ -266,10 +292,12 @@ def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
 def _too_small(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
     """A doubt where torques are far below those that the controller states, or the masses of the robot need.
 
-    Currents read as torques are; placeholders of masses in a robot file are mostly too small: no harm here.
+    Currents read as torques are; placeholders of masses in a robot file are mostly too small: no
+    harm here.
     """
     for run in runs:
-        samples, recording = run.ready, run.recording
+        samples = run.ready
+        recording = run.recording
         if samples.gain is not None:
             continue
         few = slice(0, None, -(-len(samples) // _ENOUGH_ROWS))
@@ -280,8 +308,10 @@ def _too_small(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
         j = int(least.argmax())
         if there[j] < _LEAST_TORQUE * least[j]:
             words = (
-                f"{run.name}: the torque of {robot.joint_names[j]} is {there[j]:.3g} Nm (RMS), the arm needs"
-                f" about {least[j]:.3g}: is it a current in A (then read it as current), or another unit?"
+                f"{run.name}: the torque of {robot.joint_names[j]} is {there[j]:.3g} Nm (RMS), the"
+                " arm needs"
+                f" about {least[j]:.3g}: is it a current in A (then read it as current), or"
+                " another unit?"
             )
             return [Doubt(DoubtKind.RECORDING, words)]
     return []
@@ -304,25 +334,38 @@ def _gains(
     """
     for recording in recordings:
         if recording.n != robot.n:
-            raise InvalidSamples(f"{robot.name} has {robot.n} joints, a recording has {recording.n}")
+            raise InvalidSamples(
+                f"{robot.name} has {robot.n} joints, a recording has {recording.n}"
+            )
     if isinstance(wanted, KnownMass):
         if any(recording.current is None for recording in recordings):
-            raise InvalidSamples("a known mass corrects drive gains: the recordings need motor currents")
-        wanted = "robot" if robot.drive.gain is not None else "targets"
+            raise InvalidSamples(
+                "a known mass corrects drive gains: the recordings need motor currents"
+            )
+        if robot.drive.gain is not None:
+            wanted = "robot"
+        else:
+            wanted = "targets"
     if not isinstance(wanted, str):
         numbers = np.array(wanted, dtype=float)
         if numbers.shape != (robot.n,):
-            raise InvalidSamples(f"there are {numbers.size} gains, {robot.name} has {robot.n} joints")
+            raise InvalidSamples(
+                f"there are {numbers.size} gains, {robot.name} has {robot.n} joints"
+            )
         found = DriveGains.given(numbers)
         return found.in_drive(robot.drive), found, "gains as given"
     if wanted not in ("auto", "robot", "targets"):
-        raise InvalidSamples(f"gains are 'auto', 'robot', 'targets', numbers or a known mass, got '{wanted}'")
+        raise InvalidSamples(
+            f"gains are 'auto', 'robot', 'targets', numbers or a known mass, got '{wanted}'"
+        )
     if wanted == "auto" and all(recording.tau is not None for recording in recordings):
         return None, None, "torques were measured"
     drive = robot.drive
     if wanted == "robot" or (wanted == "auto" and drive.gain is not None):
         if drive.gain is None:
-            raise InvalidSamples(f"{robot.name} has no drive gains: take those of targets, or give numbers")
+            raise InvalidSamples(
+                f"{robot.name} has no drive gains: take those of targets, or give numbers"
+            )
         return drive.with_tolerances(), None, "gains of the robot file"
     found = _from_targets(recordings)
     return found.in_drive(drive), found, "gains from the controller's targets:"
@@ -341,13 +384,19 @@ def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
     return found
 
 
-def _scaled(gains: DriveGains, robot: RobotModel, runs: Sequence[Run], how: Preparation) -> DriveGains:
+def _scaled(
+    gains: DriveGains, robot: RobotModel, runs: Sequence[Run], how: Preparation
+) -> DriveGains:
     """Gains of the controller's targets on the scale of its own model of the arm, where runs show it."""
     if robot.drive.coupling is not None:
         return gains
-    cutoff_hz = how.cutoff_hz if isinstance(how.cutoff_hz, float | int) else SMOOTH_HZ
+    if isinstance(how.cutoff_hz, float | int):
+        cutoff_hz = how.cutoff_hz
+    else:
+        cutoff_hz = SMOOTH_HZ
     smooth = replace(how, cutoff_hz=min(cutoff_hz, SMOOTH_HZ))
-    measured, targets = [], []
+    measured = []
+    targets = []
     for run in runs:
         if run.recording is not None:
             measured.append(run.prepared(smooth, robot.drive).ready)
@@ -355,7 +404,9 @@ def _scaled(gains: DriveGains, robot: RobotModel, runs: Sequence[Run], how: Prep
     return scaled_by_targets(gains, robot, measured, targets)
 
 
-def _by_mass(model: DynamicModel, empty: Sequence[Run], known: KnownMass, how: Preparation) -> DriveGains:
+def _by_mass(
+    model: DynamicModel, empty: Sequence[Run], known: KnownMass, how: Preparation
+) -> DriveGains:
     """The gains that make a payload as heavy as it is."""
     runs = runs_of(known.data, model.robot, how=how)
     loaded = [run.prepared(how, run.drive_for(model), model.robot.limits).ready for run in runs]
@@ -376,7 +427,10 @@ def _with_gains(runs: Sequence[Run], gains: DriveGains) -> tuple[Run, ...]:
     changed = []
     for run in runs:
         old = run.ready.gain
-        tau = run.ready.tau if old is None else run.ready.tau * (gains.value / old)
+        if old is None:
+            tau = run.ready.tau
+        else:
+            tau = run.ready.tau * (gains.value / old)
         changed.append(replace(run, samples=replace(run.ready, tau=tau, gain=gains.value)))
     return tuple(changed)
 
@@ -385,7 +439,10 @@ def _again(
     model: DynamicModel, robot: RobotModel, runs: Sequence[Run], friction: str | FrictionLaw | None
 ) -> DynamicModel:
     """The model of runs with other gains, by the friction law that was chosen."""
-    law = friction if model.choice is None else model.choice.law
+    if model.choice is None:
+        law = friction
+    else:
+        law = model.choice.law
     again = identify_from_samples(robot, [run.ready for run in runs], friction=law)
     stopped = [doubt for doubt in model.verdict.doubts if doubt.kind is DoubtKind.STOPPED]
     estimate = replace(again.estimate, verdict=again.verdict.doubted(*stopped))

@@ -14,7 +14,8 @@ from steelyard.recording import Recording
 from steelyard.robot import DriveModel
 from steelyard.workflow.data import Data, runs_of
 
-_FIXED, _FIXED_UNIT = 6.0, "Nm"  # gaz2017
+_FIXED = 6.0
+_FIXED_UNIT = "Nm"  # gaz2017
 
 
 @one_blas_thread()
@@ -37,13 +38,17 @@ def collisions(
         payload: what the arm carries, or its file; nothing by default
         learn: a motion without contact, which shows thresholds and the friction of the day
         false_alarms_per_hour: how many are allowed, of learned thresholds, [1/h]
-        threshold: the same for all residuals, instead of learned ones, [Nm, N or W]; 6 Nm by default
+        threshold: the same for all residuals, instead of learned ones, [Nm, N or W]; 6 Nm by
+            default
         observer: 'momentum', 'inverse-dynamics' or 'energy'
         bandwidth_hz: of the observer's filter, [Hz]
     """
     if learn is not None and threshold is not None:
         raise InvalidSamples("thresholds are learned (--learn) or fixed (--threshold), not both")
-    arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
+    if isinstance(model, DynamicModel):
+        arm = model
+    else:
+        arm = DynamicModel.load(model)
     load = Payload.load(payload) if isinstance(payload, str | Path) else payload
     watcher = Observer.of(arm, load, kind=observer, gain_hz=bandwidth_hz)
     if learn is not None:
@@ -52,11 +57,14 @@ def collisions(
         detector = Detector.learned(watcher, free, drive=drive, false_alarms_per_hour=rate)
     elif threshold is None and watcher.unit != _FIXED_UNIT:
         raise InvalidSamples(
-            f"the {observer} observer judges {watcher.unit}, for which there is no usual limit: give"
+            f"the {observer} observer judges {watcher.unit}, for which there is no usual limit:"
+            " give"
             f" --threshold in {watcher.unit}, or --learn"
         )
     else:
-        detector = Detector(watcher, Thresholds.fixed(watcher, _FIXED if threshold is None else threshold))
+        detector = Detector(
+            watcher, Thresholds.fixed(watcher, _FIXED if threshold is None else threshold)
+        )
     watched, drive = _recording(arm, data)
     return detector.detect(watched, drive=drive)
 
@@ -65,5 +73,7 @@ def _recording(model: DynamicModel, data: Data) -> tuple[Recording, DriveModel |
     """The one recording in data, and the drives that make torques of its currents."""
     runs = runs_of(data, model.robot)
     if len(runs) != 1 or runs[0].recording is None:
-        raise InvalidSamples(f"contacts are searched in one recording, as measured; got {len(runs)}")
+        raise InvalidSamples(
+            f"contacts are searched in one recording, as measured; got {len(runs)}"
+        )
     return runs[0].recording, runs[0].drive_for(model)

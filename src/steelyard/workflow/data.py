@@ -42,7 +42,9 @@ Data: TypeAlias = Source | Iterable[Source] | Mapping[str, Source]
 """One source, many, or many by name."""
 
 _SHORTEST_S = 1.0  # a piece is a swing of a joint at least
-_SETTLED = 3.0  # over the cut-off: so far from an end, accelerations are right to 0.1 % of the largest
+_SETTLED = (
+    3.0  # over the cut-off: so far from an end, accelerations are right to 0.1 % of the largest
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +63,13 @@ class Run:
     samples: Samples | None = None
     cut: str = ""
 
-    def prepared(self, how: Preparation, drive: DriveModel | None, limits: JointLimits | None = None) -> Run:
+    def prepared(
+        self, how: Preparation, drive: DriveModel | None, limits: JointLimits | None = None
+    ) -> Run:
         """The run with samples; one that has them already stays as it is. Refusals name the run.
 
-        A piece of a file begins and ends in motion, where the filter sees too little: its ends are trimmed.
+        A piece of a file begins and ends in motion, where the filter sees too little: its ends are
+        trimmed.
 
         Args:
             drive: that makes torques of motor currents; None where torques were measured
@@ -74,8 +79,14 @@ class Run:
             return self
         try:
             how = with_chosen_cutoff(how, [self.recording])
-            cutoff_hz = how.cutoff_hz if isinstance(how.cutoff_hz, float | int) else np.inf
-            settled_s = _SETTLED / cutoff_hz if self.cut else 0.0
+            if isinstance(how.cutoff_hz, float | int):
+                cutoff_hz = how.cutoff_hz
+            else:
+                cutoff_hz = np.inf
+            if self.cut:
+                settled_s = _SETTLED / cutoff_hz
+            else:
+                settled_s = 0.0
             here = replace(how, trim_s=max(how.trim_s, settled_s))
             samples = prepare(self.recording, here, drive=drive, limits=limits)
             return replace(self, samples=replace(samples, preparation=how))
@@ -84,13 +95,16 @@ class Run:
 
     def named(self, joint_names: Sequence[str]) -> Run:
         """The run with these names of its joints, where its recording has none of its own."""
-        return self if self.recording is None else replace(self, recording=self.recording.named(joint_names))
+        if self.recording is None:
+            return self
+        return replace(self, recording=self.recording.named(joint_names))
 
     def of_controller(self) -> Run:
         """The same motion with the controller's target torque, as if it had been measured."""
         if self.recording is None or self.recording.tau_target is None:
             raise InvalidSamples(
-                f"{self.name} has no target torque of the controller, which the manufacturer method takes for"
+                f"{self.name} has no target torque of the controller, which the manufacturer"
+                " method takes for"
                 " that of the empty arm"
             )
         recording = replace(self.recording, tau=self.recording.tau_target, current=None)
@@ -111,13 +125,15 @@ class Run:
         if not model.from_currents:
             if recording.tau is None and recording.current is not None:
                 raise InvalidSamples(
-                    f"{self.name} has motor currents, the model was fitted to measured torques: record"
+                    f"{self.name} has motor currents, the model was fitted to measured torques:"
+                    " record"
                     " torques, or identify the arm from currents"
                 )
             return None
         if recording.current is None:
             raise InvalidSamples(
-                f"{self.name} has no motor currents, but the model was fitted to torques made of currents"
+                f"{self.name} has no motor currents, but the model was fitted to torques made of"
+                " currents"
             )
         return model.robot.drive
 
@@ -125,7 +141,10 @@ class Run:
     def doubts(self) -> tuple[Doubt, ...]:
         """What is wrong with its recording, and yet does not forbid to use it."""
         warnings = () if self.samples is None else self.samples.warnings
-        words = [*([self.cut] if self.cut else []), *(f"{self.name}: {warning}" for warning in warnings)]
+        words = [
+            *([self.cut] if self.cut else []),
+            *(f"{self.name}: {warning}" for warning in warnings),
+        ]
         return tuple(Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words)
 
     def pieces(self, how: Preparation) -> tuple[Run, ...]:
@@ -133,11 +152,17 @@ class Run:
         recording = self.recording
         if recording is None or not recording.rate_hz:
             return (self,)
-        effort = recording.current if recording.tau is None else recording.tau
+        if recording.tau is None:
+            effort = recording.current
+        else:
+            effort = recording.tau
         signals = np.hstack([x for x in (recording.q, effort) if x is not None])
         rows = np.flatnonzero(np.isfinite(signals).all(axis=1))
         steps = np.diff(recording.t[rows])
-        longest_s = default_gap_s(1 / recording.rate_hz) if how.longest_gap_s is None else how.longest_gap_s
+        if how.longest_gap_s is None:
+            longest_s = default_gap_s(1 / recording.rate_hz)
+        else:
+            longest_s = how.longest_gap_s
         holes = np.flatnonzero(steps > longest_s)
         if not holes.size:
             return (self,)
@@ -169,7 +194,9 @@ def runs_of(
     runs = _runs(data, robot)
     if robot is not None:
         runs = tuple(run.named(robot.joint_names) for run in runs)
-    return runs if how is None else tuple(piece for run in runs for piece in run.pieces(how))
+    if how is None:
+        return runs
+    return tuple(piece for run in runs for piece in run.pieces(how))
 
 
 def _runs(data: Data, robot: RobotModel | None) -> tuple[Run, ...]:
@@ -178,10 +205,14 @@ def _runs(data: Data, robot: RobotModel | None) -> tuple[Run, ...]:
     if isinstance(data, str | Path | Recording | Samples) or is_data_frame(data):
         return (_run(data, "", robot),)
     if not isinstance(data, Iterable):
-        raise InvalidSamples(f"data are files, recordings, samples or tables, got {type(data).__name__}")
+        raise InvalidSamples(
+            f"data are files, recordings, samples or tables, got {type(data).__name__}"
+        )
     runs = [_run(source, "", robot) for source in data]
     nameless = [run.recording is None or not run.recording.source for run in runs]
-    named = (replace(run, name=f"run {k + 1}") if nameless[k] else run for k, run in enumerate(runs))
+    named = (
+        replace(run, name=f"run {k + 1}") if nameless[k] else run for k, run in enumerate(runs)
+    )
     return _distinct(tuple(named))
 
 
@@ -193,7 +224,9 @@ def _distinct(runs: tuple[Run, ...]) -> tuple[Run, ...]:
             signals = run.recording.signals
             key = hash(tuple((name, signals[name].tobytes()) for name in sorted(signals)))
             if key in seen:
-                raise InvalidSamples(f"{seen[key]} and {run.name} are the same recording: give it once")
+                raise InvalidSamples(
+                    f"{seen[key]} and {run.name} are the same recording: give it once"
+                )
             seen[key] = run.name
     return runs
 
@@ -221,7 +254,8 @@ def as_warm(model: DynamicModel, runs: Sequence[Run]) -> tuple[DynamicModel, tup
         model: of the empty arm
         runs: of the loaded one
     """
-    drive, now = model.robot.drive, temperature_of(runs)
+    drive = model.robot.drive
+    now = temperature_of(runs)
     if not model.from_currents or not drive.gain_drift or model.temperature is None or now is None:
         return model, ()
     kelvins = now - model.temperature
@@ -229,10 +263,14 @@ def as_warm(model: DynamicModel, runs: Sequence[Run]) -> tuple[DynamicModel, tup
     by_warmth = GAIN_DRIFT_PER_KELVIN * abs(float(kelvins[j]))
     drifting = replace(drive, gain_drift=float(np.hypot(drive.gain_drift, by_warmth)))
     words = (
-        f"{model.robot.joint_names[j]} is {kelvins[j]:+.0f} K from where it was when the arm was identified:"
+        f"{model.robot.joint_names[j]} is {kelvins[j]:+.0f} K from where it was when the arm was"
+        " identified:"
         f" gains may have changed by {100 * by_warmth:.1f} %"
     )
-    doubts = [Doubt(DoubtKind.GAINS, words, blocks=False)] if by_warmth > drive.gain_drift else []
+    if by_warmth > drive.gain_drift:
+        doubts = [Doubt(DoubtKind.GAINS, words, blocks=False)]
+    else:
+        doubts = []
     return replace(model, robot=model.robot.with_drive(drifting)), tuple(doubts)
 
 
@@ -248,7 +286,10 @@ def qualities(runs: Sequence[Run], robot: RobotModel) -> dict[str, QualityReport
 def short_names(runs: Sequence[Run]) -> dict[Run, str]:
     """Names of runs without folders, where they differ without them."""
     short = [Path(run.name).name for run in runs]
-    return {run: name if short.count(name) == 1 else run.name for run, name in zip(runs, short, strict=True)}
+    return {
+        run: name if short.count(name) == 1 else run.name
+        for run, name in zip(runs, short, strict=True)
+    }
 
 
 def _run(source: Any, name: str, robot: RobotModel | None) -> Run:
@@ -258,11 +299,16 @@ def _run(source: Any, name: str, robot: RobotModel | None) -> Run:
         return Run(name or source.source or "the recording", source)
     if isinstance(source, str | Path):
         path = Path(source)
-        joints = robot.joint_names if robot is not None and file_kind(path) == "bag" else ()
+        if robot is not None and file_kind(path) == "bag":
+            joints = robot.joint_names
+        else:
+            joints = ()
         return Run(
             name if name and not name.startswith("run ") else str(path),
             read_recording(path, joint_names=joints),
         )
     if is_data_frame(source):
         return Run(name or "the data frame", Recording.from_dataframe(source))
-    raise InvalidSamples(f"data are files, recordings, samples or tables, got {type(source).__name__}")
+    raise InvalidSamples(
+        f"data are files, recordings, samples or tables, got {type(source).__name__}"
+    )

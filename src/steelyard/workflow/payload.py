@@ -47,7 +47,8 @@ class Weighing:
     def payload(self) -> Payload:
         """The answer."""
         found = self._answer("direct" if self.method == _ALL_METHODS else self.method)
-        found = found if self.tool is None else found.together_with(self.tool)
+        if self.tool is not None:
+            found = found.together_with(self.tool)
         doubts = [*(doubt for run in self.runs for doubt in run.doubts), *self._arm[1]]
         return replace(found, verdict=found.verdict.doubted(*doubts))
 
@@ -63,13 +64,19 @@ class Weighing:
                 found[name] = str(error)
         return found
 
-    def page(self, *, truth: InertialParameters | None = None, extra: Sequence[Section] = ()) -> Page:
+    def page(
+        self, *, truth: InertialParameters | None = None, extra: Sequence[Section] = ()
+    ) -> Page:
         """The page that shows and explains it, beside the truth where it is known, with sections of yours."""
         from steelyard.report.payload import payload_page
 
-        others = {name: answer for name, answer in self.methods.items() if not isinstance(answer, str)}
+        others = {
+            name: answer for name, answer in self.methods.items() if not isinstance(answer, str)
+        }
         samples = self.runs[0].ready
-        page = payload_page(self.model, self.payload, samples, truth=truth, others=others, extra=extra)
+        page = payload_page(
+            self.model, self.payload, samples, truth=truth, others=others, extra=extra
+        )
         return page.with_quality(qualities(self.runs, self.model.robot))
 
     @cached_property
@@ -87,7 +94,9 @@ class Weighing:
     def _prepared(self, data: Data) -> tuple[Run, ...]:
         robot = self.model.robot
         runs = runs_of(data, robot, how=self._how)
-        return tuple(run.prepared(self._how, run.drive_for(self.model), robot.limits) for run in runs)
+        return tuple(
+            run.prepared(self._how, run.drive_for(self.model), robot.limits) for run in runs
+        )
 
     def _answer(self, method: str) -> Payload:
         loaded = [run.ready for run in self.runs]
@@ -96,7 +105,9 @@ class Weighing:
             empty = [run.of_controller().prepared(how, None).ready for run in self.runs]
         else:
             empty = [run.ready for run in self._empty_runs]
-        return weigh_samples(self._arm[0], loaded, method=method, fixed=self.fixed, empty=empty or None)
+        return weigh_samples(
+            self._arm[0], loaded, method=method, fixed=self.fixed, empty=empty or None
+        )
 
 
 def weigh(
@@ -115,12 +126,15 @@ def weigh(
         model: of the empty arm, or its file
         data: of the loaded arm: files, recordings, samples or tables; one or several
         method: a name of `steelyard.torque.methods.METHODS`
-        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy, cz for
-            the centre of mass [m]; 'inertia' for all six, about the flange's origin
-        empty: runs of the empty arm, for the methods that need them ('torque-change' on the same motions,
-            'pooled' on any)
+        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy,
+            cz for the centre of mass [m]; 'inertia' for all six, about the flange's origin
+        empty: runs of the empty arm, for the methods that need them ('torque-change' on the same
+            motions, 'pooled' on any)
         tool: that the arm carried when its model was identified: the answer is then both together
         preparation: how recordings become samples; as those of the model were, by default
     """
-    arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
+    if isinstance(model, DynamicModel):
+        arm = model
+    else:
+        arm = DynamicModel.load(model)
     return Weighing(arm, data, method, fixed or {}, empty, tool, preparation).payload

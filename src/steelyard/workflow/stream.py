@@ -81,9 +81,13 @@ class OnlineCurve:
     @property
     def when(self) -> str:
         """Since when the payload was known to the requested accuracy, and how late samples come."""
-        asked, late_s = f"{100 * self.accuracy:g} %", f"{self.delay_s:.2f} s"
+        asked = f"{100 * self.accuracy:g} %"
+        late_s = f"{self.delay_s:.2f} s"
         since_s = self.converged_s.get(len(self.state.history) + 1)
-        known = f"is known to {asked} since {since_s:.1f} s" if since_s is not None else ""
+        if since_s is not None:
+            known = f"is known to {asked} since {since_s:.1f} s"
+        else:
+            known = ""
         known = known or f"did not become known to {asked}"
         return f"The mass {known}; samples come {late_s} after their instant, for the filter."
 
@@ -105,7 +109,8 @@ class OnlineCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """The payload at the end, those before it, and the curve, as texts, numbers and arrays."""
-        since_s, history = self.converged_s, self.state.history
+        since_s = self.converged_s
+        history = self.state.history
         points = [point for point in self.points if np.isfinite(point.mass_std)]
         names = ("t", "mass", "mass_std", "com", "com_std", "payload", "converged")
         return {
@@ -150,7 +155,8 @@ class OnlineWeighing(OnlineCurve):
         from steelyard.report.online import online_plot
         from steelyard.report.payload import payload_page
 
-        how, drive = preparation_for(self.model, None), self.run.drive_for(self.model)
+        how = preparation_for(self.model, None)
+        drive = self.run.drive_for(self.model)
         plot = online_plot(self.points, accuracy=self.accuracy)
         curve = Section("How the answer became known", (), [plot])
         samples = self.run.prepared(how, drive).ready
@@ -182,7 +188,10 @@ def weigh_online(
         real_time: not faster than the recording's clock
         on_point: called with each point of the curve as it becomes known
     """
-    arm = model if isinstance(model, DynamicModel) else DynamicModel.load(model)
+    if isinstance(model, DynamicModel):
+        arm = model
+    else:
+        arm = DynamicModel.load(model)
     runs = runs_of(data, arm.robot)
     if len(runs) != 1:
         raise InvalidSamples(f"one recording is replayed at a time, got {len(runs)}")
@@ -192,10 +201,17 @@ def weigh_online(
     weigher = _estimator(estimator, arm, accuracy)
     if resume is not None and estimator != _DIRECT:
         raise InvalidSamples(f"{estimator} does not resume: only {_DIRECT} saves its state")
-    state = weigher.init() if resume is None else _load_state(resume, arm)
+    if resume is None:
+        state = weigher.init()
+    else:
+        state = _load_state(resume, arm)
     how = replace(preparation_for(arm, preparation), trim_s=0.0, decimate=1)
     source = run.recording if run.recording is not None else run.ready
-    sleep, v_max = time.sleep if real_time else None, arm.robot.limits.v_max
+    if real_time:
+        sleep = time.sleep
+    else:
+        sleep = None
+    v_max = arm.robot.limits.v_max
     samples = replay(source, how, drive=run.drive_for(arm), v_max=v_max, sleep=sleep)
     if np.isfinite(state.last_s):
         later_s = state.last_s + RESUME_S
@@ -208,7 +224,13 @@ def weigh_online(
     payload = weigher.estimate(state)
     payload = replace(payload, verdict=payload.verdict.doubted(*doubts))
     return OnlineWeighing(
-        model=arm, payload=payload, run=run, state=state, points=points, accuracy=accuracy, delay_s=delay_s
+        model=arm,
+        payload=payload,
+        run=run,
+        state=state,
+        points=points,
+        accuracy=accuracy,
+        delay_s=delay_s,
     )
 
 
@@ -219,7 +241,10 @@ def _estimator(name: str, model: DynamicModel, accuracy: float) -> Any:
     others = {entry.name: entry for entry in entry_points(group="steelyard.estimators")}
     if name not in others:
         known = ", ".join([_DIRECT, *others])
-        more = "" if others else "; those of papers are in a package of their own: pip install ./papers"
+        if others:
+            more = ""
+        else:
+            more = "; those of papers are in a package of their own: pip install ./papers"
         raise UnknownName(f"no online estimator '{name}'; there are {known}{more}")
     return others[name].load()(model, accuracy)
 
@@ -241,7 +266,11 @@ def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
 
 
 def replayed(
-    estimator: _Estimator[S, X], state: S, samples: Iterator[X], duration_s: float, on_point: OnPoint | None
+    estimator: _Estimator[S, X],
+    state: S,
+    samples: Iterator[X],
+    duration_s: float,
+    on_point: OnPoint | None,
 ) -> tuple[S, tuple[CurvePoint, ...]]:
     """The state after all samples, and points along the way.
 
@@ -253,7 +282,8 @@ def replayed(
     points: list[CurvePoint] = []
 
     def note() -> None:
-        found, number = estimator.estimate(state, physical=False), len(state.history) + 1
+        found = estimator.estimate(state, physical=False)
+        number = len(state.history) + 1
         accuracy = estimator.options.accuracy
         points.append(CurvePoint.of(found, t=state.last_s, number=number, accuracy=accuracy))
         if on_point is not None:
@@ -266,7 +296,9 @@ def replayed(
             note()
             due_s = max(due_s + spacing_s, state.last_s + spacing_s / 2)
     if not points:
-        raise InvalidRecording("the recording is too short to replay: no sample came out of the filters")
+        raise InvalidRecording(
+            "the recording is too short to replay: no sample came out of the filters"
+        )
     if state.last_s > points[-1].t:
         note()
     return state, tuple(points)
@@ -277,11 +309,18 @@ def _quality(run: Run, model: DynamicModel) -> tuple[Doubt, ...]:
     if run.recording is None:
         return run.doubts
     drive = run.drive_for(model)
-    gain = None if drive is None else drive.gain
+    if drive is None:
+        gain = None
+    else:
+        gain = drive.gain
     report = check_quality(run.recording, limits=model.robot.limits, gain=gain)
     if not report.ok:
-        raise InvalidRecording(f"{run.name}: the recording is not fit for use: {report.findings[0].sentence}")
-    return tuple(Doubt(DoubtKind.RECORDING, f"{run.name}: {x}", blocks=False) for x in report.warnings)
+        raise InvalidRecording(
+            f"{run.name}: the recording is not fit for use: {report.findings[0].sentence}"
+        )
+    return tuple(
+        Doubt(DoubtKind.RECORDING, f"{run.name}: {x}", blocks=False) for x in report.warnings
+    )
 
 
 def _fingerprint(model: DynamicModel) -> str:

@@ -50,7 +50,9 @@ class WristRig:
     about: SensorDescription
 
     @classmethod
-    def of(cls, robot: RobotModel | str | None, sensor: SensorDescription | str | Path | None) -> WristRig:
+    def of(
+        cls, robot: RobotModel | str | None, sensor: SensorDescription | str | Path | None
+    ) -> WristRig:
         """The rig of an arm and a sensor, each as a value, by its name or file, or none."""
         arm = load_robot(robot) if isinstance(robot, str) else robot
         about = SensorDescription.load(sensor) if isinstance(sensor, str | Path) else sensor
@@ -66,7 +68,9 @@ class WristRig:
         """Where things fall, (3,) [m/s^2], in the base frame."""
         if self.about.gravity_base is not None:
             return self.about.gravity_base
-        return np.array(_STANDARD_GRAVITY) if self.robot is None else self.robot.gravity_base
+        if self.robot is None:
+            return np.array(_STANDARD_GRAVITY)
+        return self.robot.gravity_base
 
     def table(self, source: WristSource) -> WrenchRecording:
         """Wrench and pose of a source."""
@@ -78,7 +82,9 @@ class WristRig:
             return self.about.recording(source)
         return self.about.of_joints(source, self.robot)
 
-    def samples(self, source: WristSource, *, yaw: float, cutoff_hz: float, decimate: bool) -> WrenchSamples:
+    def samples(
+        self, source: WristSource, *, yaw: float, cutoff_hz: float, decimate: bool
+    ) -> WrenchSamples:
         """Samples in motion, from joints, an inertial unit or the pose.
 
         Args:
@@ -93,7 +99,8 @@ class WristRig:
                 self.robot, recording, sensor, cutoff_hz=cutoff_hz, decimate=decimate
             )
         table = self.in_motion.table(source)
-        table = table.turned(yaw) if yaw else table
+        if yaw:
+            table = table.turned(yaw)
         if table.acceleration is not None and table.angular_velocity is not None:
             return WrenchSamples.from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
         return WrenchSamples.from_pose(table, decimate=decimate)
@@ -108,7 +115,10 @@ class WristRig:
         """The joints and the wrench of a source."""
         if self.robot is None:
             raise InvalidSamples("a recording of joints needs the arm: give robot")
-        found = source if isinstance(source, Recording) else self.about.joints(source, self.robot)
+        if isinstance(source, Recording):
+            found = source
+        else:
+            found = self.about.joints(source, self.robot)
         if found.wrench is None:
             name = found.source or "the recording"
             raise InvalidRecording(f"{name} has no wrench; is a wrist sensor connected and logged?")
@@ -135,8 +145,12 @@ class WristWeighing:
         if self._table is None:
             return None
         sensor = self._rig.about.sensor
-        axis = None if sensor.yaw_known else sensor.T_flange_sensor[2, :3]
-        gravity, postures = self._rig.gravity_base, Postures.of(self._table)
+        if sensor.yaw_known:
+            axis = None
+        else:
+            axis = sensor.T_flange_sensor[2, :3]
+        gravity = self._rig.gravity_base
+        postures = Postures.of(self._table)
         return weigh_static(postures, gravity_base=gravity, tilt=not self.level, yaw_axis=axis)
 
     @cached_property
@@ -145,7 +159,10 @@ class WristWeighing:
         """Of the motion; None without one."""
         if self.dynamic is None:
             return None
-        yaw = 0.0 if self.at_rest is None else self.at_rest.yaw
+        if self.at_rest is None:
+            yaw = 0.0
+        else:
+            yaw = self.at_rest.yaw
         return self._rig.samples(self.dynamic, yaw=yaw, cutoff_hz=self.cutoff_hz, decimate=True)
 
     @cached_property
@@ -164,11 +181,15 @@ class WristWeighing:
                 drift_again=self.drift_again,
             )
         elif self.at_rest is not None:
-            found = self.at_rest.payload(self._rig.about.sensor.turned(self.at_rest.yaw).T_flange_sensor)
+            found = self.at_rest.payload(
+                self._rig.about.sensor.turned(self.at_rest.yaw).T_flange_sensor
+            )
         else:
             raise InvalidSamples("there is nothing to weigh: give --static, --dynamic or both")
         warned = {"at rest": self._table, "in motion": self.samples}
-        words = [f"{when}: {x}" for when, of in warned.items() if of is not None for x in of.warnings]
+        words = [
+            f"{when}: {x}" for when, of in warned.items() if of is not None for x in of.warnings
+        ]
         doubts = [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
         return replace(found, verdict=found.verdict.doubted(*doubts))
 
@@ -197,15 +218,19 @@ class WristWeighing:
         """The arm with the payload in its motion; None where joints or times are not known."""
         from steelyard.report.scene import arm_scene
 
-        source, robot = self.dynamic or self.static, self._rig.robot
+        source = self.dynamic or self.static
+        robot = self._rig.robot
         if robot is None or source is None or isinstance(source, WrenchRecording):
             return None
         try:
             recording = self._rig.recording(source)
         except NoTime:
             return None
-        whole, found = np.isfinite(recording.q).all(axis=1), self.payload
-        q, t, placed = recording.q[whole], recording.t[whole], found.T_flange_sensor
+        whole = np.isfinite(recording.q).all(axis=1)
+        found = self.payload
+        q = recording.q[whole]
+        t = recording.t[whole]
+        placed = found.T_flange_sensor
         return arm_scene(robot, q, t, found.body, found.covariance, T_flange_load=placed)
 
     @cached_property
@@ -214,7 +239,9 @@ class WristWeighing:
 
     @cached_property
     def _table(self) -> WrenchRecording | None:
-        return None if self.static is None else self._rig.table(self.static)
+        if self.static is None:
+            return None
+        return self._rig.table(self.static)
 
 
 def weigh_wrist(
@@ -240,7 +267,9 @@ def weigh_wrist(
         level: the base is known to be level
         drift_again: the zero drift changed after the static recording
     """
-    return WristWeighing(static, dynamic, robot, sensor, estimator, cutoff_hz, level, drift_again).payload
+    return WristWeighing(
+        static, dynamic, robot, sensor, estimator, cutoff_hz, level, drift_again
+    ).payload
 
 
 @one_blas_thread()
@@ -262,12 +291,17 @@ def contact(
         robot: the arm, or its name or file, for recordings with joints
         sensor: what the sensor is, or the TOML file of it
         frame: of the answer
-        rezero: where the zero is found again: 'none', at the 'start', after every 'rest'; or a keeper
+        rezero: where the zero is found again: 'none', at the 'start', after every 'rest'; or a
+            keeper
         cutoff_hz: of the filter on motion and wrench, [Hz]
     """
-    load = payload if isinstance(payload, WrenchPayload) else WrenchPayload.load(payload)
+    if isinstance(payload, WrenchPayload):
+        load = payload
+    else:
+        load = WrenchPayload.load(payload)
     rig = WristRig.of(robot, sensor)
-    turned, nominal = load.T_flange_sensor, rig.about.sensor.T_flange_sensor
+    turned = load.T_flange_sensor
+    nominal = rig.about.sensor.T_flange_sensor
     rotation = turned[:3, :3] @ nominal[:3, :3].T
     yaw = float(np.arctan2(rotation[1, 0], rotation[0, 0]))
     samples = rig.samples(source, yaw=yaw, cutoff_hz=cutoff_hz, decimate=False)

@@ -22,7 +22,14 @@ from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow.stream import RESUME_S, OnlineCurve, OnPoint, replayed
 from steelyard.workflow.wrist import WristRig, WristSource
-from steelyard.wrist.online import WristEstimator, WristOptions, WristPath, WristRow, WristSample, WristState
+from steelyard.wrist.online import (
+    WristEstimator,
+    WristOptions,
+    WristPath,
+    WristRow,
+    WristSample,
+    WristState,
+)
 from steelyard.wrist.online.path import CALIBRATION_S, rows_of
 from steelyard.wrist.payload import WrenchPayload
 from steelyard.wrist.recording import WrenchRecording
@@ -30,7 +37,8 @@ from steelyard.wrist.recording import WrenchRecording
 if TYPE_CHECKING:
     from steelyard.report import Page
 
-_STATE_KIND, _STATE_VERSION = "online wrist state", 2
+_STATE_KIND = "online wrist state"
+_STATE_VERSION = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -38,7 +46,8 @@ class WristOnlineWeighing(OnlineCurve):
     """A payload on a wrist sensor that was weighed sample by sample; `save_state` to go on later.
 
     Attributes:
-        contact: what the surroundings did to the load in the last sample, (6,) [N, Nm], sensor frame
+        contact: what the surroundings did to the load in the last sample, (6,) [N, Nm], sensor
+            frame
         contact_std: its standard deviation, (6,)
     """
 
@@ -97,13 +106,22 @@ def weigh_wrist_online(
     table = rig.table(source)
     rows, doubts = _rows(rig, source, table)
     first = [row for row in rows if row.t < rows[0].t + CALIBRATION_S]
-    joints = None if isinstance(source, WrenchRecording) else rig.robot
+    if isinstance(source, WrenchRecording):
+        joints = None
+    else:
+        joints = rig.robot
     path = WristPath.calibrated(first, table.sensor, robot=joints, cutoff_hz=cutoff_hz)
     made = (*table.notes, f"Kalman smoother, cut-off {cutoff_hz:g} Hz, {path.delay_s:.2f} s late")
     options = options or WristOptions()
     estimator = WristEstimator(path.noise, table.sensor, rig.gravity_base, options, made)
-    state = estimator.init() if resume is None else _load_state(resume, estimator)
-    later_s = state.last_s + RESUME_S if np.isfinite(state.last_s) else 0.0
+    if resume is None:
+        state = estimator.init()
+    else:
+        state = _load_state(resume, estimator)
+    if np.isfinite(state.last_s):
+        later_s = state.last_s + RESUME_S
+    else:
+        later_s = 0.0
     samples = _samples(path, rows, later_s, real_time=real_time)
     state, points = replayed(estimator, state, samples, float(table.t[-1]), on_point)
     payload = estimator.estimate(state)
@@ -134,7 +152,8 @@ def _rows(
         quality.require_ok()
         warnings = quality.warnings
         whole = np.isfinite(np.hstack([recording.q, np.asarray(recording.wrench)])).all(axis=1)
-        times, q = table.t.tolist(), recording.q[whole]
+        times = table.t.tolist()
+        q = recording.q[whole]
         rows = [WristRow(*row) for row in zip(times, table.wrench, q, strict=True)]
     return rows, tuple(Doubt(DoubtKind.RECORDING, words, blocks=False) for words in warnings)
 
@@ -142,7 +161,8 @@ def _rows(
 def _samples(
     path: WristPath, rows: list[WristRow], later_s: float, *, real_time: bool
 ) -> Iterator[WristSample]:
-    state, began_s = path.init(), time.monotonic()
+    state = path.init()
+    began_s = time.monotonic()
     for row in rows:
         if real_time and (wait_s := row.t - rows[0].t - (time.monotonic() - began_s)) > 0:
             time.sleep(wait_s)
@@ -165,4 +185,6 @@ def _load_state(path: str | Path, estimator: WristEstimator) -> WristState:
 def _fingerprint(estimator: WristEstimator) -> str:
     """A short name of how a sensor sits on the arm, and the arm in the world."""
     placed = np.concatenate([estimator.sensor.T_flange_sensor.ravel(), estimator.gravity_base])
-    return hashlib.sha256(np.round(placed, 9).tobytes() + bytes([estimator.options.level])).hexdigest()[:16]
+    return hashlib.sha256(
+        np.round(placed, 9).tobytes() + bytes([estimator.options.level])
+    ).hexdigest()[:16]

@@ -1,10 +1,10 @@
 """The dynamic stage: ten parameters from a moving arm, with what the static stage knows.
 
 The unknowns are theta = (phi, drift, U, V). With a static stage, its twelve numbers and their whole
-covariance are a prior, so that the uncertainty of drift and tilt is in the answer; estimators that do not
-weigh samples take drift and tilt as they are. Without one, all are estimated together. The tilt enters the
-wrench through u = R' g(U, V) - a; the columns of U and V are the derivatives there, and the regression
-is set up anew at each tilt until it stays.
+covariance are a prior, so that the uncertainty of drift and tilt is in the answer; estimators that
+do not weigh samples take drift and tilt as they are. Without one, all are estimated together. The
+tilt enters the wrench through u = R' g(U, V) - a; the columns of U and V are the derivatives there,
+and the regression is set up anew at each tilt until it stays.
 """
 
 from __future__ import annotations
@@ -21,13 +21,25 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, Verdict
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.payload import StaticWeight, WrenchPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
+from steelyard.wrist.payload import (
+    StaticWeight,
+    WrenchPayload,
+    drift_doubt,
+    tilt_doubt,
+    weak_inertia_doubt,
+)
 from steelyard.wrist.regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist.regressor import BaseGravity
 from steelyard.wrist.samples import WrenchSamples
 
 _TILTS = 6
-_STATIC = [0, 1, 2, 3, *range(10, 18)]  # where the twelve numbers of the static stage are among the eighteen
+_STATIC = [
+    0,
+    1,
+    2,
+    3,
+    *range(10, 18),
+]  # where the twelve numbers of the static stage are among the eighteen
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +56,8 @@ class _Setting:
 
     def regression(self) -> WrenchRegression:
         """The regression at the present tilt; the unknown tilt is what is to be added to it."""
-        samples, angles = self.samples, self.value[16:]
+        samples = self.samples
+        angles = self.value[16:]
         N = len(samples)
         tilt = self.gravity.tilt_columns(self.value[:10], samples.R_base_sensor, angles)
         columns = np.concatenate([np.tile(np.eye(6), (N, 1, 1)), tilt], axis=2)
@@ -54,11 +67,13 @@ class _Setting:
         wrench = samples.wrench - columns[:, :, known] @ self.value[10:][known]
         if self.drifting:
             exact.append((samples.t - samples.t.mean())[:, None, None] * np.eye(6))
-        prior, L = self.prior.copy(), self.information
+        prior = self.prior.copy()
+        L = self.information
         prior[16:] -= angles
         more = 6 * self.drifting
         p = len(self.free) + more
-        value, information = np.zeros(p), np.zeros((p, p))
+        value = np.zeros(p)
+        information = np.zeros((p, p))
         value[: p - more] = prior[self.free]
         information[: p - more, : p - more] = L[np.ix_(self.free, self.free)]
         return WrenchRegression(
@@ -95,12 +110,15 @@ def weigh_dynamic(
     Args:
         static: what postures at rest say; None to estimate all at once
         estimator: one of `steelyard.wrist.estimators.ESTIMATORS`; maximum likelihood by default
-        gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; as in `static`, else upright
+        gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; as in `static`, else
+            upright
         tilt: whether the base may be tilted; with `static`, that stage decides
         drift_again: the zero drift has changed since the static stage: estimate it anew
     """
     estimator = estimator or ESTIMATORS["ml"]
-    setting = _setting(samples, static, estimator, gravity_base=gravity_base, tilt=tilt, anew=drift_again)
+    setting = _setting(
+        samples, static, estimator, gravity_base=gravity_base, tilt=tilt, anew=drift_again
+    )
     if 6 * len(samples) <= len(setting.free) + 6:
         raise InvalidSamples(f"{len(samples)} samples are too few for {len(setting.free)} unknowns")
     trend, trend_std = _trend(setting)
@@ -112,7 +130,8 @@ def weigh_dynamic(
     setting, fit = _solve(setting, estimator)
     if setting.value[0] < 0 and setting.value[0] < -3 * np.sqrt(fit.covariance[0, 0]):
         raise InvalidRecording(
-            f"the load weighs {setting.value[0]:.3f} kg: the wrench has the other sign than stated; say"
+            f"the load weighs {setting.value[0]:.3f} kg: the wrench has the other sign than"
+            " stated; say"
             " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse)"
         )
     full = np.zeros((18, 18))
@@ -148,14 +167,21 @@ def _setting(
     tilt: bool,
     anew: bool,
 ) -> _Setting:
-    value, L = np.zeros(18), np.zeros((18, 18))
+    value = np.zeros(18)
+    L = np.zeros((18, 18))
     everything = np.arange(18)
     given = gravity_base
     if given is None:
-        given = (0.0, 0.0, -9.81) if static is None else static.nominal_gravity
+        if static is None:
+            given = (0.0, 0.0, -9.81)
+        else:
+            given = static.nominal_gravity
     gravity = BaseGravity(np.array(given, dtype=float))
     if static is None:
-        free = everything if tilt else everything[:16]
+        if tilt:
+            free = everything
+        else:
+            free = everything[:16]
         start = _Setting(samples, gravity, value, L, value, everything[:16])
         first, _ = start.moved(ESTIMATORS["ls"].estimate(start.regression()))
         return _Setting(samples, gravity, first.value, L, first.value, free)
@@ -167,15 +193,20 @@ def _setting(
     L[np.ix_(where, where)] = np.linalg.inv(static.covariance[np.ix_(finite, finite)])
     if anew:
         L = _without_drift(L)
-    return _Setting(samples, gravity, value, L, value, everything if finite[10:].all() else everything[:16])
+    return _Setting(
+        samples, gravity, value, L, value, everything if finite[10:].all() else everything[:16]
+    )
 
 
 def _without_drift(L: Array) -> Array:
     """The information of a prior that does not know the drift any more."""
-    drift, others = np.arange(10, 16), np.array([*range(10), 16, 17])
+    drift = np.arange(10, 16)
+    others = np.array([*range(10), 16, 17])
     left = (
         L[np.ix_(others, others)]
-        - L[np.ix_(others, drift)] @ np.linalg.pinv(L[np.ix_(drift, drift)]) @ L[np.ix_(drift, others)]
+        - L[np.ix_(others, drift)]
+        @ np.linalg.pinv(L[np.ix_(drift, drift)])
+        @ L[np.ix_(drift, others)]
     )
     out = np.zeros_like(L)
     out[np.ix_(others, others)] = left
@@ -207,7 +238,10 @@ def _judged(
 ) -> tuple[InertialParameters, Verdict]:
     """The body to answer with, and the verdict on it."""
     unknown = ~np.isfinite(np.diag(covariance))
-    body, verdict = judge(Evidence(plain, covariance, unknown, doubts=doubts, beyond_empty_arm=False))
+    body, verdict = judge(
+        Evidence(plain, covariance, unknown, doubts=doubts, beyond_empty_arm=False)
+    )
     weak = weak_inertia_doubt(body, covariance)
-    verdict = verdict if weak is None else verdict.doubted(weak)
+    if weak is not None:
+        verdict = verdict.doubted(weak)
     return body, verdict

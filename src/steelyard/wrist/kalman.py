@@ -1,8 +1,8 @@
 """How the sensor moves, one sample at a time: a Kalman filter on position and quaternion (Farsoni 2017).
 
-The filter knows the pose of the sensor and nothing else. Its state is position, velocity and acceleration
-in the base, orientation, angular velocity and angular acceleration in the sensor frame; the third
-derivatives are white noise. Over a step T
+The filter knows the pose of the sensor and nothing else. Its state is position, velocity and
+acceleration in the base, orientation, angular velocity and angular acceleration in the sensor
+frame; the third derivatives are white noise. Over a step T
 
     p <- p + T v + T^2/2 a,   v <- v + T a;        R <- R exp(T w + T^2/2 alpha),   w <- w + T alpha
 
@@ -11,14 +11,14 @@ and a measured pose corrects with the gains K = (K0, K1, K2) of the same chain o
     y = p_measured - p,                    p <- p + K0 y,  v <- v + K1 y,  a <- a + K2 y
     y = log(R' R_measured) (rotation vector),  R <- R exp(K0 y),  w <- w + K1 y,  alpha <- alpha + K2 y
 
-The rotation is kept as a unit quaternion. Noise and jerk are the same for the three axes, so the covariance
-is that of one axis, it does not depend on the data, and the gains are calculated before the first sample.
-The intensity of the jerk is the one under which the innovations are most likely.
+The rotation is kept as a unit quaternion. Noise and jerk are the same for the three axes, so the
+covariance is that of one axis, it does not depend on the data, and the gains are calculated before
+the first sample. The intensity of the jerk is the one under which the innovations are most likely.
 
-What matters for restricted total least squares is only that part of the filter's error that comes from the
-noise of the pose: noise through the filter's impulse response. The filter's lag is no noise, so it is not
-in the covariance; wrench and motion go through the same moving mean (liu2025: 10 samples), so that this one
-at least delays both alike.
+What matters for restricted total least squares is only that part of the filter's error that comes
+from the noise of the pose: noise through the filter's impulse response. The filter's lag is no
+noise, so it is not in the covariance; wrench and motion go through the same moving mean (liu2025:
+10 samples), so that this one at least delays both alike.
 """
 
 from __future__ import annotations
@@ -41,9 +41,13 @@ _CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
 class _PoseState(NamedTuple):
     """The state of the filter."""
 
-    linear: Array  # position, velocity, acceleration, (3, 3) [m, m/s, m/s^2], rows in the base frame
+    linear: (
+        Array  # position, velocity, acceleration, (3, 3) [m, m/s, m/s^2], rows in the base frame
+    )
     quaternion: Array  # R_base_sensor as (x, y, z, w), (4,)
-    angular: Array  # angular velocity and acceleration, (2, 3) [rad/s, rad/s^2], in the sensor frame
+    angular: (
+        Array  # angular velocity and acceleration, (2, 3) [rad/s, rad/s^2], in the sensor frame
+    )
     k: int  # samples so far
 
 
@@ -75,14 +79,17 @@ class _IntegratorFilter:
     def steady(self) -> tuple[Array, float]:
         """The gains after many samples, (3,), and the variance of the innovations."""
         unit = np.array([1.0, 1 / self.step_s, 1 / self.step_s**2]) * self.noise
-        F, Q = self.transition / np.outer(unit, 1 / unit), self.process / np.outer(unit, unit)
+        F = self.transition / np.outer(unit, 1 / unit)
+        Q = self.process / np.outer(unit, unit)
         ahead = solve_discrete_are(F.T, np.eye(3)[:, :1], Q, np.eye(1))
         gain = ahead[:, 0] / (ahead[0, 0] + 1.0)
         return gain * unit / self.noise, float((ahead[0, 0] + 1.0) * self.noise**2)
 
     def gains(self, count: int) -> Array:
         """The gains from the first sample on, when nothing is known but the position, (count, 3)."""
-        F, Q, R = self.transition, self.process, self.noise**2
+        F = self.transition
+        Q = self.process
+        R = self.noise**2
         P = np.diag([R, 1.0, 100.0])
         K = np.empty((count, 3))
         for k in range(count):
@@ -99,7 +106,10 @@ class _IntegratorFilter:
         gain, variance = self.steady()
         F = self.transition
         b, a = ss2tf(
-            F @ (np.eye(3) - np.outer(gain, [1, 0, 0])), (F @ gain)[:, None], -np.eye(3)[:1], [[1.0]]
+            F @ (np.eye(3) - np.outer(gain, [1, 0, 0])),
+            (F @ gain)[:, None],
+            -np.eye(3)[:1],
+            [[1.0]],
         )
         innovations = lfilter(b[0], a, positions - positions[0], axis=0)
         late = innovations[len(innovations) // 10 :]
@@ -111,7 +121,9 @@ class _IntegratorFilter:
         F = self.transition
         closed = (np.eye(3) - np.outer(gain, [1, 0, 0])) @ F
         radius = max(np.abs(np.linalg.eigvals(closed)).max(), 0.1)
-        count = min(int(np.ceil(np.log(1e-8) / np.log(min(radius, 1 - 1e-6)))) + mean_length, 200_000)
+        count = min(
+            int(np.ceil(np.log(1e-8) / np.log(min(radius, 1 - 1e-6)))) + mean_length, 200_000
+        )
         response = np.empty((count, 3))
         x = gain.copy()
         for k in range(count):
@@ -183,7 +195,10 @@ class PoseKalmanFilter:
         path = np.concatenate([np.zeros((1, 3)), np.cumsum(turns, axis=0)])
         parts = []
         for x, std in ((position, position_std), (path, rotation_std)):
-            noise = float(np.sqrt((noise_of_differences(x) ** 2).mean())) if std is None else std
+            if std is None:
+                noise = float(np.sqrt((noise_of_differences(x) ** 2).mean()))
+            else:
+                noise = std
             parts.append(_IntegratorFilter.tuned(step_s, max(noise, _LEAST_NOISE), x))
         linear, angular = parts
         return cls(step_s, linear.noise, angular.noise, linear.jerk, angular.jerk)
@@ -233,11 +248,14 @@ class PoseKalmanFilter:
             quaternion: R_base_sensor as (x, y, z, w), (N, 4)
         """
         state = self.init(position[0], quaternion[0])
-        orientation, moved = np.empty((len(position), 4)), np.empty((len(position), 9))
+        orientation = np.empty((len(position), 4))
+        moved = np.empty((len(position), 9))
         for k in range(len(position)):
             state = self.step(state, position[k], quaternion[k])
             orientation[k] = state.quaternion
-            moved[k, :3], moved[k, 3:6], moved[k, 6:] = state.linear[2], state.angular[0], state.angular[1]
+            moved[k, :3] = state.linear[2]
+            moved[k, 3:6] = state.angular[0]
+            moved[k, 6:] = state.angular[1]
         moved[:, :3] = Rotation.from_quat(orientation).inv().apply(moved[:, :3])
         return orientation, moved
 
@@ -258,7 +276,10 @@ def _times(a: Array, b: Array) -> Array:
 
 def _exponential(turn: Array) -> Array:
     angle = float(np.sqrt(turn @ turn))
-    share = 0.5 if angle < 1e-9 else np.sin(angle / 2) / angle
+    if angle < 1e-9:
+        share = 0.5
+    else:
+        share = np.sin(angle / 2) / angle
     return np.append(share * turn, np.cos(angle / 2))
 
 

@@ -51,8 +51,8 @@ class WrenchPayload(Payload):
     """A payload weighed by a wrist sensor, in the sensor frame.
 
     Attributes:
-        full_covariance: of eighteen numbers: ten of the body, six zero drifts, tilt U and V, (18, 18);
-            infinite where unknown, zero where taken as known
+        full_covariance: of eighteen numbers: ten of the body, six zero drifts, tilt U and V, (18,
+            18); infinite where unknown, zero where taken as known
         noise: root mean square of the residuals, (6,) [N, Nm]
         drift: what the sensor shows without a load, (6,) [N, Nm], in the sensor frame
         inclination: tilt U, V of the base, (2,) [rad]
@@ -75,7 +75,9 @@ class WrenchPayload(Payload):
     _KIND: ClassVar[str] = "wrist payload"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "covariance", np.asarray(self.full_covariance, dtype=float)[:10, :10])
+        object.__setattr__(
+            self, "covariance", np.asarray(self.full_covariance, dtype=float)[:10, :10]
+        )
         object.__setattr__(self, "inclination", _wrapped(self.inclination))
         super().__post_init__()
         freeze(self, *_ARRAYS)
@@ -114,7 +116,9 @@ class WrenchPayload(Payload):
         tilt = BaseGravity(self.nominal_gravity).tilt_columns(
             self.body.vector, R_base_sensor, self.inclination
         )
-        return np.concatenate([wrench_regressor(x), np.tile(np.eye(6), (len(x), 1, 1)), tilt], axis=2)
+        return np.concatenate(
+            [wrench_regressor(x), np.tile(np.eye(6), (len(x), 1, 1)), tilt], axis=2
+        )
 
     def in_flange(self, flange: str = "flange") -> Payload:
         """The payload in the flange frame; the zero drift of the sensor is no part of it."""
@@ -140,7 +144,9 @@ class WrenchPayload(Payload):
         Args:
             tool: in the sensor frame too
         """
-        plain = Payload(self.body, self.unconstrained, self.covariance, self.noise, self.verdict, self.method)
+        plain = Payload(
+            self.body, self.unconstrained, self.covariance, self.noise, self.verdict, self.method
+        )
         return plain.together_with(tool)
 
     def as_load(self, *, name: str = "payload", number: int = 1) -> Load:
@@ -187,7 +193,8 @@ class StaticWeight:
         freedom: equations less unknowns
         trend: how fast the zero drift moves, (6,) [N/s, Nm/s]; NaN where time is not known
         trend_std: its standard deviation, (6,)
-        yaw: rotation of the sensor about the flange axis that was found, [rad]; 0 where it was known
+        yaw: rotation of the sensor about the flange axis that was found, [rad]; 0 where it was
+            known
         yaw_std: its standard deviation, [rad]
         verdict: whether it may be used, and what counts against it
     """
@@ -295,7 +302,8 @@ def drift_doubt(trend: Array, trend_std: Array, *, modelled: bool = False) -> Do
     axis = int(np.abs(trend / trend_std).argmax())
     given = "the drift given is that in the middle of the run, measure it again before use"
     words = (
-        f"the zero drift moves during the run, {_AXES[axis]} by {60 * trend[axis]:.3g} {_UNITS[axis]} per"
+        f"the zero drift moves during the run, {_AXES[axis]} by {60 * trend[axis]:.3g}"
+        f" {_UNITS[axis]} per"
         f" minute; {'the drift given is that at the end' if modelled else given}"
     )
     return Doubt(DoubtKind.DRIFT_MOVES, words, blocks=not modelled)
@@ -313,8 +321,10 @@ def tilt_doubt(inclination: Array, nominal_gravity: Array) -> Doubt | None:
         return None
     falls = ",".join(f"{x:.2f}" for x in BaseGravity(nominal_gravity).tilted(inclination) + 0.0)
     words = (
-        f"the base came out tilted by {tilt:.0f} degrees: how is it mounted? If so, give --gravity {falls}"
-        " (gravity_base in the description of the sensor); else the orientation, the frame or the sign of the"
+        f"the base came out tilted by {tilt:.0f} degrees: how is it mounted? If so, give --gravity"
+        f" {falls}"
+        " (gravity_base in the description of the sensor); else the orientation, the frame or the"
+        " sign of the"
         " wrench is not as stated"
     )
     return Doubt(DoubtKind.TILTED_BASE, words)
@@ -336,4 +346,6 @@ def weak_inertia_doubt(body: InertialParameters, covariance: Array) -> Doubt | N
     weak = np.array(PARAMETER_NAMES[4:])[np.sqrt(np.diag(covariance)[4:]) > _WEAK * size]
     if not weak.size or not body.is_physical:
         return None
-    return Doubt(DoubtKind.NOT_EXCITED, f"the motion hardly excites {', '.join(weak)}", blocks=False)
+    return Doubt(
+        DoubtKind.NOT_EXCITED, f"the motion hardly excites {', '.join(weak)}", blocks=False
+    )

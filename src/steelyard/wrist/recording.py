@@ -1,7 +1,7 @@
 """A wrist sensor and what it records: wrench and orientation, with or without a robot.
 
-At the door the wrench is brought into one frame and one convention: the sensor frame, and what the load does
-to the sensor. How it came is kept in `notes`.
+At the door the wrench is brought into one frame and one convention: the sensor frame, and what the
+load does to the sensor. How it came is kept in `notes`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class WristSensor:
         yaw_known: False when the sensor may be turned about the flange's z axis by an unknown angle
         reach: largest wrench of each axis, (6,) [N, Nm]; infinite where unknown
         noise: standard deviation of a reading, (6,) [N, Nm]; None to estimate it from the readings
-        motion_noise: standard deviations of the motion's readings, by name: joints [rad or m], position [m],
-            rotation [rad], acceleration [m/s^2], angular_velocity [rad/s]; those left out are estimated
+        motion_noise: standard deviations of the motion's readings, by name: joints [rad or m],
+            position [m], rotation [rad], acceleration [m/s^2], angular_velocity [rad/s]; those left
+            out are estimated
     """
 
     name: str = "sensor"
@@ -78,7 +79,8 @@ class WristSensor:
         for name, std in self.motion_noise.items():
             if name not in _MOTION_NOISE or not 0 < std < np.inf:
                 raise InvalidRecording(
-                    f"motion_noise is a positive number for {', '.join(_MOTION_NOISE)}, got {name} = {std}"
+                    f"motion_noise is a positive number for {', '.join(_MOTION_NOISE)}, got {name}"
+                    f" = {std}"
                 )
         freeze(self, "T_flange_sensor", "reach", "noise")
 
@@ -95,7 +97,8 @@ class WristSensor:
             axis = int(over.sum(axis=0).argmax())
             rows = np.flatnonzero(over[:, axis])
             raise InvalidRecording(
-                f"the sensor is saturated: {AXES[axis]} reaches its range of {self.reach[axis]:g} in"
+                f"the sensor is saturated: {AXES[axis]} reaches its range of {self.reach[axis]:g}"
+                " in"
                 f" {len(rows)} of {len(wrench)} rows, first in row {rows[0] + 1};"
                 " take a sensor with a larger range, or move more gently"
             )
@@ -103,7 +106,8 @@ class WristSensor:
         if count >= _FEWEST_FLAT:
             raise InvalidRecording(
                 f"the sensor looks saturated: {AXES[axis]} stays exactly at its extreme value"
-                f" {wrench[np.abs(wrench[:, axis]).argmax(), axis]:g} for {count} rows in a row while the"
+                f" {wrench[np.abs(wrench[:, axis]).argmax(), axis]:g} for {count} rows in a row"
+                " while the"
                 " other axes move; take a sensor with a larger range, or move more gently"
             )
 
@@ -118,7 +122,8 @@ class WrenchRecording:
         R_base_sensor: orientation of the sensor, (N, 3, 3)
         sensor: what is known about the sensor
         position: of the sensor's origin, (N, 3) [m], in the base frame
-        acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor frame
+        acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor
+            frame
         angular_velocity: (N, 3) [rad/s], in the sensor frame
         temperature: of the sensor, (N,) [K or degrees Celsius]
         timed: whether the rows follow each other in time; False for a table of postures
@@ -151,7 +156,9 @@ class WrenchRecording:
         off = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
         wrong = np.flatnonzero((off > 1e-3) | (np.linalg.det(R) < 0))
         if wrong.size:
-            raise InvalidRecording(f"R_base_sensor is no rotation in row {wrong[0] + 1}:\n{R[wrong[0]]}")
+            raise InvalidRecording(
+                f"R_base_sensor is no rotation in row {wrong[0] + 1}:\n{R[wrong[0]]}"
+            )
         object.__setattr__(self, "notes", tuple(self.notes))
 
     @classmethod
@@ -181,7 +188,8 @@ class WrenchRecording:
                 " name its columns, or give a robot and joint positions"
             )
         notes = []
-        w, R = np.array(wrench, dtype=float), np.asarray(R_base_sensor, dtype=float)
+        w = np.array(wrench, dtype=float)
+        R = np.asarray(R_base_sensor, dtype=float)
         if w.ndim != 2 or w.shape[1] != 6 or R.shape != (len(w), 3, 3):
             raise InvalidRecording(
                 f"wrench must be (N, 6) and R_base_sensor (N, 3, 3), got {w.shape} and {R.shape}"
@@ -212,10 +220,15 @@ class WrenchRecording:
             timed: whether the rows follow each other in time; False for a table of postures
         """
         if recording.wrench is None or recording.wrench_convention is None:
-            raise InvalidRecording("the recording has no wrench; is a wrist sensor connected and logged?")
+            raise InvalidRecording(
+                "the recording has no wrench; is a wrist sensor connected and logged?"
+            )
         if recording.n != robot.n:
-            raise InvalidRecording(f"{robot.name} has {robot.n} joints, the recording {recording.n}")
-        sensor, convention = sensor or WristSensor(), recording.wrench_convention
+            raise InvalidRecording(
+                f"{robot.name} has {robot.n} joints, the recording {recording.n}"
+            )
+        sensor = sensor or WristSensor()
+        convention = recording.wrench_convention
         recording = without_impossible(recording)
         wrench = np.asarray(recording.wrench)
         whole = np.isfinite(np.hstack([recording.q, wrench])).all(axis=1)
@@ -232,7 +245,9 @@ class WrenchRecording:
             source=recording.source,
         )
         left = f"left out {np.sum(~whole)} rows with NaN"
-        return made if whole.all() else replace(made, notes=(*made.notes, left))
+        if whole.all():
+            return made
+        return replace(made, notes=(*made.notes, left))
 
     def __len__(self) -> int:
         return len(self.t)
@@ -246,7 +261,8 @@ class WrenchRecording:
         """Refuses a table of postures where a motion is needed."""
         if not self.timed:
             raise InvalidSamples(
-                f"{self.source or 'the table'} has no time and counts as postures at rest: weigh it with"
+                f"{self.source or 'the table'} has no time and counts as postures at rest: weigh"
+                " it with"
                 " --static, or say rate_hz in the description of the sensor"
             )
 
@@ -254,8 +270,14 @@ class WrenchRecording:
     def quality(self) -> QualityReport:
         """What was found in its clock and rows; nothing in a table of postures."""
         signals = {"wrench": self.wrench, "R_base_sensor": self.R_base_sensor.reshape(-1, 9)}
-        found = check_signals(self.t, signals) if self.timed else ()
-        span, rate_hz = (float(self.t[-1]), median_rate_hz(self.t)) if self.timed else (np.nan, np.nan)
+        if self.timed:
+            found = check_signals(self.t, signals)
+        else:
+            found = ()
+        if self.timed:
+            span, rate_hz = (float(self.t[-1]), median_rate_hz(self.t))
+        else:
+            span, rate_hz = (np.nan, np.nan)
         return QualityReport(self.source, len(self), 0, span, rate_hz, found)
 
     def on_uniform_clock(self, signals: Sequence[Array]) -> tuple[Array, list[Array], str]:
@@ -266,7 +288,8 @@ class WrenchRecording:
         """
         self.require_timed()
         fresh = np.concatenate([[True], np.diff(self.t) > 0])
-        t, columns = self.t[fresh], [x[fresh] for x in signals]
+        t = self.t[fresh]
+        columns = [x[fresh] for x in signals]
         if len(t) < _FEWEST_ROWS:
             raise InvalidSamples(f"only {len(t)} rows with different times; a motion needs more")
         grid = uniform_clock(t)
@@ -286,7 +309,9 @@ class WrenchRecording:
         """Some of the rows; their clock starts at 0 again; a note may say why."""
         if np.size(self.t[which]) == 0:
             raise InvalidRecording("no rows are left")
-        cut = {name: signal[which] for name in _SIGNALS if (signal := getattr(self, name)) is not None}
+        cut = {
+            name: signal[which] for name in _SIGNALS if (signal := getattr(self, name)) is not None
+        }
         return replace(self, **cut, notes=(*self.notes, note) if note else self.notes)
 
     def turned(self, yaw: float) -> WrenchRecording:
@@ -295,10 +320,16 @@ class WrenchRecording:
         change = self.sensor.T_flange_sensor[:3, :3].T @ sensor.T_flange_sensor[:3, :3]
         note = f"the sensor is turned about the flange axis by {np.degrees(yaw):.2f} degrees"
         moved = {
-            name: getattr(self, name) @ change for name in _MOTION[1:] if getattr(self, name) is not None
+            name: getattr(self, name) @ change
+            for name in _MOTION[1:]
+            if getattr(self, name) is not None
         }
         return replace(
-            self, R_base_sensor=self.R_base_sensor @ change, sensor=sensor, notes=(*self.notes, note), **moved
+            self,
+            R_base_sensor=self.R_base_sensor @ change,
+            sensor=sensor,
+            notes=(*self.notes, note),
+            **moved,
         )
 
 
@@ -311,7 +342,8 @@ def _require_finite(name: str, array: Array, shape: tuple[int, ...]) -> None:
     if np.abs(array).max(initial=0.0) > _MOST:
         row = int(np.unravel_index(np.abs(array).argmax(), shape)[0])
         raise InvalidRecording(
-            f"{name} reaches {np.abs(array).max():.3g} in row {row + 1}: no arm does; leave such rows out"
+            f"{name} reaches {np.abs(array).max():.3g} in row {row + 1}: no arm does; leave such"
+            " rows out"
         )
 
 
@@ -333,4 +365,6 @@ def _flattest(wrench: Array) -> tuple[int, int]:
 def _require_six(values: object, name: str) -> None:
     array = np.array(values, dtype=float)
     if array.shape != (6,) or np.isnan(array).any() or (array <= 0).any():
-        raise InvalidRecording(f"{name} of a wrist sensor is six positive numbers [N, Nm], got {array}")
+        raise InvalidRecording(
+            f"{name} of a wrist sensor is six positive numbers [N, Nm], got {array}"
+        )

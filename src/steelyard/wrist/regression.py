@@ -2,28 +2,28 @@
 
     wrench_k = Y(x_k) phi + E_k eta + e_k,      x_k = true features + d_k,   cov e = Sw,  cov d_k = Sx_k
 
-Y is linear in x (`regressor`), so Y(x_k) has the errors T d_k, and the residual of the true parameters has
-the covariance S_k(phi) = Sw + B Sx_k B', B = T phi. The columns E (zero drift, tilt) are known exactly.
-What was known before, say from the static stage, is a prior: information L and value theta0 of theta =
-(phi, eta).
+Y is linear in x (`regressor`), so Y(x_k) has the errors T d_k, and the residual of the true
+parameters has the covariance S_k(phi) = Sw + B Sx_k B', B = T phi. The columns E (zero drift, tilt)
+are known exactly. What was known before, say from the static stage, is a prior: information L and
+value theta0 of theta = (phi, eta).
 
-An estimate theta that makes a sum of scores s_k(theta) zero has the covariance H^-1 V H^-1, H the slope of
-that sum and V the covariance of the sum at the truth: V = sum over lags of the scores' autocovariance, not
-N times their variance. Errors of a low-passed wrench are correlated over its window (V larger), those of a
-twice differentiated encoder are anti-correlated (V smaller); both are found in the scores themselves. The
-lags are weighted by Parzen's window, whose length follows from the scores' own persistence (Andrews 1991,
-AR(1)).
+An estimate theta that makes a sum of scores s_k(theta) zero has the covariance H^-1 V H^-1, H the
+slope of that sum and V the covariance of the sum at the truth: V = sum over lags of the scores'
+autocovariance, not N times their variance. Errors of a low-passed wrench are correlated over its
+window (V larger), those of a twice differentiated encoder are anti-correlated (V smaller); both are
+found in the scores themselves. The lags are weighted by Parzen's window, whose length follows from
+the scores' own persistence (Andrews 1991, AR(1)).
 
-**How noisy the wrench really is.** Errors in variables need the ratio of two noises, and a sensor's data
-sheet states only one part of the wrench's: cables, hysteresis and cross-talk come on top. If it is taken too
-small, total least squares blames the motion for everything, and the inertia explodes. But the noise Sx of the
-motion alone is enough for a consistent answer,
+**How noisy the wrench really is.** Errors in variables need the ratio of two noises, and a sensor's
+data sheet states only one part of the wrench's: cables, hysteresis and cross-talk come on top. If
+it is taken too small, total least squares blames the motion for everything, and the inertia
+explodes. But the noise Sx of the motion alone is enough for a consistent answer,
 
     (sum Y'WY - E[dY'WdY]) theta = sum Y'W wrench          (corrected least squares, any W)
 
-and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows, axis by axis. It is
-never taken smaller than the sensor's own noise, nor larger while the noise of the motion, which is itself
-known to some ten percent only, explains the residuals.
+and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows, axis by
+axis. It is never taken smaller than the sensor's own noise, nor larger while the noise of the
+motion, which is itself known to some ten percent only, explains the residuals.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ class WrenchRegression:
             pair = self.x_covariance.sum(axis=0).reshape(144, 1) @ W.reshape(1, 36)
         else:
             pair = self.x_covariance.reshape(-1, 144).T @ W.reshape(-1, 36)
-        return np.asarray(np.einsum("lmij,lia,mjb->ab", pair.reshape(12, 12, 6, 6), T, T, optimize=True))
+        return np.asarray(
+            np.einsum("lmij,lia,mjb->ab", pair.reshape(12, 12, 6, 6), T, T, optimize=True)
+        )
 
     def calibrated_covariance(self, theta: Array) -> Array:
         """The covariance of the wrench's errors that the residuals show, diagonal, (6, 6).
@@ -107,12 +109,15 @@ class WrenchRegression:
         Args:
             theta: the unknowns by weighted least squares, where to start, (p,)
         """
-        Y, least, Sx = self.regressor, np.diag(self.wrench_covariance), self.x_covariance.mean(axis=0)
+        Y = self.regressor
+        least = np.diag(self.wrench_covariance)
+        Sx = self.x_covariance.mean(axis=0)
         variance = least
         for _ in range(_ROUNDS):
             motion = wrench_slope(theta[:10]) @ Sx @ wrench_slope(theta[:10]).T
             squares = ((self.wrench - Y @ theta) ** 2).mean(axis=0)
-            beyond, before = squares > least + _KNOWN * np.diag(motion), variance
+            beyond = squares > least + _KNOWN * np.diag(motion)
+            before = variance
             variance = np.where(beyond, np.maximum(squares - np.diag(motion), least), least)
             theta = self._corrected(np.linalg.inv(np.diag(variance) + motion), theta)
             if np.allclose(before, variance, rtol=1e-3):
@@ -121,7 +126,8 @@ class WrenchRegression:
 
     def _corrected(self, W: Array, theta: Array) -> Array:
         """Corrected least squares; the present value where the correction would leave too little."""
-        Y, L = self.regressor, self.prior_information
+        Y = self.regressor
+        L = self.prior_information
         WY = W @ Y
         H = np.tensordot(Y, WY, axes=([0, 1], [0, 1]))
         left = H.copy()
@@ -150,7 +156,12 @@ class WrenchRegression:
         return WrenchFit(theta, (covariance + covariance.T) / 2, residual, scale)
 
     def fit_of_ratio(
-        self, theta: Array, W: Array, *, noise: Literal["wrench", "identity", "propagated"], mu: float
+        self,
+        theta: Array,
+        W: Array,
+        *,
+        noise: Literal["wrench", "identity", "propagated"],
+        mu: float,
     ) -> WrenchFit:
         """The fit at the theta, (p,), of the smallest ratio mu = v'Mv / v'Pv, see `estimators.batch`.
 
@@ -225,7 +236,10 @@ def long_run_sum(scores: Array) -> Array:
     from scipy.special import stdtrit
 
     b = lags / N
-    widening = (stdtrit(3.71 / b, 0.975) / 1.96) ** 2 / (1 - 0.75 * b) if lags else 1.0
+    if lags:
+        widening = (stdtrit(3.71 / b, 0.975) / 1.96) ** 2 / (1 - 0.75 * b)
+    else:
+        widening = 1.0
     return np.asarray((V + V.T) / 2 * widening)
 
 

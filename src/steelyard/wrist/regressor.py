@@ -1,26 +1,27 @@
 """What a moving load does to the sensor that carries it: Newton-Euler, linear in ten numbers and in twelve.
 
-The sensor's origin accelerates with a, turns with w and alpha (all in the sensor frame); gravity is g. The
-force and torque that make a load with mass m, first moment h and inertia I (about the sensor's origin) move
-so are m (a - g) + alpha x h + w x (w x h) and h x (a - g) + I alpha + w x (I w). What the load does to the
-sensor is the negative of that. With u = g - a, b = -alpha and Q = -w w'
+The sensor's origin accelerates with a, turns with w and alpha (all in the sensor frame); gravity is
+g. The force and torque that make a load with mass m, first moment h and inertia I (about the
+sensor's origin) move so are m (a - g) + alpha x h + w x (w x h) and h x (a - g) + I alpha + w x (I
+w). What the load does to the sensor is the negative of that. With u = g - a, b = -alpha and Q = -w
+w'
 
     f   = m u + b x h + (Q - tr Q 1) h
     tau = h x u + I b + [e_ijk (Q I)_jk]
 
-(liu2025 eq. (2) and (5), with the signs of mechanics and ten parameters instead of eleven.) So the wrench
-is bilinear: linear in the ten numbers phi of `steelyard.inertia`, and linear in the twelve *features* x =
-(u, b, Qxx, Qxy, Qyy, Qxz, Qyz, Qzz) of the motion,
+(liu2025 eq. (2) and (5), with the signs of mechanics and ten parameters instead of eleven.) So the
+wrench is bilinear: linear in the ten numbers phi of `steelyard.inertia`, and linear in the twelve
+*features* x = (u, b, Qxx, Qxy, Qyy, Qxz, Qyz, Qzz) of the motion,
 
     wrench_i = sum_lj  x_l  T_lij  phi_j,       T constant, (12, 6, 10).
 
-Two things follow. A linear filter that acts alike on the features and on the wrench changes nothing in phi.
-And errors of the motion enter linearly: with a covariance Sx of the features, the error of the model wrench
-is B Sx B' with B = T phi, the same matrix at every sample; only w enters as a product, with the slope dQ =
--(w dw' + dw w') and the mean error -E[dw dw'], which is taken off.
+Two things follow. A linear filter that acts alike on the features and on the wrench changes nothing
+in phi. And errors of the motion enter linearly: with a covariance Sx of the features, the error of
+the model wrench is B Sx B' with B = T phi, the same matrix at every sample; only w enters as a
+product, with the slope dQ = -(w dw' + dw w') and the mean error -E[dw dw'], which is taken off.
 
-Where things fall depends on how the base stands. An arm that stands upright has gravity_base = (0, 0, -g).
-Tilted by U about x and V about y (liu2025 eq. (6)),
+Where things fall depends on how the base stands. An arm that stands upright has gravity_base = (0,
+0, -g). Tilted by U about x and V about y (liu2025 eq. (6)),
 
     gravity_base = g (cos U sin V, -sin U, -cos U cos V)                               liu2025 eq. (10)
 
@@ -28,7 +29,8 @@ and back, with the signs that the paper lost in eq. (19),
 
     U = arcsin(-y / g),   V = arctan2(x, -z).
 
-For an arm on a wall or a ceiling the same two angles are taken in the frame whose -z is its nominal gravity.
+For an arm on a wall or a ceiling the same two angles are taken in the frame whose -z is its nominal
+gravity.
 """
 
 from __future__ import annotations
@@ -119,7 +121,9 @@ class BaseGravity:
         freeze(self, "nominal")
         g = self.nominal
         if g.shape != (3,) or not np.isfinite(g).all() or not np.linalg.norm(g) > 0:
-            raise InvalidRobot(f"gravity_base must be three finite numbers, not all zero [m/s^2], got {g}")
+            raise InvalidRobot(
+                f"gravity_base must be three finite numbers, not all zero [m/s^2], got {g}"
+            )
 
     def tilted(self, angles: ArrayLike) -> Array:
         """Where things fall when the base is tilted by angles U and V, (2,) [rad]; (3,) [m/s^2]."""
@@ -143,7 +147,9 @@ class BaseGravity:
         U, V = np.asarray(angles, dtype=float)
         by_U = [-np.sin(U) * np.sin(V), -np.cos(U), np.sin(U) * np.cos(V)]
         by_V = [np.cos(U) * np.cos(V), 0.0, np.cos(U) * np.sin(V)]
-        return np.asarray(self._upright @ np.column_stack([by_U, by_V]) * np.linalg.norm(self.nominal))
+        return np.asarray(
+            self._upright @ np.column_stack([by_U, by_V]) * np.linalg.norm(self.nominal)
+        )
 
     def inclination(self, gravity_base: Array) -> Array:
         """The angles U and V, (2,) [rad], of a vector gravity_base of any length, (3,), in the base frame."""
@@ -154,7 +160,8 @@ class BaseGravity:
     def _upright(self) -> Array:
         """The frame with -z along the nominal gravity, in the base, (3, 3); the identity if upright."""
         up = -self.nominal / np.linalg.norm(self.nominal)
-        axis, cosine = np.cross([0.0, 0.0, 1.0], up), up[2]
+        axis = np.cross([0.0, 0.0, 1.0], up)
+        cosine = up[2]
         if cosine < -1 + 1e-12:
             return np.diag([1.0, -1.0, -1.0])
         S = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
@@ -172,10 +179,12 @@ def _feature_slope(angular_velocity: Array) -> Array:
 
 
 def _wrench(body: InertialParameters, x: Array) -> Array:
-    u, b = x[:3], x[3:6]
+    u = x[:3]
+    b = x[3:6]
     Q = np.zeros((3, 3))
     Q[_I, _J] = Q[_J, _I] = x[6:]
-    h, QI = body.first_moment, Q @ body.inertia
+    h = body.first_moment
+    QI = Q @ body.inertia
     force = body.mass * u + np.cross(b, h) + (Q - np.trace(Q) * np.eye(3)) @ h
     gyroscopic = [QI[1, 2] - QI[2, 1], QI[2, 0] - QI[0, 2], QI[0, 1] - QI[1, 0]]
     return np.concatenate([force, np.cross(h, u) + body.inertia @ b + gyroscopic])

@@ -1,21 +1,22 @@
 """Postures at rest: found in a recording, distinguished, checked against the stated sign and frame.
 
-**Rest.** A row is at rest when the sensor turns more slowly than `RestRule.speed` (and its origin, where it
-is known, moves more slowly than `RestRule.linear_speed`) over a short window around it. Runs of such rows
-that last long enough, less a little at both ends where the arm still rings, become postures: the mean wrench
-with the variance of that mean, the residuals' correlation in time counted. A run in which the sensor creeps,
-or in which the wrench scatters far more than in the other runs (somebody leans on the load), is left out, and
-noted.
+**Rest.** A row is at rest when the sensor turns more slowly than `RestRule.speed` (and its origin,
+where it is known, moves more slowly than `RestRule.linear_speed`) over a short window around it.
+Runs of such rows that last long enough, less a little at both ends where the arm still rings,
+become postures: the mean wrench with the variance of that mean, the residuals' correlation in time
+counted. A run in which the sensor creeps, or in which the wrench scatters far more than in the
+other runs (somebody leans on the load), is left out, and noted.
 
-**Different enough?** The forces at rest are m g_s + f0, g_s the direction of gravity in the sensor frame.
-Weight and drift come apart when the directions, with a 1 beside each, span four dimensions: D = [g_s 1],
-(N, 4). The smallest singular value of D / sqrt(N) says how well (0.5 for directions all over the sphere, 0
-for all in a plane); the direction d to add is the one with the largest gain d' (D'D)^-1 d.
+**Different enough?** The forces at rest are m g_s + f0, g_s the direction of gravity in the sensor
+frame. Weight and drift come apart when the directions, with a 1 beside each, span four dimensions:
+D = [g_s 1], (N, 4). The smallest singular value of D / sqrt(N) says how well (0.5 for directions
+all over the sphere, 0 for all in a plane); the direction d to add is the one with the largest gain
+d' (D'D)^-1 d.
 
-**What they are said to be?** With kappa = m g_base (liu2025 eq. (13)) the forces f = R' kappa + f0 have six
-unknowns in all. A wrong sign turns kappa against gravity, so the mass is negative. A wrong frame or an
-inverted rotation leaves residuals of the size of the weight; where another reading of the same numbers fits
-several times better, the message names it.
+**What they are said to be?** With kappa = m g_base (liu2025 eq. (13)) the forces f = R' kappa + f0
+have six unknowns in all. A wrong sign turns kappa against gravity, so the mass is negative. A wrong
+frame or an inverted rotation leaves residuals of the size of the weight; where another reading of
+the same numbers fits several times better, the message names it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class Postures:
     Attributes:
         t: middle of each rest, (N,) [s]
         wrench: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
-        variance: of these means, from the scatter within a rest, (N, 6); zero where a rest is one row
+        variance: of these means, from the scatter within a rest, (N, 6); zero where a rest is one
+            row
         R_base_sensor: orientation of the sensor, (N, 3, 3)
         rows: how many rows each rest has, (N,)
         timed: whether `t` is time, and not a number in a table
@@ -110,19 +112,26 @@ class Postures:
                 timed=False,
             )
         runs = _rest_runs(recording, rule)
-        creeping = np.array([_turn(recording.R_base_sensor[run]) > rule.largest_turn for run in runs])
+        creeping = np.array(
+            [_turn(recording.R_base_sensor[run]) > rule.largest_turn for run in runs]
+        )
         scatter = np.array([_scatter(recording.wrench[run]) for run in runs])
         restless = (scatter > _RESTLESS * np.median(scatter, axis=0)).any(axis=1)
         keep = ~creeping & ~restless
         notes = []
         if not keep.all():
             notes.append(
-                f"left out {np.sum(~keep)} of {len(runs)} rests: the sensor creeps in {np.sum(creeping)},"
+                f"left out {np.sum(~keep)} of {len(runs)} rests: the sensor creeps in"
+                f" {np.sum(creeping)},"
                 f" the wrench is not steady in {np.sum(restless & ~creeping)}"
             )
         if not keep.any():
-            raise InvalidRecording(f"none of the {len(runs)} rests is one: the sensor creeps in all of them")
-        return _postures(recording, [run for run, kept in zip(runs, keep, strict=True) if kept], notes)
+            raise InvalidRecording(
+                f"none of the {len(runs)} rests is one: the sensor creeps in all of them"
+            )
+        return _postures(
+            recording, [run for run, kept in zip(runs, keep, strict=True) if kept], notes
+        )
 
     def __len__(self) -> int:
         return len(self.t)
@@ -154,7 +163,9 @@ class Postures:
     def variety(self, gravity_base: Array) -> float:
         """How well weight and drift come apart under gravity_base, (3,): the smallest singular value."""
         D = _beside_one(self._directions(gravity_base))
-        return float(np.linalg.svd(D / np.sqrt(len(D)), compute_uv=False)[-1]) if len(D) >= 4 else 0.0
+        if len(D) >= 4:
+            return float(np.linalg.svd(D / np.sqrt(len(D)), compute_uv=False)[-1])
+        return 0.0
 
     def advice(self, gravity_base: Array) -> str:
         """What is wrong with the postures under gravity_base, (3,), and which to add; empty when good."""
@@ -163,16 +174,19 @@ class Postures:
             return ""
         D = _beside_one(self._directions(gravity_base))
         information = D.T @ D + 1e-9 * np.eye(4)
-        best, gain = np.zeros(3), -np.inf
+        best = np.zeros(3)
+        gain = -np.inf
         for corner in itertools.product((-1, 0, 1), repeat=3):
             if any(corner):
                 d = np.array(corner) / np.linalg.norm(corner)
                 row = np.append(d, 1.0)
                 value = float(row @ np.linalg.solve(information, row))
                 if value > gain * (1 + 1e-9):
-                    best, gain = d, value
+                    best = d
+                    gain = value
         return (
-            f"the postures are too alike (spread {variety:.2f}, 0.3 is good): add one in which gravity points"
+            f"the postures are too alike (spread {variety:.2f}, 0.3 is good): add one in which"
+            " gravity points"
             f" along ({best[0]:.1f}, {best[1]:.1f}, {best[2]:.1f}) of the sensor frame"
         )
 
@@ -184,7 +198,8 @@ class Postures:
         """
         if len(self) < 3:
             return
-        force, R = self.wrench[:, :3], self.R_base_sensor
+        force = self.wrench[:, :3]
+        R = self.R_base_sensor
         size = float(np.linalg.norm(gravity_base))
         kappa, residual = _force_fit(force, R)
         weight = float(np.linalg.norm(kappa))
@@ -194,14 +209,17 @@ class Postures:
                 upright = abs(other @ gravity_base) > _UPRIGHT * np.linalg.norm(other) * size
                 if _BETTER * other_residual < residual and upright:
                     raise InvalidRecording(
-                        f"the forces do not fit the stated frame (residual {residual:.3g} N); they {words}"
+                        f"the forces do not fit the stated frame (residual {residual:.3g} N); they"
+                        f" {words}"
                         f" (residual {other_residual:.3g} N)"
                     )
         along = float(kappa @ gravity_base / size)
         if along < -0.5 * weight and weight > 3 * residual:
             raise InvalidRecording(
-                f"the load weighs {along / size:.3f} kg: the wrench has the other sign than stated; say"
-                " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse), or, for an arm"
+                f"the load weighs {along / size:.3f} kg: the wrench has the other sign than"
+                " stated; say"
+                " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse), or,"
+                " for an arm"
                 " that hangs from the ceiling, give its gravity"
             )
 
@@ -216,11 +234,14 @@ class Postures:
 
         extra = np.zeros(2)
         for k, axes in enumerate((slice(0, 3), slice(3, 6))):
-            squares, within = residual[:, axes] ** 2, self.variance[:, axes]
+            squares = residual[:, axes] ** 2
+            within = self.variance[:, axes]
             expected = max(freedom / residual.size * squares.size, 1.0)
             high = float(squares.sum() / expected)
             if high > 0.0 and _excess(0.0, squares, within, expected) > 0:
-                extra[k] = brentq(_excess, 0.0, 2 * high, args=(squares, within, expected), rtol=1e-6)
+                extra[k] = brentq(
+                    _excess, 0.0, 2 * high, args=(squares, within, expected), rtol=1e-6
+                )
         return extra
 
     def _directions(self, gravity_base: Array) -> Array:
@@ -233,19 +254,29 @@ def _rest_runs(recording: WrenchRecording, rule: RestRule) -> list[slice]:
     turning, moving = _speeds(recording, rule.window_s)
     still = (turning < rule.speed) & (moving < rule.linear_speed)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
-    runs, longest = [], 0.0
+    runs = []
+    longest = 0.0
     t = recording.t
     for start, stop in zip(edges[::2], edges[1::2], strict=True):
         low = int(np.searchsorted(t, t[start] + (rule.settle_s if start > 0 else 0.0)))
-        high = int(np.searchsorted(t, t[stop - 1] - (rule.settle_s if stop < len(t) else 0.0), side="right"))
-        lasts = t[high - 1] - t[low] if high > low else 0.0
+        high = int(
+            np.searchsorted(
+                t, t[stop - 1] - (rule.settle_s if stop < len(t) else 0.0), side="right"
+            )
+        )
+        if high > low:
+            lasts = t[high - 1] - t[low]
+        else:
+            lasts = 0.0
         longest = max(longest, float(lasts))
         if high - low >= 2 and lasts >= rule.shortest_s:
             runs.append(slice(low, high))
     if not runs:
         raise InvalidRecording(
-            f"the sensor is nowhere at rest: it turns at {np.min(turning):.3g} rad/s at least, and is below"
-            f" {rule.speed:g} rad/s for {longest:.2f} s at most, after settling; {rule.shortest_s:g} s are"
+            f"the sensor is nowhere at rest: it turns at {np.min(turning):.3g} rad/s at least, and"
+            " is below"
+            f" {rule.speed:g} rad/s for {longest:.2f} s at most, after settling;"
+            f" {rule.shortest_s:g} s are"
             " needed. Stop at each posture, or give a RestRule of your own"
         )
     return runs
@@ -263,7 +294,9 @@ def _speeds(recording: WrenchRecording, window_s: float) -> tuple[Array, Array]:
     turning = (R[low].inv() * R[high]).magnitude() / span
     if recording.position is None:
         return turning, np.zeros(len(t))
-    return turning, np.linalg.norm(recording.position[high] - recording.position[low], axis=1) / span
+    return turning, np.linalg.norm(
+        recording.position[high] - recording.position[low], axis=1
+    ) / span
 
 
 def _turn(R: Array) -> float:

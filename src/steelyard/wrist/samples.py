@@ -1,11 +1,12 @@
 """Wrench and motion of a sensor, ready to fit: uniform, finite, differentiated, with the noise of all.
 
-How the sensor moves comes from joints and the robot model, from an inertial unit beside the sensor, or from
-its pose, one sample at a time (`kalman`). The first two use zero-phase low-pass filters and central
-differences, and send the wrench through the same filter; a linear filter that acts alike on both sides of
-wrench = Y phi changes nothing in phi. The noise is known: an encoder's (or the unit's) noise of variance s^2
-becomes s^2 times the sum of the squared impulse response of filter and differences, and goes through the
-Jacobian into acceleration, angular velocity and angular acceleration of the sensor,
+How the sensor moves comes from joints and the robot model, from an inertial unit beside the sensor,
+or from its pose, one sample at a time (`kalman`). The first two use zero-phase low-pass filters and
+central differences, and send the wrench through the same filter; a linear filter that acts alike on
+both sides of wrench = Y phi changes nothing in phi. The noise is known: an encoder's (or the
+unit's) noise of variance s^2 becomes s^2 times the sum of the squared impulse response of filter
+and differences, and goes through the Jacobian into acceleration, angular velocity and angular
+acceleration of the sensor,
 
     a = J_v qdd + ...,   w = J_w qd,   alpha = J_w qdd + ...
 """
@@ -50,10 +51,12 @@ class WrenchSamples:
         wrench: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
         wrench_covariance: of its noise, (6, 6)
         R_base_sensor: orientation of the sensor, (N, 3, 3)
-        acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor frame
+        acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor
+            frame
         angular_velocity: (N, 3) [rad/s], in the sensor frame
         angular_acceleration: (N, 3) [rad/s^2], in the sensor frame
-        covariance: of the noise of (acceleration, angular velocity, angular acceleration), (N, 9, 9)
+        covariance: of the noise of (acceleration, angular velocity, angular acceleration), (N, 9,
+            9)
         sensor: what is known about the sensor
         made_by: how it was made, a sentence for each step
         warnings: what is wrong with the recording, one sentence each
@@ -82,7 +85,9 @@ class WrenchSamples:
         for name, shape in shapes.items():
             array = getattr(self, name)
             if array.shape != shape or N == 0 or not np.isfinite(array).all():
-                raise InvalidSamples(f"{name} must be {shape} finite numbers, got shape {array.shape}")
+                raise InvalidSamples(
+                    f"{name} must be {shape} finite numbers, got shape {array.shape}"
+                )
         object.__setattr__(self, "made_by", tuple(self.made_by))
         object.__setattr__(self, "warnings", tuple(self.warnings))
 
@@ -104,7 +109,8 @@ class WrenchSamples:
         Args:
             sensor: where it sits; at the flange by default
             cutoff_hz: of the zero-phase low-pass on positions and wrench, [Hz]; None for none
-            position_std: noise of joint positions, () or (n,) [rad or m]; from differences by default
+            position_std: noise of joint positions, () or (n,) [rad or m]; from differences by
+                default
             decimate: keep only as many rows as the filter leaves independent
         """
         measured = WrenchRecording.of_joints(recording, robot, sensor)
@@ -113,13 +119,20 @@ class WrenchSamples:
         clean = without_impossible(recording)
         whole = np.isfinite(np.hstack([clean.q, clean.wrench])).all(axis=1)  # type: ignore[list-item]
         t, (q, wrench), words = measured.on_uniform_clock([clean.q[whole], measured.wrench])
-        stated = measured.sensor.motion_noise.get("joints") if position_std is None else position_std
-        std = noise_of_differences(q) if stated is None else _checked_std(stated, robot.n)
+        stated = (
+            measured.sensor.motion_noise.get("joints") if position_std is None else position_std
+        )
+        if stated is None:
+            std = noise_of_differences(q)
+        else:
+            std = _checked_std(stated, robot.n)
         zero_phase = _ZeroPhase.on(t, cutoff_hz)
         smooth = zero_phase(q)
         v, a = central_differences(smooth, zero_phase.rate_hz)
         keep = zero_phase.kept(len(t), decimate=decimate)
-        q, v, a = smooth[keep], v[keep], a[keep]
+        q = smooth[keep]
+        v = v[keep]
+        a = a[keep]
         made = f"motion from joints, noise {np.array2string(std, precision=2)} rad or m"
         return cls(
             t[keep],
@@ -153,7 +166,8 @@ class WrenchSamples:
         """
         if recording.acceleration is None or recording.angular_velocity is None:
             raise InvalidRecording(
-                "the recording has no acceleration and angular velocity of the sensor; name their columns,"
+                "the recording has no acceleration and angular velocity of the sensor; name their"
+                " columns,"
                 " or take the motion from joints or from the pose"
             )
         t, (R, acceleration, velocity, wrench), words = recording.on_uniform_clock(
@@ -174,10 +188,13 @@ class WrenchSamples:
             noise_of_differences(x) if std is None else np.full(3, std)
             for x, std in zip((acceleration, velocity), given, strict=True)
         ]
-        acceleration, velocity = zero_phase(acceleration), zero_phase(velocity)
+        acceleration = zero_phase(acceleration)
+        velocity = zero_phase(velocity)
         keep = zero_phase.kept(len(t), decimate=decimate)
         value, slope, _ = zero_phase.gains
-        variance = np.concatenate([stds[0] ** 2 * value, stds[1] ** 2 * value, stds[1] ** 2 * slope])
+        variance = np.concatenate(
+            [stds[0] ** 2 * value, stds[1] ** 2 * value, stds[1] ** 2 * slope]
+        )
         U, _, Vt = np.linalg.svd(R.reshape(-1, 3, 3)[keep])
         return cls(
             t[keep],
@@ -217,7 +234,8 @@ class WrenchSamples:
         if recording.position is None:
             raise InvalidRecording(
                 "the recording has no position of the sensor: its acceleration cannot be found from"
-                " orientation alone; name the columns, or take the motion from joints or an inertial unit"
+                " orientation alone; name the columns, or take the motion from joints or an"
+                " inertial unit"
             )
         flat = recording.R_base_sensor.reshape(-1, 9)
         t, (position, R, wrench), words = recording.on_uniform_clock(
@@ -237,7 +255,9 @@ class WrenchSamples:
         smoothed, orientation = _causal_mean(np.hstack([moved, wrench]), turned, mean_length)
         start = max(int(settle_s / step_s), mean_length)
         if len(t) - start < 20:
-            raise InvalidSamples(f"{len(t)} rows are too few: the filter needs {settle_s:g} s to settle")
+            raise InvalidSamples(
+                f"{len(t)} rows are too few: the filter needs {settle_s:g} s to settle"
+            )
         steps = [
             words,
             "motion from the pose by a causal Kalman filter",
@@ -291,7 +311,9 @@ class _ZeroPhase:
         return cls(cutoff_hz, float((len(t) - 1) / (t[-1] - t[0])))
 
     def __call__(self, x: Array) -> Array:
-        return x if self.cutoff_hz is None else low_pass(x, self.cutoff_hz, self.rate_hz)
+        if self.cutoff_hz is None:
+            return x
+        return low_pass(x, self.cutoff_hz, self.rate_hz)
 
     @property
     def gains(self) -> tuple[float, float, float]:
@@ -302,10 +324,14 @@ class _ZeroPhase:
         if self.cutoff_hz is None:
             return slice(2, count - 2, 1)
         edge = int(np.ceil(_EDGE_PERIODS * self.rate_hz / self.cutoff_hz))
-        every = max(1, int(self.rate_hz / (_ROWS_PER_CUTOFF * self.cutoff_hz))) if decimate else 1
+        if decimate:
+            every = max(1, int(self.rate_hz / (_ROWS_PER_CUTOFF * self.cutoff_hz)))
+        else:
+            every = 1
         if count - 2 * edge < 20 * every:
             raise InvalidSamples(
-                f"{count} rows at {self.rate_hz:g} Hz are too few for a low-pass at {self.cutoff_hz:g} Hz;"
+                f"{count} rows at {self.rate_hz:g} Hz are too few for a low-pass at"
+                f" {self.cutoff_hz:g} Hz;"
                 " raise cutoff_hz"
             )
         return slice(edge, count - edge, every)
@@ -327,16 +353,22 @@ def sensor_motion(
         q: joint positions, (N, n) [rad or m]; v and a are their derivatives
         T_flange_sensor: the sensor in the flange frame, (4, 4)
     """
-    R, p = T_flange_sensor[:3, :3], T_flange_sensor[:3, 3]
+    R = T_flange_sensor[:3, :3]
+    p = T_flange_sensor[:3, 3]
     flange = robot.frame_motion(q, v, a)
-    w, alpha = flange.angular_velocity, flange.angular_acceleration
+    w = flange.angular_velocity
+    alpha = flange.angular_acceleration
     origin = flange.linear_acceleration + np.cross(alpha, p) + np.cross(w, np.cross(w, p))
     orientation = robot.forward_kinematics(q)[:, :3, :3] @ R
     return orientation, origin @ R, w @ R, alpha @ R
 
 
 def joint_noise(
-    robot: RobotModel, q: Array, std: Array, gains: tuple[float, float, float], T_flange_sensor: Array
+    robot: RobotModel,
+    q: Array,
+    std: Array,
+    gains: tuple[float, float, float],
+    T_flange_sensor: Array,
 ) -> Array:
     """The covariance of (acceleration, angular velocity, angular acceleration) of the sensor, (N, 9, 9).
 
@@ -346,11 +378,13 @@ def joint_noise(
         gains: what the filter makes of white noise, see `noise_gains`
         T_flange_sensor: the sensor in the flange frame, (4, 4)
     """
-    R, p = T_flange_sensor[:3, :3], T_flange_sensor[:3, 3]
+    R = T_flange_sensor[:3, :3]
+    p = T_flange_sensor[:3, 3]
     N, n = q.shape
     each = np.repeat(q, n, axis=0)
     column = robot.frame_motion(each, np.tile(np.eye(n), (N, 1)), np.zeros((N * n, n)))
-    turning, moving = column.angular_velocity, column.linear_velocity
+    turning = column.angular_velocity
+    moving = column.linear_velocity
     angular = (turning @ R).reshape(N, n, 3).transpose(0, 2, 1)
     linear = ((moving + np.cross(turning, p)) @ R).reshape(N, n, 3).transpose(0, 2, 1)
     by_acceleration = np.concatenate([linear, np.zeros((N, 3, n)), angular], axis=1) * (
@@ -359,7 +393,8 @@ def joint_noise(
     by_velocity = np.zeros((N, 9, n))
     by_velocity[:, 3:6] = angular * (std * np.sqrt(gains[1]))
     return np.asarray(
-        by_acceleration @ by_acceleration.transpose(0, 2, 1) + by_velocity @ by_velocity.transpose(0, 2, 1)
+        by_acceleration @ by_acceleration.transpose(0, 2, 1)
+        + by_velocity @ by_velocity.transpose(0, 2, 1)
     )
 
 

@@ -4,18 +4,18 @@ At rest the features of the motion are u = R' g alone (`regressor`), so the wren
 
     f = m R' g(U, V) + f0,      tau = h x R' g(U, V) + tau0                   liu2025 eq. (10)-(12)
 
-with twelve unknowns theta = (m, h, f0, tau0, U, V), and maybe the angle by which the sensor is turned about
-the flange axis. Every error is an error of a measured wrench, with its variance; rotations are exact. That is
-the maximum likelihood, solved by Gauss-Newton steps; the covariance is (J' S^-1 J)^-1. The steps start from
-linear least squares, liu2025 eq. (13)-(18), with kappa = m g_base and the *measured* force in the torque
-equation (f^ the matrix of the cross product with it),
+with twelve unknowns theta = (m, h, f0, tau0, U, V), and maybe the angle by which the sensor is
+turned about the flange axis. Every error is an error of a measured wrench, with its variance;
+rotations are exact. That is the maximum likelihood, solved by Gauss-Newton steps; the covariance is
+(J' S^-1 J)^-1. The steps start from linear least squares, liu2025 eq. (13)-(18), with kappa = m
+g_base and the *measured* force in the torque equation (f^ the matrix of the cross product with it),
 
     [f; tau] = [R' 1 0 0; 0 0 -f^ 1] (kappa, f0, c, iota),   iota = tau0 - c x f0.
 
 The variance of a posture's wrench is that of its mean, plus what differs from posture to posture
-(hysteresis, cross-talk, cables), chosen for force and for torque so that the residuals have the size that
-they should have. A drift that moves in time is tried as six trends; where they are significant they are kept
-and reported.
+(hysteresis, cross-talk, cables), chosen for force and for torque so that the residuals have the
+size that they should have. A drift that moves in time is tried as six trends; where they are
+significant they are kept and reported.
 """
 
 from __future__ import annotations
@@ -52,14 +52,16 @@ def weigh_static(
         postures: at rest; those with the same gravity direction are left out
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
         tilt: whether the base may be tilted
-        yaw_axis: axis about which the sensor may be turned, (3,), in the sensor frame; None when it may not
+        yaw_axis: axis about which the sensor may be turned, (3,), in the sensor frame; None when it
+            may not
     """
     gravity = BaseGravity(np.array(gravity_base, dtype=float))
     nominal = gravity.nominal
     chosen = postures.distinct(nominal)
     if len(chosen) < 3:
         raise InvalidRecording(
-            f"only {len(chosen)} different postures at rest; at least 3 are needed, 6 or more are good."
+            f"only {len(chosen)} different postures at rest; at least 3 are needed, 6 or more are"
+            " good."
             f" {_how_long(postures)}{chosen.advice(nominal)}"
         )
     model = _Model(chosen, gravity, tilt=tilt, yaw_axis=yaw_axis)
@@ -70,9 +72,11 @@ def weigh_static(
     moving_drift = None
     if postures.timed and 6 * len(chosen) - model.p - 6 >= 6:
         moving = _fit(replace(model, drifting=True))
-        trend, trend_std = moving.value[-6:], np.sqrt(np.diag(moving.covariance)[-6:])
+        trend = moving.value[-6:]
+        trend_std = np.sqrt(np.diag(moving.covariance)[-6:])
         moving_drift = drift_doubt(trend, trend_std)
-        best = best if moving_drift is None else moving
+        if moving_drift is not None:
+            best = moving
     value, covariance = model.twelve(best)
     yaw, yaw_std = model.yaw(best)
     return StaticWeight(
@@ -96,17 +100,29 @@ def _how_long(postures: Postures) -> str:
         return ""
     rule = RestRule()
     lasts = 2 * rule.settle_s + rule.window_s + rule.shortest_s
-    return f"A rest counts when the arm stands still for {lasts:.2g} s or longer: stop for 2 s each time. "
+    return (
+        f"A rest counts when the arm stands still for {lasts:.2g} s or longer: stop for 2 s"
+        " each time. "
+    )
 
 
 def _verdict(
-    postures: Postures, nominal: Array, covariance: Array, moving_drift: Doubt | None, tilted: Doubt | None
+    postures: Postures,
+    nominal: Array,
+    covariance: Array,
+    moving_drift: Doubt | None,
+    tilted: Doubt | None,
 ) -> Verdict:
-    doubts = [] if tilted is None else [tilted]
+    if tilted is None:
+        doubts = []
+    else:
+        doubts = [tilted]
     unknown = ~np.isfinite(np.diag(covariance))
     if unknown.any():
         names = ", ".join(np.array(STATIC_NAMES)[unknown])
-        doubts.append(Doubt(DoubtKind.NOT_EXCITED, f"{len(postures)} postures say nothing about {names}"))
+        doubts.append(
+            Doubt(DoubtKind.NOT_EXCITED, f"{len(postures)} postures say nothing about {names}")
+        )
     elif moving_drift is not None:
         doubts.append(moving_drift)
     if advice := postures.advice(nominal):
@@ -143,7 +159,10 @@ class _Model:
 
     def design(self, value: Array) -> tuple[Array, Array]:
         """The modelled wrenches, (N, 6), and their derivative by the unknowns, (N, 6, p)."""
-        angles = value[10:12] if self.tilt else np.zeros(2)
+        if self.tilt:
+            angles = value[10:12]
+        else:
+            angles = np.zeros(2)
         R = self._turned(self._yaw_of(value))
         u = np.einsum("nji,j->ni", R, self.gravity.tilted(angles))
         body = np.concatenate([value[:4], np.zeros(6)])
@@ -170,7 +189,9 @@ class _Model:
         for _ in range(_STEPS):
             predicted, J = self.design(value)
             residual = (self.postures.wrench - predicted).ravel() * weights
-            step, covariance = _weighted_solution(J.reshape(-1, self.p) * weights[:, None], residual)
+            step, covariance = _weighted_solution(
+                J.reshape(-1, self.p) * weights[:, None], residual
+            )
             value = value + step
             finite = np.isfinite(np.diag(covariance))
             if (np.abs(step[finite]) <= 1e-6 * np.sqrt(np.diag(covariance)[finite]) + 1e-13).all():
@@ -207,9 +228,11 @@ class _Model:
 
     def _start(self) -> Array:
         """The linear solution, with the best of many yaws."""
-        wrench, k = self.postures.wrench, 10 + 2 * self.tilt
+        wrench = self.postures.wrench
+        k = 10 + 2 * self.tilt
         yaws = [0.0] if self.yaw_axis is None else np.linspace(-np.pi, np.pi, _YAWS, endpoint=False)
-        best, least = np.zeros(self.p), np.inf
+        best = np.zeros(self.p)
+        least = np.inf
         for yaw in yaws:
             value = np.zeros(self.p)
             twelve = _linear_solution(wrench, self._turned(float(yaw)), self.gravity)
@@ -219,18 +242,21 @@ class _Model:
             residual = wrench - self.design(value)[0]
             cost = float((residual[:, :3] ** 2).sum()) + float(np.abs(twelve[10:]).sum()) * 1e-9
             if cost < least:
-                best, least = value, cost
+                best = value
+                least = cost
         return best
 
 
 def _fit(model: _Model) -> _Fit:
     """Value and variance, found alternately."""
     freedom = 6 * len(model.postures) - model.p
-    within, extra = model.postures.variance, np.zeros(2)
+    within = model.postures.variance
+    extra = np.zeros(2)
     for _ in range(_ROUNDS):
         value, covariance = model.solve(within + np.repeat(extra, 3) + 1e-24)
         residual = model.postures.wrench - model.design(value)[0]
-        before, extra = extra, model.postures.extra_variance(residual, freedom)
+        before = extra
+        extra = model.postures.extra_variance(residual, freedom)
         if np.allclose(before, extra, rtol=1e-3, atol=1e-20):
             break
     return _Fit(value, covariance, residual, freedom)
@@ -256,9 +282,12 @@ def _linear_solution(wrench: Array, R_base_sensor: Array, gravity: BaseGravity) 
     B[:, :3, :3] = R_base_sensor.transpose(0, 2, 1)
     B[:, :3, 3:6] = B[:, 3:, 9:] = np.eye(3)
     fx, fy, fz = wrench[:, :3].T
-    B[:, 3, 7], B[:, 3, 8] = fz, -fy
-    B[:, 4, 6], B[:, 4, 8] = -fz, fx
-    B[:, 5, 6], B[:, 5, 7] = fy, -fx
+    B[:, 3, 7] = fz
+    B[:, 3, 8] = -fy
+    B[:, 4, 6] = -fz
+    B[:, 4, 8] = fx
+    B[:, 5, 6] = fy
+    B[:, 5, 7] = -fx
     psi = np.linalg.lstsq(B.reshape(-1, 12), wrench.ravel(), rcond=1e-12)[0]
     kappa, f0, com, iota = psi.reshape(4, 3)
     mass = np.linalg.norm(kappa) / np.linalg.norm(gravity.nominal)

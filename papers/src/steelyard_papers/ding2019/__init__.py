@@ -34,17 +34,22 @@ __all__ = ["page"]
 
 
 _MISSING = (
-    "the residuals in Nm and the correlations of Table IV, which belong to an arm whose masses, motion,"
-    " noise and friction are not printed (its Table III is in a scaled unit); the motion of Fig. 3. What"
+    "the residuals in Nm and the correlations of Table IV, which belong to an arm whose masses,"
+    " motion,"
+    " noise and friction are not printed (its Table III is in a scaled unit); the motion of Fig."
+    " 3. What"
     " can be checked is the structure, and that the method works."
 )
 _NOTE = (
-    "Residuals of the verification motion by the parameters of each of ten simulated runs; friction as in"
+    "Residuals of the verification motion by the parameters of each of ten simulated runs;"
+    " friction as in"
     " gears."
 )
 
 
-def page(progress: Progress | None = None, *, runs: int = 10, starts: int = 1, effort: float = 0.5) -> Page:
+def page(
+    progress: Progress | None = None, *, runs: int = 10, starts: int = 1, effort: float = 0.5
+) -> Page:
     """The page of ding2019.
 
     Args:
@@ -54,12 +59,17 @@ def page(progress: Progress | None = None, *, runs: int = 10, starts: int = 1, e
         effort: of the same search
     """
     arm = paper_arm()
-    motions = designed_motions(arm, starts=starts, effort=effort, progress=part_of(progress, 0.0, 0.3))
+    motions = designed_motions(
+        arm, starts=starts, effort=effort, progress=part_of(progress, 0.0, 0.3)
+    )
     found = []
     worlds = (("as the paper assumes", arm), ("as in gears", gear_friction(arm)))
     for k, (name, robot) in enumerate(worlds):
-        begin, end = 0.3 + 0.35 * k, 0.65 + 0.35 * k
-        world = run_world(name, robot, motions, runs=runs, progress=part_of(progress, begin, begin + 0.05))
+        begin = 0.3 + 0.35 * k
+        end = 0.65 + 0.35 * k
+        world = run_world(
+            name, robot, motions, runs=runs, progress=part_of(progress, begin, begin + 0.05)
+        )
         found.append(compare(world, arm, progress=part_of(progress, begin + 0.05, end)))
     assumed, gears = found
     findings = _findings(motions, assumed, gears)
@@ -82,7 +92,8 @@ def page(progress: Progress | None = None, *, runs: int = 10, starts: int = 1, e
 
 def _claims(found: Comparison) -> list[Claim]:
     """Table IV in the world with friction as in gears, run by run."""
-    paper, ours = found.paper.by_run, found.ours.by_run
+    paper = found.paper.by_run
+    ours = found.ours.by_run
     counted, rank = link_counts(found.world.robot)
     listed = [name for name in found.paper.names if name in TABLE_3]
     claims = [
@@ -119,19 +130,26 @@ def _findings(motions: Motions, assumed: Comparison, gears: Comparison) -> list[
     own_errors, _, estimated = inertial_errors(gears, "ours")
     own = 100 * float(np.mean(np.abs(own_errors) < 1.96 * estimated))
     return [
-        "The method does what the paper says: the 52 parameters of Table III are the base parameters of"
-        f" this arm, and torques of an unseen motion are predicted with correlations of {there.min():.3f}"
+        "The method does what the paper says: the 52 parameters of Table III are the base"
+        " parameters of"
+        " this arm, and torques of an unseen motion are predicted with correlations of"
+        f" {there.min():.3f}"
         f" to {there.max():.3f} (paper: 0.754 to 0.992; here worse than the paper's in joints"
         f" {', '.join(below) or 'none'}).",
-        f"Within Table II (shoulder {SHOULDER} m above the ground: assumed) a motion with the condition"
-        f" number {motions.found.condition_number:.0f} was found, {ratio:.1f} times below that of a random"
+        f"Within Table II (shoulder {SHOULDER} m above the ground: assumed) a motion with the"
+        " condition"
+        f" number {motions.found.condition_number:.0f} was found, {ratio:.1f} times below that of"
+        " a random"
         " motion (median); the paper prints none.",
         f"On the same recordings the paper's method leaves {left[0]:.1f} times the noise and ours"
-        f" {left[1]:.1f} times where friction is as the paper assumes, {left[2]:.1f} and {left[3]:.1f}"
+        f" {left[1]:.1f} times where friction is as the paper assumes, {left[2]:.1f} and"
+        f" {left[3]:.1f}"
         " times where it is as in gears. The paper's residuals in Nm (22 Nm in joint 2) are not"
         " reproduced: a simulated arm leaves less than a real one.",
-        "The standard deviation over ten runs is no uncertainty: with friction as in gears, 95 % intervals"
-        f" made of it hold the truth for {held:.0f} % of the parameters of links and rotors; those that our"
+        "The standard deviation over ten runs is no uncertainty: with friction as in gears, 95 %"
+        " intervals"
+        f" made of it hold the truth for {held:.0f} % of the parameters of links and rotors; those"
+        " that our"
         f" estimates say, for {own:.0f} %.",
     ]
 
@@ -141,9 +159,11 @@ def _settings(runs: int, starts: int) -> dict[str, str]:
         "arm": "bundled tx60: kinematics and limits of ding2019, nominal links",
         "recording": "250 Hz, 10 s, MuJoCo with steps of 2 ms; encoder steps of 1e-5 rad",
         "ground": f"{SHOULDER} m below frame 0 (the shoulder): assumed, not printed",
-        "runs differ in": f"noise; temperature, {WARMER:g} K over all, {100 * THINNING:g} % of Fv a degree",
+        "runs differ in": f"noise; temperature, {WARMER:g} K over all, {100 * THINNING:g} % of Fv"
+        " a degree",
         "torque noise": f"{NOISE.tolist()} Nm, white, assumed",
-        "friction as in gears": "Stribeck peak of Fc/4 at 0.1 rad/s, exponent 0.8, 5 % of the carried torque",
+        "friction as in gears": "Stribeck peak of Fc/4 at 0.1 rad/s, exponent 0.8, 5 % of the"
+        " carried torque",
         "runs": str(runs),
         "starts of the design": str(starts),
         "seeds": "design 0, noise from 2019, verification motion from 100, its noise 1",

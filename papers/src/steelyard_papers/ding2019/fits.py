@@ -1,14 +1,15 @@
 """The method of ding2019 and ours on the same recordings.
 
-ding2019 (section III): Butterworth filters of order 5 on positions and torques, a Fourier series fitted to
-the positions and differentiated, torques of joints slower than a threshold left out, ordinary least squares
-for links, rotors, Coulomb and viscous friction; no offsets. Cut-off and threshold are not printed: 10 Hz and
-0.05 rad/s here. (A bandwidth of 0.25 Hz, which is printed, would remove the harmonics at 0.3 to 0.5 Hz.)
+ding2019 (section III): Butterworth filters of order 5 on positions and torques, a Fourier series
+fitted to the positions and differentiated, torques of joints slower than a threshold left out,
+ordinary least squares for links, rotors, Coulomb and viscous friction; no offsets. Cut-off and
+threshold are not printed: 10 Hz and 0.05 rad/s here. (A bandwidth of 0.25 Hz, which is printed,
+would remove the harmonics at 0.3 to 0.5 Hz.)
 
-Ours, with the defaults of the house: torques as measured, positions filtered at 20 Hz and differentiated as
-they are (tracking errors move the arm, too), a threshold of 0.01 rad/s, joints weighted by their noise,
-offsets, the friction law that predicts unseen stretches best, and a covariance that knows of correlation in
-time.
+Ours, with the defaults of the house: torques as measured, positions filtered at 20 Hz and
+differentiated as they are (tracking errors move the arm, too), a threshold of 0.01 rad/s, joints
+weighted by their noise, offsets, the friction law that predicts unseen stretches best, and a
+covariance that knows of correlation in time.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ def without_offsets(model: DynamicModel) -> DynamicModel:
     p = len(model.estimate.names)
     kept = np.flatnonzero(kinds(model.estimate.names) != "B")
     solution = solve_weighted(model.factor.columns(kept), equal_weights=True)
-    value, covariance = np.zeros(p), np.zeros((p, p))
+    value = np.zeros(p)
+    covariance = np.zeros((p, p))
     value[kept] = solution.value
     covariance[np.ix_(kept, kept)] = solution.inverse
     summary = f"{len(kept)} parameters by ordinary least squares, no offsets"
@@ -150,7 +152,9 @@ def compare(
     first = [prepare(world.runs[0], OURS)]
     choice = choose_friction(nominal, first, laws=laws, progress=lambda share, _: part(share))
     paper = [
-        without_offsets(identify(nominal, prepare(run, PAPER), friction="linear", estimator="ordinary"))
+        without_offsets(
+            identify(nominal, prepare(run, PAPER), friction="linear", estimator="ordinary")
+        )
         for run in world.runs
     ]
     ours = []
@@ -177,4 +181,6 @@ def _answer(models: Sequence[DynamicModel], verification: Recording, how: Prepar
     samples = prepare(verification, replace(how, torque_cutoff_hz=None, lowest_speed=0.0))
     predicted = np.asarray(averaged.rows(samples).Y @ mean)
     by_run = [validation_of(samples.tau, m.rows(samples).Y @ m.estimate.value) for m in models]
-    return Answer(tuple(models), mean, std, predicted, validation_of(samples.tau, predicted), tuple(by_run))
+    return Answer(
+        tuple(models), mean, std, predicted, validation_of(samples.tau, predicted), tuple(by_run)
+    )

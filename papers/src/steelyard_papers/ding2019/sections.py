@@ -55,10 +55,14 @@ def motion_section(robot: RobotModel, motions: Motions) -> Section:
     return Section(
         "Excitation within Table II (eq. (9), Fig. 3)",
         [
-            "Five harmonics of 0.1 Hz for each joint, as in the paper; the motion begins and ends at rest."
-            " The condition number is that of the stacked base regressor with rotor inertia, friction and"
-            " offsets (58 columns), at 250 Hz. The paper prints neither its motion nor its condition"
-            " number, so there is nothing to compare with but random motions within the same limits.",
+            "Five harmonics of 0.1 Hz for each joint, as in the paper; the motion begins and ends"
+            " at rest."
+            " The condition number is that of the stacked base regressor with rotor inertia,"
+            " friction and"
+            " offsets (58 columns), at 250 Hz. The paper prints neither its motion nor its"
+            " condition"
+            " number, so there is nothing to compare with but random motions within the same"
+            " limits.",
         ],
         [
             _conditions(motions),
@@ -67,9 +71,12 @@ def motion_section(robot: RobotModel, motions: Motions) -> Section:
                 "Every limit of Table II, at 1000 Hz: where the motion comes closest.",
                 ("limit", "unit", "reached", "margin", "where"),
                 rows,
-                "Joints 4 and 5: the table prints -1.74 twice; ±1.74 rad is meant. Height is that of the"
-                f" last frame above frame 0, which lies at the shoulder. Table II counts its 0.2 m from the"
-                f" ground; that the shoulder is {SHOULDER} m above it is our assumption: the paper does not"
+                "Joints 4 and 5: the table prints -1.74 twice; ±1.74 rad is meant. Height is that"
+                " of the"
+                " last frame above frame 0, which lies at the shoulder. Table II counts its 0.2 m"
+                " from the"
+                f" ground; that the shoulder is {SHOULDER} m above it is our assumption: the paper"
+                " does not"
                 " print it. The best motion and its condition number depend on it.",
             ),
         ],
@@ -94,36 +101,50 @@ def parameter_section(comparison: Comparison) -> Section:
         comparison: in that world
     """
     truth = true_parameters(comparison.world.robot)
-    paper, ours = comparison.paper, comparison.ours
+    paper = comparison.paper
+    ours = comparison.ours
     rows = []
     for i, name in enumerate(ours.names):
         if name not in truth:
             continue
         printed = TABLE_3.get(name)
-        there = _pm(paper, i) if name in TABLE_3 else "not modelled"
+        if name in TABLE_3:
+            there = _pm(paper, i)
+        else:
+            there = "not modelled"
         rows.append((name, unit_of(name), printed, there, _pm(ours, i), truth[name]))
     known = [name for name in ours.names if name in TABLE_3]
     return Section(
         "Parameters (Table III)",
         [
-            f"The structure agrees: the {len(known)} parameters of Table III are the ones that the base of"
-            " this arm has, parameter by parameter (36 of links, 4 rotors that can be separated, 12 of"
-            " friction). " + _count_words(comparison.world.robot) + " Eq. (15) counts 48, which is the"
-            " number without the four rotors that the table lists. Ours has six torque offsets more.",
-            "The numbers of the paper's column are those of its own arm in an unknown, scaled torque unit"
+            f"The structure agrees: the {len(known)} parameters of Table III are the ones that the"
+            " base of"
+            " this arm has, parameter by parameter (36 of links, 4 rotors that can be separated,"
+            " 12 of"
+            " friction). "
+            + _count_words(comparison.world.robot)
+            + " Eq. (15) counts 48, which is the"
+            " number without the four rotors that the table lists. Ours has six torque offsets"
+            " more.",
+            "The numbers of the paper's column are those of its own arm in an unknown, scaled"
+            " torque unit"
             " (link inertias near zero, one negative Coulomb friction); they are no truth for this"
-            " simulated arm and stand there for the structure only. Mean and standard deviation over ten"
+            " simulated arm and stand there for the structure only. Mean and standard deviation"
+            " over ten"
             " runs, eq. (14), (15).",
         ],
         [
             Table(
-                "Mean ± standard deviation over ten runs; friction in this world is Coulomb and viscous.",
+                "Mean ± standard deviation over ten runs; friction in this world is Coulomb and"
+                " viscous.",
                 HEAD,
                 rows,
             ),
             Plot(
-                "Errors of the parameters, each as the torque it causes in the excitation (RMS), with 95 %"
-                " intervals from the scatter of ten runs: an interval that misses zero is a bias that"
+                "Errors of the parameters, each as the torque it causes in the excitation (RMS),"
+                " with 95 %"
+                " intervals from the scatter of ten runs: an interval that misses zero is a bias"
+                " that"
                 " repeated runs do not show.",
                 [_error_panel(comparison, *part) for part in _PARTS],
             ),
@@ -139,15 +160,19 @@ def link_counts(robot: RobotModel) -> tuple[int, int]:
     """
     R1, R2, R3 = formula_7(*joint_axes(robot))
     names = ParameterBasis.of(robot).short_names
-    return 7 * R1 + 3 * R2 + R3, sum(name[0] in "Im" and not name.startswith("Ia") for name in names)
+    return 7 * R1 + 3 * R2 + R3, sum(
+        name[0] in "Im" and not name.startswith("Ia") for name in names
+    )
 
 
 def _count_words(robot: RobotModel) -> str:
     R1, R2, R3 = formula_7(*joint_axes(robot))
     counted, rank = link_counts(robot)
     return (
-        f"Eq. (7) counts {R1} joints whose axis is not parallel to all before it, {R2} that are parallel"
-        f" beside them and {R3} along gravity: 7 · {R1} + 3 · {R2} + {R3} = {counted}; the rank of the"
+        f"Eq. (7) counts {R1} joints whose axis is not parallel to all before it, {R2} that are"
+        " parallel"
+        f" beside them and {R3} along gravity: 7 · {R1} + 3 · {R2} + {R3} = {counted}; the rank of"
+        " the"
         f" regressor is {rank}."
     )
 
@@ -168,7 +193,9 @@ def _error_panel(comparison: Comparison, title: str, kinds: str, joints: str) ->
         ]
         names = [answer.names[i] for i in where]
         error = (answer.mean[where] - np.array([truth[name] for name in names])) * size[where]
-        curves.append(Curve(label, names, error, style="bars", y_std=answer.std[where] * size[where]))
+        curves.append(
+            Curve(label, names, error, style="bars", y_std=answer.std[where] * size[where])
+        )
     return Panel(title, "parameter", "torque of the error [Nm]", curves)
 
 
@@ -217,7 +244,10 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
         for method, label in (("paper", "paper's method"), ("ours", "ours")):
             errors, scatter, estimated = inertial_errors(comparison, method)
             torque = size[: errors.shape[1]] * errors.mean(axis=0)
-            own = 100 * float(np.mean(np.abs(errors) < 1.96 * estimated)) if method == "ours" else None
+            if method == "ours":
+                own = 100 * float(np.mean(np.abs(errors) < 1.96 * estimated))
+            else:
+                own = None
             rows.append(
                 (
                     comparison.world.name,
@@ -231,9 +261,12 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
     return Section(
         "What the deviation over ten runs is worth (eq. (15))",
         [
-            "Eq. (15) measures how runs differ, not how far their mean is from the truth. Friction that the"
-            " model does not hold, filters and the fitted series shift every run alike; warming up moves"
-            " viscous friction from run to run. The 40 parameters of links and rotors have a true value in"
+            "Eq. (15) measures how runs differ, not how far their mean is from the truth. Friction"
+            " that the"
+            " model does not hold, filters and the fitted series shift every run alike; warming up"
+            " moves"
+            " viscous friction from run to run. The 40 parameters of links and rotors have a true"
+            " value in"
             " both worlds.",
         ],
         [
@@ -248,7 +281,8 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
                     "95 % interval given by each run's estimate holds it [%]",
                 ),
                 rows,
-                "The error of the mean is given as the torque that it causes, RMS over the parameters. The"
+                "The error of the mean is given as the torque that it causes, RMS over the"
+                " parameters. The"
                 " intervals of the last column know of correlation in time; the paper has none.",
             )
         ],
@@ -262,9 +296,12 @@ def torque_section(comparison: Comparison) -> Section:
         comparison: in one world
     """
     n = comparison.measured.shape[1]
-    paper, ours, floor = comparison.paper.validation, comparison.ours.validation, comparison.floor
+    paper = comparison.paper.validation
+    ours = comparison.ours.validation
+    floor = comparison.floor
     rows: list[tuple[str | float | None, ...]] = [
-        (f"RMS, joint {j + 1}", "Nm", RMS[j], paper.rms[j], ours.rms[j], floor.rms[j]) for j in range(n)
+        (f"RMS, joint {j + 1}", "Nm", RMS[j], paper.rms[j], ours.rms[j], floor.rms[j])
+        for j in range(n)
     ]
     rows += [
         (
@@ -281,20 +318,25 @@ def torque_section(comparison: Comparison) -> Section:
     return Section(
         f"Torques of the verification run (Table IV, Fig. 4): friction {comparison.world.name}",
         [
-            f"Our method chose the friction law '{comparison.choice.law}' by predicting stretches of the"
-            f" first run that it had not seen (relative residual: {scores}; a simpler law wins against one"
+            f"Our method chose the friction law '{comparison.choice.law}' by predicting stretches"
+            " of the"
+            f" first run that it had not seen (relative residual: {scores}; a simpler law wins"
+            " against one"
             " that is better by less than 2 %).",
         ],
         [
             Table(
-                "Prediction of a motion that was not used to identify, by the mean parameters of ten runs.",
+                "Prediction of a motion that was not used to identify, by the mean parameters of"
+                " ten runs.",
                 HEAD,
                 rows,
-                "The truth here is what the true torque leaves: the noise. Residuals are taken against the"
+                "The truth here is what the true torque leaves: the noise. Residuals are taken"
+                " against the"
                 " torque as measured, unfiltered, for both methods.",
             ),
             Plot(
-                "Fig. 4: measured and predicted torque and what is left. Where a joint turns round, friction"
+                "Fig. 4: measured and predicted torque and what is left. Where a joint turns"
+                " round, friction"
                 " leaves the spikes that the paper reports.",
                 [_torque_panel(comparison, j) for j in range(n)],
             ),
@@ -304,8 +346,10 @@ def torque_section(comparison: Comparison) -> Section:
 
 def _torque_panel(comparison: Comparison, j: int) -> Panel:
     few = every(len(comparison.t), 625)
-    t, measured = comparison.t[few], comparison.measured[few, j]
-    paper, ours = comparison.paper.predicted[few, j], comparison.ours.predicted[few, j]
+    t = comparison.t[few]
+    measured = comparison.measured[few, j]
+    paper = comparison.paper.predicted[few, j]
+    ours = comparison.ours.predicted[few, j]
     return Panel(
         f"joint {j + 1}",
         "time [s]",
@@ -322,16 +366,35 @@ def _torque_panel(comparison: Comparison, j: int) -> Panel:
 def what_is_missing() -> Section:
     """What cannot be recomputed, and why."""
     rows = [
-        ("the numbers of Table III", "they belong to the real arm, whose torques are not published"),
-        ("the numbers of Table IV", "the recordings are not published; the same quantities are given here"),
-        ("the motion of Fig. 3", "its coefficients are not printed; ours is designed from the same limits"),
-        ("the cut-off of the filters", "not printed, 10 Hz here; 0.25 Hz would cut the motion itself"),
+        (
+            "the numbers of Table III",
+            "they belong to the real arm, whose torques are not published",
+        ),
+        (
+            "the numbers of Table IV",
+            "the recordings are not published; the same quantities are given here",
+        ),
+        (
+            "the motion of Fig. 3",
+            "its coefficients are not printed; ours is designed from the same limits",
+        ),
+        (
+            "the cut-off of the filters",
+            "not printed, 10 Hz here; 0.25 Hz would cut the motion itself",
+        ),
         ("the threshold of speed", "not printed, 0.05 rad/s here"),
-        ("differences between real runs", "simulated: noise, and drives that warm up by 5 K over ten runs"),
+        (
+            "differences between real runs",
+            "simulated: noise, and drives that warm up by 5 K over ten runs",
+        ),
         ("Fig. 1, Fig. 2", "a flow chart, a photograph and a drawing"),
     ]
     words = (
-        "Our own method runs with the package's default settings; they were confirmed on these very worlds,"
-        " so its column is not a blind test. Torque noise and the friction of gears are assumptions."
+        "Our own method runs with the package's default settings; they were confirmed on these"
+        " very worlds,"
+        " so its column is not a blind test. Torque noise and the friction of gears are"
+        " assumptions."
     )
-    return Section("What cannot be recomputed", [words], [Table("And the reason.", ("what", "reason"), rows)])
+    return Section(
+        "What cannot be recomputed", [words], [Table("And the reason.", ("what", "reason"), rows)]
+    )

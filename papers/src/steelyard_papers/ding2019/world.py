@@ -1,12 +1,12 @@
 """ding2019's experiment in MuJoCo: a TX-60 within Table II, ten runs of the excitation, a verification run.
 
-The paper prints neither the masses of the arm nor its motion nor its noise, so the arm is the bundled one
-(its kinematics and limits are the paper's, its links are nominal) and the noise is assumed. Friction comes in
-two worlds: in `as assumed` it is what the paper's eq. (3) says, so every parameter has a true value; in
-`as in gears` it also has a Stribeck peak at low speed, bends with speed and grows with the carried torque, so
-no law that is fitted here is exactly true. Each run is simulated anew: the controller in its loop, its own
-noise, and drives that get warmer from run to run, by 5 degrees over ten of them, so that viscous friction
-falls by 2 % a degree.
+The paper prints neither the masses of the arm nor its motion nor its noise, so the arm is the
+bundled one (its kinematics and limits are the paper's, its links are nominal) and the noise is
+assumed. Friction comes in two worlds: in `as assumed` it is what the paper's eq. (3) says, so every
+parameter has a true value; in `as in gears` it also has a Stribeck peak at low speed, bends with
+speed and grows with the carried torque, so no law that is fitted here is exactly true. Each run is
+simulated anew: the controller in its loop, its own noise, and drives that get warmer from run to
+run, by 5 degrees over ten of them, so that viscous friction falls by 2 % a degree.
 
 Heights of Table II are above the ground; frame 0 of Table I lies at the shoulder, taken to be
 0.375 m above it: the paper does not print it.
@@ -28,11 +28,15 @@ from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers.sharing import Progress
 
-PERIOD_S, HARMONICS, RATE_HZ = 10.0, 5, 250.0  # section IV
+PERIOD_S = 10.0
+HARMONICS = 5
+RATE_HZ = 250.0  # section IV
 NOISE = np.array([1.5, 2.0, 1.0, 0.3, 0.3, 0.1])  # assumed, [Nm]
 SHOULDER = 0.375  # height of frame 0 above the ground, [m]
-WARMER, THINNING = 5.0, 0.02  # over all runs [K], of viscous friction [1/K], assumed
-_VERIFICATION_SEED, _MOST_TRIES = 100, 400
+WARMER = 5.0
+THINNING = 0.02  # over all runs [K], of viscous friction [1/K], assumed
+_VERIFICATION_SEED = 100
+_MOST_TRIES = 400
 _PARALLEL = 1e-9
 
 
@@ -89,7 +93,8 @@ def table_2(robot: RobotModel) -> DesignLimits:
 def formula_7(axes: Array, points: Array) -> tuple[int, int, int]:
     """How many joints count as R1, R2 and R3 of eq. (7): 7 R1 + 3 R2 + R3 parameters of the links.
 
-    R1: the axis is not parallel to every axis before it, gravity among them; R2: it is parallel, beside them;
+    R1: the axis is not parallel to every axis before it, gravity among them; R2: it is parallel,
+    beside them;
     R3: it coincides with those before it.
 
     Args:
@@ -113,8 +118,12 @@ def joint_axes(robot: RobotModel) -> tuple[Array, Array]:
     Args:
         robot: with revolute joints
     """
-    T, axes, points = np.eye(4), [robot.gravity_base / np.linalg.norm(robot.gravity_base)], []
-    for placement, axis, q in zip(robot.joint_placements, robot.joint_axes, robot.home, strict=True):
+    T = np.eye(4)
+    axes = [robot.gravity_base / np.linalg.norm(robot.gravity_base)]
+    points = []
+    for placement, axis, q in zip(
+        robot.joint_placements, robot.joint_axes, robot.home, strict=True
+    ):
         T = T @ placement
         axes.append(T[:3, :3] @ axis)
         points.append(T[:3, 3].copy())
@@ -125,7 +134,12 @@ def joint_axes(robot: RobotModel) -> tuple[Array, Array]:
 
 
 def designed_motions(
-    robot: RobotModel, *, starts: int = 4, effort: float = 1.0, randoms: int = 20, progress: Progress
+    robot: RobotModel,
+    *,
+    starts: int = 4,
+    effort: float = 1.0,
+    randoms: int = 20,
+    progress: Progress,
 ) -> Motions:
     """The excitation of least condition number (eq. (9)), a verification motion, and random ones to compare.
 
@@ -144,7 +158,8 @@ def designed_motions(
     centre = found.trajectory.offset
     others = _random_motions(robot, limits, centre, count=randoms + 1)
     values = [
-        ConditionNumber().evaluate(robot, motion, limits=limits, rate_hz=RATE_HZ) for motion in others[1:]
+        ConditionNumber().evaluate(robot, motion, limits=limits, rate_hz=RATE_HZ)
+        for motion in others[1:]
     ]
     return Motions(found, limits, others[0], np.array(values))
 
@@ -153,7 +168,8 @@ def _random_motions(
     robot: RobotModel, limits: DesignLimits, centre: Array, *, count: int
 ) -> list[FourierTrajectory]:
     """Random motions around a posture, each as large as the limits allow in steps of a fifth."""
-    joints, kept = limits.joints, []
+    joints = limits.joints
+    kept = []
     reach = 0.9 * np.minimum(joints.q_max - centre, centre - joints.q_min)
     for seed in range(_VERIFICATION_SEED, _VERIFICATION_SEED + _MOST_TRIES):
         for size in (1.0, 0.8, 0.64, 0.51, 0.41, 0.33):
@@ -190,7 +206,9 @@ def gear_friction(robot: RobotModel) -> RobotModel:
     return robot.with_drive(richer)
 
 
-def run_world(name: str, robot: RobotModel, motions: Motions, *, runs: int, progress: Progress) -> World:
+def run_world(
+    name: str, robot: RobotModel, motions: Motions, *, runs: int, progress: Progress
+) -> World:
     """The recordings of a world.
 
     Args:
@@ -202,12 +220,16 @@ def run_world(name: str, robot: RobotModel, motions: Motions, *, runs: int, prog
     """
     sensors = SensorModel(torque_std=NOISE, wrist_sensor=False)
     options = SimulationOptions(step_s=0.002)
-    plan = [(motions.found.trajectory, WARMER * k / max(runs - 1, 1), 2019 + k) for k in range(runs)]
+    plan = [
+        (motions.found.trajectory, WARMER * k / max(runs - 1, 1), 2019 + k) for k in range(runs)
+    ]
     plan.append((motions.verification, 0.0, 1))
     done = []
     for k, (motion, kelvins, seed) in enumerate(plan):
         arm = warmer(robot, kelvins)
-        done.append(simulate(arm, motion, sensors=sensors, rate_hz=RATE_HZ, seed=seed, options=options))
+        done.append(
+            simulate(arm, motion, sensors=sensors, rate_hz=RATE_HZ, seed=seed, options=options)
+        )
         progress((k + 1) / len(plan))
     recordings = tuple(run.recording for run in done[:-1])
     return World(name, robot, recordings, done[-1].recording, done[-1].truth.tau)

@@ -52,7 +52,8 @@ __all__ = ["page"]
 
 _FIRST_SEED = 300
 _MISSING = (
-    "the inertia of (46), which no body has; the coefficients (42) themselves, which are those of a real"
+    "the inertia of (46), which no body has; the coefficients (42) themselves, which are those of"
+    " a real"
     " arm; the mean squares of Fig. 2, which seem to have lost a power of ten in print; KUKA's own"
     " detector."
 )
@@ -117,7 +118,13 @@ def _claims(
     touched: Contacts,
 ) -> list[Claim]:
     claims = [
-        Claim("planar arm: mass", "kg", 1.5, planar.masses[:, 0].tolist(), planar.masses[:, 1].tolist()),
+        Claim(
+            "planar arm: mass",
+            "kg",
+            1.5,
+            planar.masses[:, 0].tolist(),
+            planar.masses[:, 1].tolist(),
+        ),
         Claim("gravity coefficients", "", 12, [len(gravity_matrix())]),
         Claim("coefficients that an inertial motion shows, most", "", 19, [_most(inertial)]),
     ]
@@ -125,17 +132,25 @@ def _claims(
     quiet, scaled = list(found.values())[:2]
     for words, draws in (("noise only", quiet), ("scales wrong by 1 %", scaled)):
         for name, (mass, com) in printed.items():
-            paper, ours = draws[name][:, 0], draws[name][:, 1]
+            paper = draws[name][:, 0]
+            ours = draws[name][:, 1]
             claims.append(
-                Claim(f"{name}, {words}: mass", "kg", mass, paper[:, 0].tolist(), ours[:, 0].tolist())
+                Claim(
+                    f"{name}, {words}: mass", "kg", mass, paper[:, 0].tolist(), ours[:, 0].tolist()
+                )
             )
             if name != "light payload":
-                here, own = 1e3 * paper[:, 3], 1e3 * ours[:, 3]
-                claims.append(Claim(f"{name}, {words}: cz", "mm", 1e3 * com[2], here.tolist(), own.tolist()))
+                here = 1e3 * paper[:, 3]
+                own = 1e3 * ours[:, 3]
+                claims.append(
+                    Claim(f"{name}, {words}: cz", "mm", 1e3 * com[2], here.tolist(), own.tolist())
+                )
     for words, runs in zip(("noise only", "scales wrong by 1 %"), inertial.values(), strict=True):
         masses = [(float(x.paper[0]), float(x.together.unconstrained.mass)) for x in runs]
         what = f"ten numbers, {words}: mass"
-        claims.append(Claim(what, "kg", HEAVY_46.mass, [x[0] for x in masses], [x[1] for x in masses]))
+        claims.append(
+            Claim(what, "kg", HEAVY_46.mass, [x[0] for x in masses], [x[1] for x in masses])
+        )
     delays = touched.six.delays_s(touched.paper)
     claims.append(Claim("contacts found by (48) of 3", "", 3, [int(np.isfinite(delays).sum())]))
     claims.append(Claim("contacts that the arm stopped for, of 3", "", 3, [len(touched.reactions)]))
@@ -189,42 +204,64 @@ def _findings(
     quiet, scaled = (inertia_rms(found) for found in inertial.values())
     noise_only, with_scales = list(found.values())[:2]
     com = 1e3 * rms_of(with_scales["ten samples"], HEAVY_BODY)[:, 1]
-    rest = [1e3 * rms_of(draws["500 postures"], HEAVY_BODY)[:, 0] for draws in (noise_only, with_scales)]
+    rest = [
+        1e3 * rms_of(draws["500 postures"], HEAVY_BODY)[:, 0] for draws in (noise_only, with_scales)
+    ]
     free = [touched.six.largest_free(x) for x in touched.by_observer.values()]
     return [
-        "The equations hold: (29), (32), (38) and at most 19 coefficients for each inertial motion follow"
-        " from the arms' tables in symbols, and the printed differences give the printed payloads (35) and"
+        "The equations hold: (29), (32), (38) and at most 19 coefficients for each inertial motion"
+        " follow"
+        " from the arms' tables in symbols, and the printed differences give the printed payloads"
+        " (35) and"
         f" (44). The planar payload comes out as {planar.payload[0]:.3f} kg of 1.5 kg.",
-        "All ten numbers from the paper's motions: with sensors that only have noise the mass errs by"
-        f" {1e3 * quiet[0, 0]:.1f} g RMS by the paper's method and {1e3 * quiet[1, 0]:.1f} g by ours, the"
-        f" worst inertia (of 46 g m²) by {1e3 * quiet[0, 4:].max():.1f} and {1e3 * quiet[1, 4:].max():.1f} g"
-        f" m². Where scales are wrong by 1 %, {1e3 * scaled[0, 0]:.0f} and {1e3 * scaled[1, 0]:.0f} g,"
-        f" {1e3 * scaled[0, 4:].max():.0f} and {1e3 * scaled[1, 4:].max():.0f} g m². On one motion of all"
-        f" joints ours errs by {1e3 * quiet[2, 4:].max():.1f} and {1e3 * scaled[2, 4:].max():.1f} g m².",
-        f"Mass from 500 postures at rest, sensors with noise only: {rest[0][0]:.1f} g RMS by the paper's"
-        f" method, {rest[0][1]:.1f} g by ours, which allows for friction and scales that are not there; with"
+        "All ten numbers from the paper's motions: with sensors that only have noise the mass errs"
+        " by"
+        f" {1e3 * quiet[0, 0]:.1f} g RMS by the paper's method and {1e3 * quiet[1, 0]:.1f} g by"
+        " ours, the"
+        f" worst inertia (of 46 g m²) by {1e3 * quiet[0, 4:].max():.1f} and"
+        f" {1e3 * quiet[1, 4:].max():.1f} g"
+        f" m². Where scales are wrong by 1 %, {1e3 * scaled[0, 0]:.0f} and"
+        f" {1e3 * scaled[1, 0]:.0f} g,"
+        f" {1e3 * scaled[0, 4:].max():.0f} and {1e3 * scaled[1, 4:].max():.0f} g m². On one motion"
+        " of all"
+        f" joints ours errs by {1e3 * quiet[2, 4:].max():.1f} and {1e3 * scaled[2, 4:].max():.1f}"
+        " g m².",
+        f"Mass from 500 postures at rest, sensors with noise only: {rest[0][0]:.1f} g RMS by the"
+        " paper's"
+        f" method, {rest[0][1]:.1f} g by ours, which allows for friction and scales that are not"
+        " there; with"
         f" scales wrong by 1 %: {rest[1][0]:.0f} and {rest[1][1]:.0f} g.",
-        f"From ten samples the centre of mass errs by {com[0]:.0f} mm RMS by the paper's method (its own"
+        f"From ten samples the centre of mass errs by {com[0]:.0f} mm RMS by the paper's method"
+        " (its own"
         f" run: 15 mm) and {com[1]:.0f} mm by ours.",
-        f"Contacts: the largest free residual is {free[0]:.0f} Nm with the payload ignored, {free[1]:.1f} Nm"
-        f" with (48) and {free[2]:.1f} Nm with ours, at the paper's threshold of 6 Nm. In closed loop the"
-        f" arm stopped {len(touched.reactions)} times for 2 s and resumed, its acceleration continuous.",
+        f"Contacts: the largest free residual is {free[0]:.0f} Nm with the payload ignored,"
+        f" {free[1]:.1f} Nm"
+        f" with (48) and {free[2]:.1f} Nm with ours, at the paper's threshold of 6 Nm. In closed"
+        " loop the"
+        f" arm stopped {len(touched.reactions)} times for 2 s and resumed, its acceleration"
+        " continuous.",
     ]
 
 
 def _settings(draws: int, sensors: str) -> dict[str, str]:
     return {
         "arms": "bundled planar2r (section IV) and lwr4 (Fig. 3, nominal links)",
-        "medium payload": "3.028 kg, centre (0, 0, 119) mm; cylinder, 50 mm radius, 80 mm high, assumed",
-        "light payload": "0.144 kg, centre (0, 0, 114.6) mm; cylinder, 20 mm radius, 60 mm high, assumed",
-        "planar runs": f"20 s at 100 Hz, sines of 1.5 and 2 rad, 0.3 and 0.5 Hz; torque noise {NOISE_NM} Nm,"
+        "medium payload": "3.028 kg, centre (0, 0, 119) mm; cylinder, 50 mm radius, 80 mm high,"
+        " assumed",
+        "light payload": "0.144 kg, centre (0, 0, 114.6) mm; cylinder, 20 mm radius, 60 mm high,"
+        " assumed",
+        "planar runs": "20 s at 100 Hz, sines of 1.5 and 2 rad, 0.3 and 0.5 Hz; torque noise"
+        f" {NOISE_NM} Nm,"
         f" {DRAWS} draws",
         "sensors of the LWR": sensors,
-        "random postures": "500, each joint within ±2 rad, seed 0; each reached from both sides: the last"
+        "random postures": "500, each joint within ±2 rad, seed 0; each reached from both sides:"
+        " the last"
         " 0.05 rad of every joint in 0.3 s, rest of 0.3 s, mean of its last 0.1 s; steps of 2.5 ms",
         "pick posture": "(0, 0.6, 0, 1.2, 0, 0.8, 0) rad, assumed",
         "draws of the sensors' errors": f"{draws}, seeds from 100, 200, 300; settings: other seeds",
-        "inertial motions": "15 s each at 200 Hz, sweep assumed; paper: 1 Hz Butterworth filter; ours: 20 Hz",
-        "motions of all joints": "random series, 5 harmonics, 15 s, seeds 3 and 4; validation seed 11",
+        "inertial motions": "15 s each at 200 Hz, sweep assumed; paper: 1 Hz Butterworth filter;"
+        " ours: 20 Hz",
+        "motions of all joints": "random series, 5 harmonics, 15 s, seeds 3 and 4; validation seed"
+        " 11",
         **versions(),
     }

@@ -1,16 +1,16 @@
 """Postures that an arm moves to: the last part of the way and the rest after it, of many arms at once.
 
-Each posture is reached twice in MuJoCo: along the way from the posture before it, and from the other side.
-The last 0.05 rad of each joint take 0.3 s; then the arm rests for 0.3 s, and the mean of its last tenth of a
-second counts. Controller and leapfrog are those of `steelyard.simulation`, for which one arm after the other
-would take minutes:
+Each posture is reached twice in MuJoCo: along the way from the posture before it, and from the
+other side. The last 0.05 rad of each joint take 0.3 s; then the arm rests for 0.3 s, and the mean
+of its last tenth of a second counts. Controller and leapfrog are those of `steelyard.simulation`,
+for which one arm after the other would take minutes:
 
     v_k = w_k + h/2 a_{k-1},   tau_k = tau_model + M (3 w0 e' + 3 w0^2 e + w0^3 integral e)
     w_{k+1} = w_k + h a_k,     M a_k = tau_k - bias(q_k, v_k) - F_k
 
-MuJoCo gives bias at every step and M every fourth. Friction F = Fc sign(u) + Fv u of each drive is found with
-the speed u after the step (implicit Euler), joint after joint until nothing changes: a drive whose torque
-without friction is below Fc sticks.
+MuJoCo gives bias at every step and M every fourth. Friction F = Fc sign(u) + Fv u of each drive is
+found with the speed u after the step (implicit Euler), joint after joint until nothing changes: a
+drive whose torque without friction is below Fc sticks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _MOVE_S = _REST_S = 0.3
 _LAST_S = 0.1
 _INERTIA_EVERY = 4
 _BANDWIDTH = 2 * np.pi * 10.0  # as `SimulationOptions`, [rad/s]
-_SWEEPS, _SETTLED = 50, 1e-10
+_SWEEPS = 50
+_SETTLED = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,9 @@ def come_to_rest(robot: RobotModel, payload: InertialParameters | None, postures
     q, v, link, motor = (np.array([row[i] for row in last]) for i in range(4))
     sides = (2, *postures.shape)
     q_mean, link_mean, motor_mean = (x.mean(axis=0).reshape(sides) for x in (q, link, motor))
-    return Reached(q_mean, link_mean, motor_mean, float(np.abs(v).max()), float(np.ptp(link, axis=0).max()))
+    return Reached(
+        q_mean, link_mean, motor_mean, float(np.abs(v).max()), float(np.ptp(link, axis=0).max())
+    )
 
 
 class _Arms:
@@ -102,8 +105,11 @@ class _Arms:
     def __init__(self, robot: RobotModel, payload: InertialParameters | None, q: Array) -> None:
         self._drive, self._mujoco = robot.drive, Arm(robot, payload)
         self._known = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
-        self._q, self._w, self._a = q, 0 * q, 0 * q
-        self._friction, self._count = 0 * q, 0
+        self._q = q
+        self._w = 0 * q
+        self._a = 0 * q
+        self._friction = 0 * q
+        self._count = 0
         self._mobility = np.empty((*q.shape, q.shape[1]))
         held = self._bias(q, 0 * q, refresh=True) - self._known.torque(q, 0 * q, 0 * q)
         self._integral = _times(self._mobility, held)
@@ -122,10 +128,13 @@ class _Arms:
 
     def step(self, q_c: Array, v_c: Array, a_c: Array) -> tuple[Array, Array, Array, Array]:
         """Position, speed, torque behind the gears and of the motors, (K, n) each, at a commanded motion."""
-        h, q, v = _STEP_S, self._q, self._w + _STEP_S / 2 * self._a
+        h = _STEP_S
+        q = self._q
+        v = self._w + _STEP_S / 2 * self._a
         bias = self._bias(q, v, refresh=self._count % _INERTIA_EVERY == 0)
         self._count += 1
-        w0, error = _BANDWIDTH, q_c - q
+        w0 = _BANDWIDTH
+        error = q_c - q
         pull = 3 * w0**2 * error + 3 * w0 * (v_c - v) + self._integral
         self._integral = self._integral + w0**3 * h * error
         tau = self._known.torque(q_c, v_c, a_c) + _times(self._inertia, pull)
@@ -137,10 +146,13 @@ class _Arms:
 
     def _found_friction(self, free: Array) -> Array:
         """Friction that belongs to the speed after a step, (K, n) [Nm]; `free` is that without friction."""
-        F, A = self._friction.copy(), _STEP_S * self._mobility
+        F = self._friction.copy()
+        A = _STEP_S * self._mobility
         for _ in range(_SWEEPS):
             change = 0.0
-            for j, (dry, wet) in enumerate(zip(self._drive.coulomb, self._drive.viscous, strict=True)):
+            for j, (dry, wet) in enumerate(
+                zip(self._drive.coulomb, self._drive.viscous, strict=True)
+            ):
                 c = A[:, j, j]
                 alone = free[:, j] - np.einsum("kj,kj->k", A[:, j], F) + c * F[:, j]
                 speed = np.sign(alone) * np.maximum(np.abs(alone) - c * dry, 0.0) / (1 + c * wet)

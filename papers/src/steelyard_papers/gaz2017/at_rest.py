@@ -1,11 +1,12 @@
 """What a rest really gives, reached from one side and from both; and the controller's own torque.
 
-Sensors behind the gears feel the load and what is left of the arm's swinging. A motor's torque feels friction
-too, which holds part of the load in each posture, often the other way round from the other side.
+Sensors behind the gears feel the load and what is left of the arm's swinging. A motor's torque
+feels friction too, which holds part of the load in each posture, often the other way round from the
+other side.
 
-Eq. (26): where the controller states the torque that it would need without a payload, no empty run is needed;
-the change of the coefficients follows from measured less stated torque. Its model may be right, or be off by
-2 % in the mass of every link.
+Eq. (26): where the controller states the torque that it would need without a payload, no empty run
+is needed; the change of the coefficients follows from measured less stated torque. Its model may be
+right, or be off by 2 % in the mass of every link.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from steelyard_papers.gaz2017.gravity import (
 _WRONG = 0.02  # of a link's mass
 
 
-def reached_masses(empty: Reached, loaded: Reached, sensors: Sensors, seeds: range) -> dict[str, Array]:
+def reached_masses(
+    empty: Reached, loaded: Reached, sensors: Sensors, seeds: range
+) -> dict[str, Array]:
     """Mass [kg] and centre of mass [m] by the paper's method, by how samples were taken, (seeds, 4).
 
     Args:
@@ -40,9 +43,15 @@ def reached_masses(empty: Reached, loaded: Reached, sensors: Sensors, seeds: ran
     """
     kinds = {
         "put into the postures": (placed(None, empty.both.q), placed(HEAVY_BODY, loaded.both.q)),
-        "reached from one side": (Held(empty.q[0], empty.link[0]), Held(loaded.q[0], loaded.link[0])),
+        "reached from one side": (
+            Held(empty.q[0], empty.link[0]),
+            Held(loaded.q[0], loaded.link[0]),
+        ),
         "reached from both sides, mean": (empty.both, loaded.both),
-        "motor torque, from one side": (Held(empty.q[0], empty.motor[0]), Held(loaded.q[0], loaded.motor[0])),
+        "motor torque, from one side": (
+            Held(empty.q[0], empty.motor[0]),
+            Held(loaded.q[0], loaded.motor[0]),
+        ),
         "motor torque, mean of both sides": (_motors(empty), _motors(loaded)),
     }
     answers: dict[str, list[Array]] = {name: [] for name in kinds}

@@ -1,8 +1,9 @@
 """gaz2017 Fig. 6 in simulation: three contacts of an LWR 4+ that carries 3 kg, with and without knowing it.
 
-The empty arm is identified from the joint torque sensors along one motion, the load is weighed along another,
-and along a third, slower one somebody pushes at 1, 8 and 17 s. The residual of eq. (48) is computed with the
-arm alone and with the arm and its estimated load; a contact is a residual beyond 6 Nm.
+The empty arm is identified from the joint torque sensors along one motion, the load is weighed
+along another, and along a third, slower one somebody pushes at 1, 8 and 17 s. The residual of eq.
+(48) is computed with the arm alone and with the arm and its estimated load; a contact is a residual
+beyond 6 Nm.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ def figure_six(seed: int = 0) -> FigureSix:
     answers = []
     for load in (None, payload):
         observer = Observer.of(model, load)
-        answers.append(Detector(observer, Thresholds.fixed(observer, LIMIT_NM)).detect(watched.recording))
+        answers.append(
+            Detector(observer, Thresholds.fixed(observer, LIMIT_NM)).detect(watched.recording)
+        )
     t = watched.truth.t
     touched = np.zeros(len(t), dtype=bool)
     for start in CONTACTS_S:

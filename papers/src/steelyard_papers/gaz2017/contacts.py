@@ -1,7 +1,8 @@
 """Fig. 5 and Fig. 6: torques predicted with the estimated payload, and contacts found by the residual (48).
 
-In (48) only gravity knows the payload; momentum and Coriolis torques are those of the empty arm. Ours knows
-all of the payload. An observer that knows no payload at all stands for a detector that does not know of it.
+In (48) only gravity knows the payload; momentum and Coriolis torques are those of the empty arm.
+Ours knows all of the payload. An observer that knows no payload at all stands for a detector that
+does not know of it.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ class Contacts:
         six: the run, with observers that know no payload and all of it
         few: the payload from ten samples at rest, as the paper's observer knows it
         paper: contacts by (48) as printed
-        reacted: the same motion and pushes; the arm stops where (48) finds a contact, rests 2 s and resumes
+        reacted: the same motion and pushes; the arm stops where (48) finds a contact, rests 2 s and
+            resumes
         reactions: the contacts that it reacted to
     """
 
@@ -148,9 +150,13 @@ def three_contacts(sensors: Sensors, empty: Held) -> Contacts:
     few = static_answer(empty, loaded, sensors, seed=6)
     observer = Observer.of(six.model)
     robot = observer.arm.robot
-    rigid = _GravityKnows(robot, observer.arm.rigid.rotor, robot.with_payload(without_inertia(few.paper)))
+    rigid = _GravityKnows(
+        robot, observer.arm.rigid.rotor, robot.with_payload(without_inertia(few.paper))
+    )
     observer = replace(observer, arm=replace(observer.arm, rigid=rigid))
     detector = Detector(observer, Thresholds.fixed(observer, LIMIT_NM))
     guard = Guard(detector, Reaction())
     reacted = watched_run(load_robot("lwr4"), guard=guard).recording
-    return Contacts(six, few, detector.detect(replace(six.recording)), reacted, tuple(guard.contacts))
+    return Contacts(
+        six, few, detector.detect(replace(six.recording)), reacted, tuple(guard.contacts)
+    )

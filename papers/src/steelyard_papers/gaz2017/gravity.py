@@ -1,13 +1,15 @@
 """Mass and centre of mass from postures at rest: (38)-(44), Table I, and the ten samples of (47).
 
-The arm moves to each posture in MuJoCo, from both sides (`approach`), and has torque sensors behind its
-gears; the mean of both sides counts. At rest g = Y_g pi_g with the twelve
-coefficients pi_g = K phi of (38); the paper estimates them without and with the payload, all torques alike,
-and takes p_L,g = J^# (pi_L,g - pi_g) on the five rows that a payload changes. Ours is the method "static".
+The arm moves to each posture in MuJoCo, from both sides (`approach`), and has torque sensors behind
+its gears; the mean of both sides counts. At rest g = Y_g pi_g with the twelve
+coefficients pi_g = K phi of (38); the paper estimates them without and with the payload, all
+torques alike, and takes p_L,g = J^# (pi_L,g - pi_g) on the five rows that a payload changes. Ours
+is the method "static".
 
-What the paper's sensors did wrong is not published, so three assumptions stand side by side: white noise of
-0.1 Nm; the same and sensors whose scales are wrong by 1 % (one draw for each joint); and white noise as large
-as the changes, printed in (42), of the seven coefficients that no payload changes.
+What the paper's sensors did wrong is not published, so three assumptions stand side by side: white
+noise of 0.1 Nm; the same and sensors whose scales are wrong by 1 % (one draw for each joint); and
+white noise as large as the changes, printed in (42), of the seven coefficients that no payload
+changes.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ _REACH = 2.0  # of the random postures, [rad]
 _FIRST_SEED = 100  # of results; settings were chosen with others
 
 
-def _cylinder(mass: float, com: Sequence[float], radius: float, height: float) -> InertialParameters:
+def _cylinder(
+    mass: float, com: Sequence[float], radius: float, height: float
+) -> InertialParameters:
     """An upright cylinder: the inertia is assumed, the paper prints none."""
     across = mass * (3 * radius**2 + height**2) / 12
     return InertialParameters.from_com(
@@ -227,7 +231,8 @@ def static_answer(empty: Held, loaded: Held, sensors: Sensors, *, seed: int = 0)
         seed: of their errors
     """
     rests = [
-        _at_rest(held.q, sensors.measured(held.tau, seed, run)) for run, held in enumerate((empty, loaded))
+        _at_rest(held.q, sensors.measured(held.tau, seed, run))
+        for run, held in enumerate((empty, loaded))
     ]
     pi, pi_loaded = (gravity_coefficients(part.q, part.tau) for part in rests)
     J = gravity_matrix()[CHANGING, _MASS_COLUMNS]
@@ -241,7 +246,9 @@ def _at_rest(q: Array, tau: Array) -> Samples:
     return Samples(q, 0 * q, 0 * q, tau, 1.0, arm().joint_names, "measured")
 
 
-def draws_of(empty: Held, loaded: Held, sensors: Sensors, *, seeds: int, progress: Progress) -> Array:
+def draws_of(
+    empty: Held, loaded: Held, sensors: Sensors, *, seeds: int, progress: Progress
+) -> Array:
     """Mass [kg] and centre of mass [m] for each draw of the sensors' errors: paper, then ours, (seeds, 2, 4).
 
     Args:

@@ -1,11 +1,12 @@
 """All ten numbers of the medium payload from three motions of joint 1 and postures at rest: (45), (46).
 
-Joint 1 swings as sin(phi(t)) with a growing frequency up to 100 deg/s and 150 deg/s^2, 15 s for each of three
-postures of the other joints; positions and torques every 5 ms, filtered at 1 Hz, 500 samples kept. The paper
-estimates the coefficients that these motions show, without and with the payload, and solves both differences,
-that of gravity and this one, together. Ours is `weigh(method="pooled")` on the same recordings, filtered at
-20 Hz, joints weighted, empty and loaded runs in one fit: these motions show combinations of the arm's
-parameters only, which a model of single parameters cannot hold. And `weigh` on one motion of all joints.
+Joint 1 swings as sin(phi(t)) with a growing frequency up to 100 deg/s and 150 deg/s^2, 15 s for
+each of three postures of the other joints; positions and torques every 5 ms, filtered at 1 Hz, 500
+samples kept. The paper estimates the coefficients that these motions show, without and with the
+payload, and solves both differences, that of gravity and this one, together. Ours is
+`weigh(method="pooled")` on the same recordings, filtered at 20 Hz, joints weighted, empty and
+loaded runs in one fit: these motions show combinations of the arm's parameters only, which a model
+of single parameters cannot hold. And `weigh` on one motion of all joints.
 """
 
 from __future__ import annotations
@@ -158,7 +159,9 @@ def inertial_runs(progress: Progress) -> list[Pair]:
     return runs
 
 
-def inertial_answers(static: StaticAnswer, runs: Sequence[Pair], sensors: Sensors, seed: int = 0) -> Inertial:
+def inertial_answers(
+    static: StaticAnswer, runs: Sequence[Pair], sensors: Sensors, seed: int = 0
+) -> Inertial:
     """The ten numbers by every method.
 
     Args:
@@ -212,7 +215,8 @@ def _counts() -> dict[str, int]:
 
 def _difference(runs: Sequence[Pair]) -> tuple[Array, Array]:
     """The difference of the coefficients that the swings show, and their payload Jacobian."""
-    robot, basis = arm(), _shown()
+    robot = arm()
+    basis = _shown()
     found = []
     for i in (0, 1):
         parts: list[Samples] = [prepare(pair[i], _PAPER) for pair in runs]

@@ -19,10 +19,14 @@ from steelyard_papers.gaz2017.static_sections import HEAD, Row, static_rows
 from steelyard_papers.sharing import every, with_spread
 
 _CONTRADICTION = (
-    "Where the scales of sensors are wrong, the payload's inertia and its mass times distance squared are"
-    " measured together by other sensors than the mass. The paper's method, which weighs all coefficients"
-    " alike, puts that contradiction into the mass; ours on the same runs puts it into Ixx, Iyy and Izz,"
-    " and shows it in its standard deviations (last column), which always count scales known to 1 %."
+    "Where the scales of sensors are wrong, the payload's inertia and its mass times distance"
+    " squared are"
+    " measured together by other sensors than the mass. The paper's method, which weighs all"
+    " coefficients"
+    " alike, puts that contradiction into the mass; ours on the same runs puts it into Ixx, Iyy"
+    " and Izz,"
+    " and shows it in its standard deviations (last column), which always count scales known to 1"
+    " %."
 )
 _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
 
@@ -44,7 +48,8 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
     """The ten numbers (46).
 
     Args:
-        draws: by sensors: one for each draw of the sensors' errors; the last sensors are shown in full
+        draws: by sensors: one for each draw of the sensors' errors; the last sensors are shown in
+            full
     """
     found = list(draws.values())[-1][0]
     rows = [
@@ -63,14 +68,20 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
     return Section(
         "All ten numbers (eq. (45), (46))",
         [
-            f"The three motions show {counts['A']}, {counts['B']} and {counts['C']} coefficients each, at"
-            f" most 19 as the paper says, {counts['together']} together, of which the payload changes"
+            f"The three motions show {counts['A']}, {counts['B']} and {counts['C']} coefficients"
+            " each, at"
+            f" most 19 as the paper says, {counts['together']} together, of which the payload"
+            " changes"
             f" {found.changing}; with those of gravity at rest they determine all ten numbers.",
-            f"The inertia that the paper prints belongs to no body: {HEAVY_46.why_not_physical}. Its true"
-            " value was not published. Here the payload is a cylinder of 50 mm radius and 80 mm height"
+            f"The inertia that the paper prints belongs to no body: {HEAVY_46.why_not_physical}."
+            " Its true"
+            " value was not published. Here the payload is a cylinder of 50 mm radius and 80 mm"
+            " height"
             " about the nominal centre of mass, so that there is a truth to compare with.",
-            "Ours stands twice: on the same recordings, empty and loaded runs in one fit; and on a motion"
-            " of all joints of 15 s (the arm from two such motions without the payload), which excites"
+            "Ours stands twice: on the same recordings, empty and loaded runs in one fit; and on a"
+            " motion"
+            " of all joints of 15 s (the arm from two such motions without the payload), which"
+            " excites"
             " the inertia more evenly than a swing of joint 1 alone.",
         ],
         [
@@ -86,7 +97,8 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
                     "truth",
                 ),
                 rows,
-                "One draw of the sensors' errors. mx, my, mz are mass times centre of mass. ± is one standard"
+                "One draw of the sensors' errors. mx, my, mz are mass times centre of mass. ± is"
+                " one standard"
                 " deviation.",
             ),
             *(_scatter(sensors, found) for sensors, found in draws.items()),
@@ -96,7 +108,8 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
 
 def _scatter(sensors: str, draws: Sequence[Inertial]) -> Table:
     """RMS errors of each number by every method."""
-    rms, estimated = inertia_rms(draws), np.mean([found.together.std for found in draws], axis=0)
+    rms = inertia_rms(draws)
+    estimated = np.mean([found.together.std for found in draws], axis=0)
     rows = [(name, _UNITS[i], *rms[:, i], estimated[i]) for i, name in enumerate(PARAMETER_NAMES)]
     return Table(
         f"RMS errors over {len(draws)} draws; sensors: {sensors}.",
@@ -120,7 +133,8 @@ def few_section(answer: StaticAnswer, prediction: Prediction) -> Section:
         answer: from ten samples
         prediction: of a validation motion
     """
-    paper, ours = prediction.measured - prediction.paper, prediction.measured - prediction.ours
+    paper = prediction.measured - prediction.paper
+    ours = prediction.measured - prediction.ours
     few = every(len(prediction.t), 600)
     t = prediction.t[few]
     rows: list[Row] = [
@@ -150,9 +164,12 @@ def few_section(answer: StaticAnswer, prediction: Prediction) -> Section:
     return Section(
         "Ten samples near a pick, and the torques of another motion (eq. (47), Fig. 5)",
         [
-            f"{FEW} postures within 7° of a pick posture (assumed; the paper prints none), each joint up"
-            " or down or where it was. The paper's method estimates all twelve coefficients of the loaded"
-            " arm from them, though only four numbers are unknown; ours estimates these four and keeps"
+            f"{FEW} postures within 7° of a pick posture (assumed; the paper prints none), each"
+            " joint up"
+            " or down or where it was. The paper's method estimates all twelve coefficients of the"
+            " loaded"
+            " arm from them, though only four numbers are unknown; ours estimates these four and"
+            " keeps"
             " the arm as estimated from the 500 postures.",
         ],
         [
@@ -164,12 +181,22 @@ def few_section(answer: StaticAnswer, prediction: Prediction) -> Section:
             Table(
                 "Errors of the computed torque [Nm]; the paper's stay below"
                 f" {VALIDATION_NM[0]} to {VALIDATION_NM[1]:g} Nm.",
-                ("joint", "largest, paper's method", "largest, ours", "RMS, paper's method", "RMS, ours"),
+                (
+                    "joint",
+                    "largest, paper's method",
+                    "largest, ours",
+                    "RMS, paper's method",
+                    "RMS, ours",
+                ),
                 rows,
-                "The paper's method: mass and centre of mass from ten samples, inertia taken as zero. Ours:"
-                " all ten numbers from one motion. The largest errors of joints 1, 2 and 4 stand where these"
-                " joints turn round: friction jerks the arm for an instant, and the filter on the positions"
-                " loses that acceleration. No payload corrects it, so both methods are alike there.",
+                "The paper's method: mass and centre of mass from ten samples, inertia taken as"
+                " zero. Ours:"
+                " all ten numbers from one motion. The largest errors of joints 1, 2 and 4 stand"
+                " where these"
+                " joints turn round: friction jerks the arm for an instant, and the filter on the"
+                " positions"
+                " loses that acceleration. No payload corrects it, so both methods are alike"
+                " there.",
             ),
             Plot("Fig. 5: a motion that was not used to identify anything.", panels, columns=3),
         ],
@@ -196,7 +223,11 @@ def contact_section(found: Contacts) -> Section:
     t = found.six.recording.t
     few = every(len(t), 800)
     limit = Curve(
-        f"threshold of {LIMIT_NM:g} Nm", t[[0, -1]], np.full(2, LIMIT_NM), style="dashed", colour="#888888"
+        f"threshold of {LIMIT_NM:g} Nm",
+        t[[0, -1]],
+        np.full(2, LIMIT_NM),
+        style="dashed",
+        colour="#888888",
     )
     marks = [(start, "contact") for start in CONTACTS_S]
     panels = [
@@ -204,7 +235,14 @@ def contact_section(found: Contacts) -> Section:
             words,
             "time [s]",
             "largest |residual| [Nm]",
-            [Curve(words, t[few], np.abs(found.by_observer[key].residuals.residual).max(axis=1)[few]), limit],
+            [
+                Curve(
+                    words,
+                    t[few],
+                    np.abs(found.by_observer[key].residuals.residual).max(axis=1)[few],
+                ),
+                limit,
+            ],
             marks=marks,
         )
         for key, words in names.items()
@@ -214,8 +252,10 @@ def contact_section(found: Contacts) -> Section:
         "Contacts (eq. (48), Fig. 6)",
         [
             "Somebody pushes an LWR that carries 3 kg at 1, 8 and 17 s, for 0.4 s with about 50 N;"
-            f" motion, load and pushes are assumed. The paper's observer knows {mass:.3g} kg and the"
-            " centre of mass from ten samples, in the gravity torque only. KUKA's own detector is not"
+            f" motion, load and pushes are assumed. The paper's observer knows {mass:.3g} kg and"
+            " the"
+            " centre of mass from ten samples, in the gravity torque only. KUKA's own detector is"
+            " not"
             " published; an observer that knows no payload stands in its place.",
         ],
         [
@@ -228,8 +268,10 @@ def contact_section(found: Contacts) -> Section:
                     *(f"contact at {start:g} s, delay [ms]" for start in CONTACTS_S),
                 ),
                 rows,
-                "As in the paper: all three contacts are found with the payload known, and the residual"
-                " of one that does not know it goes beyond the threshold in free motion. A detection"
+                "As in the paper: all three contacts are found with the payload known, and the"
+                " residual"
+                " of one that does not know it goes beyond the threshold in free motion. A"
+                " detection"
                 " counts when it begins within the contact.",
             ),
             Plot("Fig. 6: the largest residual of all joints.", panels, columns=3),
@@ -242,13 +284,17 @@ def _reaction(found: Contacts) -> list[Table | Plot]:
     """The closed loop: the arm stops for 2 s at each contact and resumes."""
     recording = found.reacted
     assert recording.v_commanded is not None and recording.a_commanded is not None  # noqa: S101, PT018 - simulated
-    t, speed = recording.t, np.abs(recording.v_commanded).max(axis=1)
+    t = recording.t
+    speed = np.abs(recording.v_commanded).max(axis=1)
     jumps = np.abs(np.diff(recording.a_commanded, axis=0)).max(axis=1)
     rows: list[Row] = []
     for contact in found.reactions:
         standing = t[(speed == 0.0) & (t > contact.detected_s)]
         gaps = np.flatnonzero(np.diff(standing) > 0.1)
-        last = standing[gaps[0]] if len(gaps) else standing[-1]
+        if len(gaps):
+            last = standing[gaps[0]]
+        else:
+            last = standing[-1]
         near = (t[1:] > contact.detected_s) & (t[1:] < last + 1.5)
         rows.append(
             (
@@ -279,7 +325,8 @@ def _reaction(found: Contacts) -> list[Table | Plot]:
     ]
     return [
         Table(
-            "The reaction, closed loop: observer (48), stop, rest of 2 s after the contact, resume.",
+            "The reaction, closed loop: observer (48), stop, rest of 2 s after the contact,"
+            " resume.",
             (
                 "found at",
                 "joint",
@@ -288,9 +335,12 @@ def _reaction(found: Contacts) -> list[Table | Plot]:
                 "largest jump of acceleration [rad/s²]",
             ),
             rows,
-            "The same pushes at 1, 8 and 17 s on the clock; the motion is behind by then, so the arm is"
-            " elsewhere. A jump is the change of the commanded acceleration from one row to the next, 5 ms"
-            " later: it is continuous. The rest begins anew while the residual is beyond its threshold.",
+            "The same pushes at 1, 8 and 17 s on the clock; the motion is behind by then, so the"
+            " arm is"
+            " elsewhere. A jump is the change of the commanded acceleration from one row to the"
+            " next, 5 ms"
+            " later: it is continuous. The rest begins anew while the residual is beyond its"
+            " threshold.",
         ),
         Plot("The commanded motion with its stops.", panels),
     ]
@@ -299,8 +349,14 @@ def _reaction(found: Contacts) -> list[Table | Plot]:
 def what_is_missing() -> Section:
     """What cannot be recomputed, and why."""
     rows = [
-        ("the recordings of the LWR 4+", "not published; the arm here has its kinematics and nominal links"),
-        ("the values of (42)", "they belong to that arm; only their structure and changes are comparable"),
+        (
+            "the recordings of the LWR 4+",
+            "not published; the arm here has its kinematics and nominal links",
+        ),
+        (
+            "the values of (42)",
+            "they belong to that arm; only their structure and changes are comparable",
+        ),
         ("the true inertia for (46)", "not published; the printed estimate belongs to no body"),
         ("motion and noise of the 2R example", "not printed; sines and 0.05 Nm here"),
         ("mean squares of Fig. 2", "as printed they contradict the figure's own words; see there"),
@@ -309,7 +365,12 @@ def what_is_missing() -> Section:
             "KUKA's own gravity vector for (26)",
             "not published; the true one and one that is 2 % off stand for it",
         ),
-        ("elasticity of the joints", "not simulated; the sensors measure behind it, as in the paper"),
+        (
+            "elasticity of the joints",
+            "not simulated; the sensors measure behind it, as in the paper",
+        ),
         ("Fig. 1, 3, 4 and the video", "drawings, photographs, a film"),
     ]
-    return Section("What cannot be recomputed", [], [Table("And the reason.", ("what", "reason"), rows)])
+    return Section(
+        "What cannot be recomputed", [], [Table("And the reason.", ("what", "reason"), rows)]
+    )

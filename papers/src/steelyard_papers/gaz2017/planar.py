@@ -1,8 +1,8 @@
 """The planar arm of section IV in MuJoCo: coefficients (34), payload (35), links (37), Fig. 2.
 
-Torques depend on the links' numbers phi through the coefficients pi = K phi alone, so the regressor of pi is
-Y K^+, Y that of phi. The paper estimates pi = (Y K^+)^# tau without and with the payload and takes
-p_L = J^# (pi_L - pi), J the columns of K that belong to the last link.
+Torques depend on the links' numbers phi through the coefficients pi = K phi alone, so the regressor
+of pi is Y K^+, Y that of phi. The paper estimates pi = (Y K^+)^# tau without and with the payload
+and takes p_L = J^# (pi_L - pi), J the columns of K that belong to the last link.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ NOISE_NM = 0.05
 DRAWS = 8
 TRUTH = InertialParameters.from_com(1.5, [0.3, 0.1, 0.0], np.diag([0.013, 0.02, 0.0313]))
 _COLUMNS = [10, 11, 12, 19]  # m, mx, my, Izz of the last link
-_ORDER, _HALVES = [3, 4, 5, 0, 1, 2], np.array([0.5, 1, 1, 0.5, 1, 1])
+_ORDER = [3, 4, 5, 0, 1, 2]
+_HALVES = np.array([0.5, 1, 1, 0.5, 1, 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,11 @@ class Sinusoids:
         """
         w = 2 * np.pi * self.frequency_hz
         angle = w * np.asarray(t)[:, None] + self.phase
-        return self.size * np.sin(angle), self.size * w * np.cos(angle), -self.size * w**2 * np.sin(angle)
+        return (
+            self.size * np.sin(angle),
+            self.size * w * np.cos(angle),
+            -self.size * w**2 * np.sin(angle),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +87,8 @@ class Planar:
         true_links: the eight numbers as they are, (8,)
         masses: by the paper's method and by ours, for each draw of the noise, (draws, 2) [kg]
         t: time of the validation, (N,) [s]
-        torques: by name: 'truth', 'paper' from the printed numbers, 'ours' from ours, (N, 2) each [Nm]
+        torques: by name: 'truth', 'paper' from the printed numbers, 'ours' from ours, (N, 2) each
+            [Nm]
     """
 
     pi: Array
@@ -131,7 +137,8 @@ def planar_example(*, duration_s: float = 20.0, progress: Progress | None = None
         duration_s: of each run, [s]
         progress: called with the share that is done
     """
-    robot, K = load_robot("planar2r"), coefficient_matrix()
+    robot = load_robot("planar2r")
+    K = coefficient_matrix()
     motion = Sinusoids(np.array([1.5, 2.0]), np.array([0.3, 0.5]), duration_s)
     sensors = SensorModel(torque_std=0.0, wrist_sensor=False)
     runs = []
@@ -139,7 +146,9 @@ def planar_example(*, duration_s: float = 20.0, progress: Progress | None = None
         runs.append(simulate(robot, motion, payload=load, sensors=sensors, rate_hz=100.0, seed=k))
         if progress is not None:
             progress((k + 1) / 2)
-    noisy = [[_with_noise(run, 2 * seed + k) for k, run in enumerate(runs)] for seed in range(DRAWS)]
+    noisy = [
+        [_with_noise(run, 2 * seed + k) for k, run in enumerate(runs)] for seed in range(DRAWS)
+    ]
     draws = [_answers(robot, pair) for pair in noisy]
     pi, loaded, payload, ours = draws[0]
     feasible = _feasible(robot, K, pi)
@@ -177,7 +186,9 @@ def _feasible(robot: RobotModel, K: Array, pi: Array) -> RobotModel:
     """Real links within (36) that have the coefficients pi; nothing else is known of them."""
     basis = ParameterBasis.of(robot, drive=False)
     R = np.zeros((7, 7))
-    R[:6, :6], R[:6, 6], R[6, 6] = K[:, basis.independent] / 1e-5, pi / 1e-5, 1.0
+    R[:6, :6] = K[:, basis.independent] / 1e-5
+    R[:6, 6] = pi / 1e-5
+    R[6, 6] = 1.0
     limits = {name: limit for name, *limit in zip(FEASIBLE_NAMES, LOWER_36, UPPER_36, strict=True)}
     bounds = ParameterBounds(
         {name: (low, high) for name, (low, high) in limits.items()} | {"total_mass": (3.0, 6.0)}
@@ -192,7 +203,9 @@ def _eight(robot: RobotModel) -> Array:
     return np.array([one.mass, two.mass, *moments, *one.com[:2], *two.com[:2]])
 
 
-def _validation(robot: RobotModel, feasible: RobotModel, payload: Array) -> tuple[Array, dict[str, Array]]:
+def _validation(
+    robot: RobotModel, feasible: RobotModel, payload: Array
+) -> tuple[Array, dict[str, Array]]:
     """Torques of Fig. 2 by Newton-Euler: the truth, the printed numbers, and ours."""
     t = np.linspace(0.0, 20.0, 2001)
     motion = Sinusoids(np.array([2 * np.pi, np.pi]), np.array([0.05, 0.3]), phase=0.0).at(t)

@@ -60,7 +60,8 @@ def static_rows(
         ours: with its covariance
         truth: the payload
     """
-    found, spread = ours.unconstrained, ours.com_std
+    found = ours.unconstrained
+    spread = ours.com_std
     first: Row = ("mass", "kg", mass, paper[0], with_spread(found.mass, ours.std[0]), truth.mass)
     rest = [
         (
@@ -83,7 +84,10 @@ def planar_section(planar: Planar) -> Section:
         planar: the example recomputed
     """
     rows: list[Row] = []
-    for name, printed, here in (("π", PI_34, planar.pi), ("π with payload", PI_LOADED_34, planar.pi_loaded)):
+    for name, printed, here in (
+        ("π", PI_34, planar.pi),
+        ("π with payload", PI_LOADED_34, planar.pi_loaded),
+    ):
         rows += [
             (f"{name}, {i + 1}", unit, printed[i], here[0, i], None, here[1, i])
             for i, unit in enumerate(_COEFFICIENTS)
@@ -94,24 +98,42 @@ def planar_section(planar: Planar) -> Section:
         for i, x in enumerate(DIFFERENCE_34)
     ]
     off = np.sqrt(np.mean((planar.masses - 1.5) ** 2, axis=0))
-    where, truth = [0, 1, 2, 9], (1.5, 0.45, 0.15, 0.1813)
-    vector, std = planar.ours.unconstrained.vector[where], planar.ours.std[where]
+    where = [0, 1, 2, 9]
+    truth = (1.5, 0.45, 0.15, 0.1813)
+    vector = planar.ours.unconstrained.vector[where]
+    std = planar.ours.std[where]
     rows += [
-        (f"payload, {name}", unit, PAYLOAD_35[i], planar.payload[i], with_spread(vector[i], std[i]), truth[i])
+        (
+            f"payload, {name}",
+            unit,
+            PAYLOAD_35[i],
+            planar.payload[i],
+            with_spread(vector[i], std[i]),
+            truth[i],
+        )
         for i, (name, unit) in enumerate(_PLANAR)
     ]
     return Section(
         "The planar arm (eq. (29)-(37), Fig. 2)",
         [
-            "The coefficients (29) and the payload Jacobian (32) follow from the arm's table in symbols,"
+            "The coefficients (29) and the payload Jacobian (32) follow from the arm's table in"
+            " symbols,"
             " term by term as printed. Two runs in MuJoCo, sines of both joints, torque noise of"
-            f" {NOISE_NM} Nm (the paper says slightly noisy; neither its noise nor its motion is printed)."
-            " Our method fits friction and offsets too, which this arm does not have. One draw of the noise"
-            f" is shown; over {DRAWS} the mass errs by {1e3 * off[0]:.1f} g RMS by the paper's method and"
+            f" {NOISE_NM} Nm (the paper says slightly noisy; neither its noise nor its motion is"
+            " printed)."
+            " Our method fits friction and offsets too, which this arm does not have. One draw of"
+            " the noise"
+            f" is shown; over {DRAWS} the mass errs by {1e3 * off[0]:.1f} g RMS by the paper's"
+            " method and"
             f" {1e3 * off[1]:.1f} g by ours.",
         ],
         [
-            Table("Coefficients and payload.", HEAD, rows, "The paper's order; ± is one standard deviation."),
+            Table(
+                "Coefficients and payload.",
+                HEAD,
+                rows,
+                "The paper's order; ± is one standard deviation.",
+            ),
             _links(planar),
             _torques(planar),
         ],
@@ -127,13 +149,15 @@ def _links(planar: Planar) -> Table:
         "Real links within the bounds (36) that have the coefficients of the empty arm.",
         ("what", "lower", "upper", "paper (37)", "ours", "truth"),
         rows,
-        "Many links have the same coefficients, so neither solution needs to be the truth; torques show no"
+        "Many links have the same coefficients, so neither solution needs to be the truth; torques"
+        " show no"
         " difference. Ours are real bodies: the triangle inequality holds as well.",
     )
 
 
 def _torques(planar: Planar) -> Plot:
-    paper, ours = planar.mean_square("paper"), planar.mean_square("ours")
+    paper = planar.mean_square("paper")
+    ours = planar.mean_square("ours")
     panels = [
         Panel(
             f"joint {j + 1}",
@@ -141,15 +165,23 @@ def _torques(planar: Planar) -> Plot:
             "torque [Nm]",
             [
                 Curve("truth", planar.t, planar.torques["truth"][:, j]),
-                Curve("links and payload found here", planar.t, planar.torques["ours"][:, j], style="dashed"),
+                Curve(
+                    "links and payload found here",
+                    planar.t,
+                    planar.torques["ours"][:, j],
+                    style="dashed",
+                ),
             ],
         )
         for j in (0, 1)
     ]
     return Plot(
-        "Fig. 2: torques of the loaded arm by Newton and Euler's recursion. Mean squares of the errors:"
-        f" {paper[0]:.2g} and {paper[1]:.2g} Nm² with the numbers printed in (37) and (35), {ours[0]:.2g}"
-        f" and {ours[1]:.2g} Nm² with those found here. The text of the paper that we have says 3.187 and"
+        "Fig. 2: torques of the loaded arm by Newton and Euler's recursion. Mean squares of the"
+        " errors:"
+        f" {paper[0]:.2g} and {paper[1]:.2g} Nm² with the numbers printed in (37) and (35),"
+        f" {ours[0]:.2g}"
+        f" and {ours[1]:.2g} Nm² with those found here. The text of the paper that we have says"
+        " 3.187 and"
         " 0.387 Nm² for curves that look the same: it seems to have lost a factor of 10⁻⁶.",
         panels,
     )
@@ -180,13 +212,18 @@ def gravity_section(answer: StaticAnswer, printed_payload: Array, sensors: str) 
     return Section(
         "Mass and centre of mass from 500 postures (eq. (38)-(44))",
         [
-            "The twelve coefficients are those of (38), found in symbols from the table of Fig. 3; the"
-            " payload changes the five that the paper names. The arm in MuJoCo has the paper's kinematics"
-            " but nominal links, so the coefficients themselves are those of another arm; their changes"
+            "The twelve coefficients are those of (38), found in symbols from the table of Fig. 3;"
+            " the"
+            " payload changes the five that the paper names. The arm in MuJoCo has the paper's"
+            " kinematics"
+            " but nominal links, so the coefficients themselves are those of another arm; their"
+            " changes"
             " are comparable. The sensors sit behind the gears, as the LWR's do, and joint 1, which"
-            f" gravity does not turn, is left out by the paper's method. Sensors in this table: {sensors}.",
+            " gravity does not turn, is left out by the paper's method. Sensors in this table:"
+            f" {sensors}.",
             f"The printed differences (43) give {printed_payload[0]:.4g} kg and"
-            f" ({', '.join(f'{1e3 * x:.3g}' for x in printed_payload[1:] / printed_payload[0])}) mm: (44)"
+            f" ({', '.join(f'{1e3 * x:.3g}' for x in printed_payload[1:] / printed_payload[0])})"
+            " mm: (44)"
             " as printed.",
         ],
         [
@@ -195,7 +232,8 @@ def gravity_section(answer: StaticAnswer, printed_payload: Array, sensors: str) 
                 "Changes, and the payload that they give.",
                 HEAD,
                 [*change, *static_rows(*HEAVY_44, answer.paper, answer.ours, HEAVY_BODY)],
-                "The truth of the paper's own column is nominal, too: it was weighed and computed from"
+                "The truth of the paper's own column is nominal, too: it was weighed and computed"
+                " from"
                 " simple shapes. Ours counts the unknown scales of the sensors in its uncertainty.",
             ),
         ],
@@ -220,11 +258,14 @@ def _coefficients(answer: StaticAnswer, empty: Array, loaded: Array) -> Table:
     return Table(caption, ("coefficient", *heads), rows)
 
 
-def sensor_section(errors: Mapping[str, Mapping[str, Array]], constant: float, draws: int) -> Section:
+def sensor_section(
+    errors: Mapping[str, Mapping[str, Array]], constant: float, draws: int
+) -> Section:
     """Which errors of the sensors would explain the errors that the paper reports.
 
     Args:
-        errors: by sensors and experiment: mass [kg] and centre of mass [m], paper and ours, (draws, 2, 4)
+        errors: by sensors and experiment: mass [kg] and centre of mass [m], paper and ours, (draws,
+            2, 4)
         constant: RMS change of the seven constant coefficients of (42), [kg m]
         draws: how many
     """
@@ -240,16 +281,22 @@ def sensor_section(errors: Mapping[str, Mapping[str, Array]], constant: float, d
     return Section(
         "What the sensors must have done",
         [
-            "The paper reports one run of each experiment and no noise. Its seven coefficients that no"
-            f" payload can change did change by {constant:.2g} kg m (RMS); white noise of each posture"
-            " would have to be large to do that, and then ten samples or a light payload could not be"
-            " weighed as well as reported. Scales that are wrong by 1 % explain errors in proportion to"
-            " the load, which is what the paper reports for the medium payload. No method can correct a"
+            "The paper reports one run of each experiment and no noise. Its seven coefficients"
+            " that no"
+            f" payload can change did change by {constant:.2g} kg m (RMS); white noise of each"
+            " posture"
+            " would have to be large to do that, and then ten samples or a light payload could not"
+            " be"
+            " weighed as well as reported. Scales that are wrong by 1 % explain errors in"
+            " proportion to"
+            " the load, which is what the paper reports for the medium payload. No method can"
+            " correct a"
             " scale from these data; ours says so in its uncertainty.",
         ],
         [
             Table(
-                f"RMS errors over {draws} draws of the sensors' errors (2 with the noise from (42)).",
+                f"RMS errors over {draws} draws of the sensors' errors (2 with the noise from"
+                " (42)).",
                 (
                     "experiment",
                     "sensors",
@@ -295,25 +342,35 @@ def rest_section(
 
     Args:
         found: by experiment: the loaded arm where it came to rest
-        masses: by experiment and how samples were taken: mass [kg] and centre of mass [m], (draws, 4)
+        masses: by experiment and how samples were taken: mass [kg] and centre of mass [m], (draws,
+            4)
         stated: the same by the controller's model
         sensors: in words
     """
     head = ("mass, mean error [g]", "mass, RMS error [g]", "centre, RMS error [mm]")
-    left = "; ".join(f"{x.speed:.2g} rad/s and {x.swing:.2g} Nm ({name})" for name, x in found.items())
+    left = "; ".join(
+        f"{x.speed:.2g} rad/s and {x.swing:.2g} Nm ({name})" for name, x in found.items()
+    )
     rows = [row for name, answers in masses.items() for row in _errors(answers, name)]
     return Section(
         "How the arm came to rest, and the controller's own torque (section VI, eq. (26))",
         [
-            "All postures of this page, 500 of the empty arm, 500 with each payload and ten samples, are"
-            " reached by motion in MuJoCo, with friction, each one twice: along the way from the posture"
-            " before and from the other side. Simulated are the last 0.05 rad of each joint (0.3 s) and 0.3 s"
-            " of rest, not the whole way; the mean of the last tenth of a second counts, of both sides. What"
+            "All postures of this page, 500 of the empty arm, 500 with each payload and ten"
+            " samples, are"
+            " reached by motion in MuJoCo, with friction, each one twice: along the way from the"
+            " posture"
+            " before and from the other side. Simulated are the last 0.05 rad of each joint (0.3"
+            " s) and 0.3 s"
+            " of rest, not the whole way; the mean of the last tenth of a second counts, of both"
+            " sides. What"
             f" is left of speed and swinging there, at most: {left}.",
-            "Sensors behind the gears, as the LWR has them, hardly mind. With the torque of the motors, for"
-            " the empty arm too, friction holds part of the load; the mean of both sides takes out what is"
+            "Sensors behind the gears, as the LWR has them, hardly mind. With the torque of the"
+            " motors, for"
+            " the empty arm too, friction holds part of the load; the mean of both sides takes out"
+            " what is"
             " the same from both, not what depends on how the arm came to rest.",
-            "Eq. (26) needs no empty run where the controller states its own gravity torque; it is as good"
+            "Eq. (26) needs no empty run where the controller states its own gravity torque; it is"
+            " as good"
             " as that statement.",
         ],
         [

@@ -19,7 +19,12 @@ from steelyard.wrist import (
 )
 from steelyard.wrist.estimators import ESTIMATORS
 from steelyard_papers.liu2025.cell import PERFECT, Cell, Faults
-from steelyard_papers.liu2025.comparison_methods import method_1, method_2, moving_postures, regression_of_ten
+from steelyard_papers.liu2025.comparison_methods import (
+    method_1,
+    method_2,
+    moving_postures,
+    regression_of_ten,
+)
 from steelyard_papers.liu2025.literal import proposed
 from steelyard_papers.liu2025.static import weigh_linear
 from steelyard_papers.liu2025.world import LOAD, SENSOR, UPRIGHT, World, measured, zero_drift
@@ -34,7 +39,12 @@ METHODS = {
 }
 """By key: the name of each method in tables."""
 
-STRONG = {"ls": "LS", "tls": "TLS", "rrtls": "recursive restricted TLS", "ml": "maximum likelihood (ours)"}
+STRONG = {
+    "ls": "LS",
+    "tls": "TLS",
+    "rrtls": "recursive restricted TLS",
+    "ml": "maximum likelihood (ours)",
+}
 """Estimators of the comparison with strong noise, by the key of `ESTIMATORS`."""
 
 _COARSE = 2 * np.pi / 2**18  # [rad]
@@ -64,19 +74,22 @@ class Answers:
 def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
     """Every method on the postures and the excitation of one seed.
 
-    The proposed method is the paper's two stages as printed (`literal`), on motion from a causal Kalman
-    filter. Ours is offline: restricted static stage, zero-phase motion, maximum likelihood.
+    The proposed method is the paper's two stages as printed (`literal`), on motion from a causal
+    Kalman filter. Ours is offline: restricted static stage, zero-phase motion, maximum likelihood.
 
     Args:
         world: what really happened
         seed: of noise, drift and cell
         faults: of the cell
     """
-    robot, rng = world.robot, np.random.default_rng(1000 + seed)
-    drift, cell = zero_drift(rng), faults.cell(np.random.default_rng([1000 + seed, 1]))
+    robot = world.robot
+    rng = np.random.default_rng(1000 + seed)
+    drift = zero_drift(rng)
+    cell = faults.cell(np.random.default_rng([1000 + seed, 1]))
     at_rest = measured(robot, world.rest, drift, rng, cell=cell)
     postures = Postures.of(WrenchRecording.of_joints(at_rest, robot, SENSOR))
-    static, static_tls = weigh_static(postures), weigh_linear(postures)
+    static = weigh_static(postures)
+    static_tls = weigh_linear(postures)
     moving = measured(robot, world.excitation, drift, rng, cell=cell)
     causal = WrenchSamples.from_pose(WrenchRecording.of_joints(moving, robot, SENSOR))
     payloads = {
@@ -115,7 +128,8 @@ def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contac
         speed: 'fast' or 'slow'
         seed: of noise, and of how the zero has moved
     """
-    robot, truth = world.robot, getattr(world, speed)
+    robot = world.robot
+    truth = getattr(world, speed)
     rng = np.random.default_rng(2000 + seed)
     moved = answers.drift + rng.normal(size=6) * [3, 3, 5, 0.2, 0.2, 0.2]
     same = measured(robot, truth, answers.drift, rng, cell=answers.cell)
@@ -158,4 +172,8 @@ def strong_noise(
             inertia = float(np.linalg.norm(value[4:] - LOAD.vector[4:]))
             errors[name].append((inertia, float(np.linalg.norm(value[1:4] / value[0] - LOAD.com))))
         progress((seed + 1) / len(answers))
-    return {name: (float(m[0]), float(m[1])) for name, x in errors.items() for m in [np.median(x, axis=0)]}
+    return {
+        name: (float(m[0]), float(m[1]))
+        for name, x in errors.items()
+        for m in [np.median(x, axis=0)]
+    }

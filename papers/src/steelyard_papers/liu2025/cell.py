@@ -4,12 +4,13 @@ Each seed draws its own cell. With the true wrench w of load on sensor the senso
 
     w_m = (1 + S + X) w + h + drift + noise
 
-S errors of its scales, X its cross-talk between axes, each entry in units of full scales; h its hysteresis, a
-backlash of a share of the full scale. The controller's joint angles are off by constant errors, which turns
-the sensor frame, and the base leans by a small rotation in proportion to the moment that the load exerts on
-it, weight and inertia alike, which turns gravity. All sizes are assumed: a data sheet's 1 % of scale, half of
-it for cross-talk, 0.1 % of hysteresis, joints to 0.02 degrees (the paper's arm was calibrated), and a base on
-an automatic vehicle that leans by 0.1 degrees for 100 Nm.
+S errors of its scales, X its cross-talk between axes, each entry in units of full scales; h its
+hysteresis, a backlash of a share of the full scale. The controller's joint angles are off by
+constant errors, which turns the sensor frame, and the base leans by a small rotation in proportion
+to the moment that the load exerts on it, weight and inertia alike, which turns gravity. All sizes
+are assumed: a data sheet's 1 % of scale, half of it for cross-talk, 0.1 % of hysteresis, joints to
+0.02 degrees (the paper's arm was calibrated), and a base on an automatic vehicle that leans by 0.1
+degrees for 100 Nm.
 """
 
 from __future__ import annotations
@@ -96,11 +97,16 @@ class Cell:
         if not self.compliance:
             return truth.wrench
         T = robot.forward_kinematics(truth.q)
-        R, p = T[:, :3, :3], T[:, :3, 3]
-        force, moment = (np.einsum("nij,nj->ni", R, part) for part in np.split(truth.wrench, 2, axis=1))
+        R = T[:, :3, :3]
+        p = T[:, :3, 3]
+        force, moment = (
+            np.einsum("nij,nj->ni", R, part) for part in np.split(truth.wrench, 2, axis=1)
+        )
         lean = self.compliance * (moment + np.cross(p, force))
         lean = lean - lean.mean(axis=0)  # the mean is a tilt like any other
-        g = np.einsum("nji,nj->ni", R, np.cross(truth.gravity_base, lean))  # as the leaning base sees it
+        g = np.einsum(
+            "nji,nj->ni", R, np.cross(truth.gravity_base, lean)
+        )  # as the leaning base sees it
         load = truth.payload
         change = np.hstack([load.mass * g, np.cross(load.mass * load.com, g)])
         return np.asarray(truth.wrench + change)
@@ -111,7 +117,8 @@ def _played(x: Array, width: Array) -> Array:
     if not width.any():
         return x
     out = np.empty_like(x)
-    now, half = x[0].copy(), width / 2
+    now = x[0].copy()
+    half = width / 2
     for k, value in enumerate(x):
         now = np.clip(now, value - half, value + half)
         out[k] = now

@@ -66,16 +66,23 @@ def cell_section(cells: Cells) -> Section:
     return Section(
         "Cells with faults of sensor, joints and base",
         [
-            "Each seed draws its own sensor, arm and base. A scale that is wrong by 1 % is a mass that is"
-            " wrong by 1 %, for every method: no recording of this cell can tell them apart. With all"
-            f" faults the proposed method leaves {np.mean(left_over(whole, 'proposed')):.1f} N where there"
-            f" is no contact, {worst:.1f} N in the worst seed (paper: 8.6 N), instead of a third of a"
-            " newton: residuals like the paper's come from the cell, not from the method. What is left"
-            " differs little between the proposed method and ours, because neither models these faults.",
+            "Each seed draws its own sensor, arm and base. A scale that is wrong by 1 % is a mass"
+            " that is"
+            " wrong by 1 %, for every method: no recording of this cell can tell them apart. With"
+            " all"
+            f" faults the proposed method leaves {np.mean(left_over(whole, 'proposed')):.1f} N"
+            " where there"
+            f" is no contact, {worst:.1f} N in the worst seed (paper: 8.6 N), instead of a third"
+            " of a"
+            " newton: residuals like the paper's come from the cell, not from the method. What is"
+            " left"
+            " differs little between the proposed method and ours, because neither models these"
+            " faults.",
         ],
         [
             Table(
-                "RMS error of the mass [g] and of Izz [kg m²]; mean force without contact at low speed [N].",
+                "RMS error of the mass [g] and of Izz [kg m²]; mean force without contact at low"
+                " speed [N].",
                 (
                     "cell",
                     *(f"mass: {x}" for x in ("Method 1", "Method 2", "proposed", "ours")),
@@ -83,8 +90,10 @@ def cell_section(cells: Cells) -> Section:
                     *(f"force: {x}" for x in ("Method 1", "Method 2", "proposed", "ours")),
                 ),
                 rows,
-                "Sizes of the faults are assumed: scales of 1 %, cross-talk of 0.5 % and hysteresis of 0.1"
-                " % of the full scales, joints to 0.02°, a base that leans by 0.1° for 100 Nm. Method 1"
+                "Sizes of the faults are assumed: scales of 1 %, cross-talk of 0.5 % and"
+                " hysteresis of 0.1"
+                " % of the full scales, joints to 0.02°, a base that leans by 0.1° for 100 Nm."
+                " Method 1"
                 " here on postures at rest.",
             )
         ],
@@ -112,4 +121,6 @@ def cost_table(costs: Mapping[str, float]) -> Table:
 
 
 def _rms(values: Sequence[float]) -> float:
-    return float(np.sqrt(np.mean(np.square(values)))) if len(values) else float("nan")
+    if len(values):
+        return float(np.sqrt(np.mean(np.square(values))))
+    return float("nan")

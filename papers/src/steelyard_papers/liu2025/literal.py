@@ -1,16 +1,17 @@
 """The proposed method of liu2025 as it is printed, and the step of each of its three estimators.
 
-Stage 1 (eq. (13)-(20), `static.weigh_linear`): total least squares on the postures at rest gives zero drift,
-tilt, mass and centre of mass. Stage 2 takes drift and tilt from it as they are, and mass and first moment as
-first values of phi; nothing else: no covariance of stage 1, no weights, forces and torques alike. With Z_k =
-[A_k F_k], six rows for each sample, and a constant P_r, the covariance of the errors in a row of Z,
+Stage 1 (eq. (13)-(20), `static.weigh_linear`): total least squares on the postures at rest gives
+zero drift, tilt, mass and centre of mass. Stage 2 takes drift and tilt from it as they are, and
+mass and first moment as first values of phi; nothing else: no covariance of stage 1, no weights,
+forces and torques alike. With Z_k = [A_k F_k], six rows for each sample, and a constant P_r, the
+covariance of the errors in a row of Z,
 
     M_k = lambda M_{k-1} + Z_k' Z_k,     v_k = M_k^-1 P_r v_{k-1},    scaled so that its last entry is -1
 
-which is eq. (34) and (35) with their signs and order corrected; M is P^-1 of the paper. The paper does not
-print P_r. Here it is what the paper's own Kalman filter says about the errors of acceleration, angular
-velocity and angular acceleration once it has settled, sent through the regressor, and the data sheet's noise
-of the wrench.
+which is eq. (34) and (35) with their signs and order corrected; M is P^-1 of the paper. The paper
+does not print P_r. Here it is what the paper's own Kalman filter says about the errors of
+acceleration, angular velocity and angular acceleration once it has settled, sent through the
+regressor, and the data sheet's noise of the wrench.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def proposed(samples: WrenchSamples, static: StaticWeight) -> WrenchPayload:
         samples: wrench and motion of the excitation, by a causal filter
         static: the static stage by total least squares
     """
-    Z, P = _rows(samples, static), constant_noise(samples)
+    Z = _rows(samples, static)
+    P = constant_noise(samples)
     v = np.concatenate([static.value[:4], np.zeros(6), [-1.0]])
     M = _FIRST_INFORMATION * np.eye(11)
     for rows in Z:
@@ -102,9 +104,12 @@ def step_costs(samples: WrenchSamples, static: StaticWeight, count: int = 300) -
         static: a static stage
         count: of samples that are timed, the last ones
     """
-    Z, P = _rows(samples, static), constant_noise(samples)
+    Z = _rows(samples, static)
+    P = constant_noise(samples)
     recursive = RecursiveTotalLeastSquares()
-    R, M, v = recursive.init(10), _FIRST_INFORMATION * np.eye(11), np.append(static.value[:4], np.zeros(7))
+    R = recursive.init(10)
+    M = _FIRST_INFORMATION * np.eye(11)
+    v = np.append(static.value[:4], np.zeros(7))
     v[-1] = -1.0
     spent: dict[str, list[float]] = {"TLS": [], "RTLS": [], "RRTLS": []}
     for k, rows in enumerate(Z):

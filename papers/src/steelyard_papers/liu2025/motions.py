@@ -1,8 +1,9 @@
 """The motions of liu2025: postures of Algorithm 1, the excitation (40), test motions at two speeds.
 
-The feasible workspace of Fig. 4 is drawn, not printed. What it is for, a part that hangs on suckers and must
-not lean too far (Fig. 2), is a cone here: the axis of the sensor stays within 60 degrees of straight down.
-Only joints 4 to 6 move; the arm stands so that the sensor faces down in the middle of the wrist's range.
+The feasible workspace of Fig. 4 is drawn, not printed. What it is for, a part that hangs on suckers
+and must not lean too far (Fig. 2), is a cone here: the axis of the sensor stays within 60 degrees
+of straight down. Only joints 4 to 6 move; the arm stands so that the sensor faces down in the
+middle of the wrist's range.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ from steelyard_papers.liu2025.postures import postures_for
 
 HALF_ANGLE = np.radians(60.0)
 WRIST = (3, 4, 5)
-COUNT, K = 15, -0.2  # section V.A
-_MIDDLE = np.array([0.0, 0.0, 0.6, 0.0, np.pi / 2 - 0.6, 0.0])  # added to the home posture: sensor down
+COUNT = 15
+K = -0.2  # section V.A
+_MIDDLE = np.array(
+    [0.0, 0.0, 0.6, 0.0, np.pi / 2 - 0.6, 0.0]
+)  # added to the home posture: sensor down
 _ACCELERATION = 6.0  # assumed, [rad/s^2]
 
 
@@ -103,7 +107,11 @@ class Visits:
         way = self.postures[np.minimum(k + 1, len(self.postures) - 1)] - self.postures[k]
         first = (30 * x**2 - 60 * x**3 + 30 * x**4) / T
         second = (60 * x - 180 * x**2 + 120 * x**3) / T**2
-        return self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way, first * way, second * way
+        return (
+            self.postures[k] + (10 * x**3 - 15 * x**4 + 6 * x**5) * way,
+            first * way,
+            second * way,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +148,9 @@ def planned_motions(robot: RobotModel, *, starts: int = 2, effort: float = 1.0) 
         effort: of each search
     """
     own = robot.limits
-    joints = JointLimits(own.q_min, own.q_max, own.v_max, np.full(robot.n, _ACCELERATION), own.tau_max)
+    joints = JointLimits(
+        own.q_min, own.q_max, own.v_max, np.full(robot.n, _ACCELERATION), own.tau_max
+    )
     middle = robot.home + _MIDDLE
     robot = replace(robot, home=middle)
     workspace = OrientationWorkspace((Cone("z", np.array([0.0, 0.0, -1.0]), HALF_ANGLE),))
@@ -171,7 +181,9 @@ def planned_motions(robot: RobotModel, *, starts: int = 2, effort: float = 1.0) 
 
 def _in_turn(found: PostureSet, limits: JointLimits) -> PostureSet:
     """The same postures, each followed by the nearest one that is left; whole turns go the short way."""
-    left, order, q = list(range(1, len(found))), [0], [found.q[0]]
+    left = list(range(1, len(found)))
+    order = [0]
+    q = [found.q[0]]
     while left:
         turns = 2 * np.pi * np.round((q[-1] - found.q[left]) / (2 * np.pi))
         near = found.q[left] + turns

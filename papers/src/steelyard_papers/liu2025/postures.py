@@ -33,7 +33,9 @@ def postures_for(
     """
     R = np.asarray(R_base_flange, dtype=float)
     bounds = limits or DesignLimits.of(robot)
-    reach = partial(inverse_kinematics, robot, position=position, joints=joints, limits=bounds.joints)
+    reach = partial(
+        inverse_kinematics, robot, position=position, joints=joints, limits=bounds.joints
+    )
     q: list[Array] = []
     for k, target in enumerate(R):
         try:

@@ -32,7 +32,8 @@ _COMPARED = ("method_1", "method_2", "proposed", "ours")
 
 def _com_inertia(vector: Array) -> Array:
     """The ten numbers with the inertia about the centre of mass, as Table II has it, (10,)."""
-    m, h = vector[0], vector[1:4]
+    m = vector[0]
+    h = vector[1:4]
     out = np.array(vector)
     out[[4, 6, 9]] -= (h @ h - h**2) / m
     return out
@@ -49,7 +50,9 @@ def value_of(answers: Answers, method: str, name: str) -> float | None:
     payload = answers.payloads[method]
     if name in "UV":
         angle = float(np.degrees(payload.inclination["UV".index(name)]))
-        return None if method == "method_2" else angle
+        if method == "method_2":
+            return None
+        return angle
     if name.startswith("I") and not payload.knows_inertia:
         return None
     return float(_com_inertia(payload.unconstrained.vector)[_PLACE[name]])
@@ -72,32 +75,49 @@ def payload_section(answers: Sequence[Answers]) -> Section:
     Args:
         answers: of each seed
     """
-    first, ours = answers[0], answers[0].payloads["ours"]
+    first = answers[0]
+    ours = answers[0].payloads["ours"]
     rows: list[Row] = []
     for name, (_, _, _, proposed) in TABLE_2.items():
         half = 1.96 * (
-            np.degrees(ours.inclination_std["UV".index(name)]) if name in "UV" else ours.std[_PLACE[name]]
+            np.degrees(ours.inclination_std["UV".index(name)])
+            if name in "UV"
+            else ours.std[_PLACE[name]]
         )
         own = value_of(first, "ours", name)
-        said = "" if own is None else with_spread(own, half)
-        here, true = value_of(first, "proposed", name), true_value(name)
+        if own is None:
+            said = ""
+        else:
+            said = with_spread(own, half)
+        here = value_of(first, "proposed", name)
+        true = true_value(name)
         words = [f"{x:.5g}" for x in (proposed, here, true) if x is not None]
         rows.append((name, _UNIT.get(name, "kg m²"), *words[:2], said, words[2]))
     return Section(
         "The payload (Table II)",
         [
-            "The simulated load is the paper's reference, the tilt of the base is the one that the paper's"
-            " method found, so the paper's columns can be read beside the truth. The inertia of the table"
-            " (printed in Nm; kg m² is meant) is about the centre of mass: about the sensor's origin no"
+            "The simulated load is the paper's reference, the tilt of the base is the one that the"
+            " paper's"
+            " method found, so the paper's columns can be read beside the truth. The inertia of"
+            " the table"
+            " (printed in Nm; kg m² is meant) is about the centre of mass: about the sensor's"
+            " origin no"
             " body has it.",
-            "The paper's method here is its two stages as printed: stage 1 gives first values, drift and"
-            " tilt, which stage 2 keeps; its P_r is constant, no weights. Ours takes stage 1 with its"
-            " covariance as a prior, estimates drift and tilt again, propagates the noise sample by sample,"
+            "The paper's method here is its two stages as printed: stage 1 gives first values,"
+            " drift and"
+            " tilt, which stage 2 keeps; its P_r is constant, no weights. Ours takes stage 1 with"
+            " its"
+            " covariance as a prior, estimates drift and tilt again, propagates the noise sample"
+            " by sample,"
             " and is offline.",
-            "What holds of the order of the methods: Method 2, which ignores the tilt, is worse than the"
-            " proposed one in every number. That Method 1 is the worst does not hold: on postures that really"
-            " are at rest it is as good in mass as the proposed method, and better in some seeds. Only fed"
-            " with rows of a moving arm that are taken for rest is it far off, farther than in the paper.",
+            "What holds of the order of the methods: Method 2, which ignores the tilt, is worse"
+            " than the"
+            " proposed one in every number. That Method 1 is the worst does not hold: on postures"
+            " that really"
+            " are at rest it is as good in mass as the proposed method, and better in some seeds."
+            " Only fed"
+            " with rows of a moving arm that are taken for rest is it far off, farther than in the"
+            " paper.",
         ],
         [
             Table(
@@ -147,11 +167,13 @@ def error_table(answers: Sequence[Answers]) -> Table:
         "ours",
     )
     return Table(
-        f"Absolute errors against the truth: the paper's single run, here the median over {len(answers)}"
+        "Absolute errors against the truth: the paper's single run, here the median over"
+        f" {len(answers)}"
         " seeds.",
         head,
         rows,
-        "Ours is offline (zero-phase motion, maximum likelihood); the proposed method is causal. Empty:"
+        "Ours is offline (zero-phase motion, maximum likelihood); the proposed method is causal."
+        " Empty:"
         " the method does not estimate it, or the paper prints no error.",
     )
 
@@ -159,7 +181,9 @@ def error_table(answers: Sequence[Answers]) -> Table:
 def _median_error(answers: Sequence[Answers], method: str, name: str) -> float | None:
     values = [value_of(answer, method, name) for answer in answers]
     known = [abs(x - true_value(name)) for x in values if x is not None]
-    return float(np.median(known)) if known else None
+    if known:
+        return float(np.median(known))
+    return None
 
 
 def drift_section(answers: Sequence[Answers]) -> Section:
@@ -204,21 +228,26 @@ def estimator_section(errors: dict[str, tuple[float, float]], seeds: int, costs:
         seeds: how many
         costs: of a step of each
     """
-    rows: list[Row] = [(STRONG[name], inertia, 1e3 * com) for name, (inertia, com) in errors.items()]
+    rows: list[Row] = [
+        (STRONG[name], inertia, 1e3 * com) for name, (inertia, com) in errors.items()
+    ]
     return Section(
         "Estimators when the motion is noisy (Table I in numbers)",
         [
-            "The paper's reason for restricted total least squares is noise in the motion. Here encoders"
+            "The paper's reason for restricted total least squares is noise in the motion. Here"
+            " encoders"
             " of 18 bits are differentiated twice without a filter.",
         ],
         [
             Table(
-                f"Error of the inertia (norm of six numbers) and of the centre of mass, median over {seeds}"
+                "Error of the inertia (norm of six numbers) and of the centre of mass, median"
+                f" over {seeds}"
                 " seeds.",
                 ("estimator", "inertia [kg m²]", "centre of mass [mm]"),
                 rows,
                 "The truth has an inertia of norm"
-                f" {np.linalg.norm(LOAD.vector[4:]):.3g} kg m². The paper prints no such comparison.",
+                f" {np.linalg.norm(LOAD.vector[4:]):.3g} kg m². The paper prints no such"
+                " comparison.",
             ),
             costs,
         ],
@@ -226,7 +255,8 @@ def estimator_section(errors: dict[str, tuple[float, float]], seeds: int, costs:
 
 
 def _numbers(force: ContactForce) -> Array:
-    f, n = force.force, force.torque
+    f = force.force
+    n = force.torque
     return np.array([f[0], f.mean(), f.std(), n[0], n.mean(), n.std()])
 
 
@@ -237,7 +267,9 @@ def contact_rows(contacts: Sequence[Contacts], speed: str) -> list[Row]:
         contacts: of each seed
         speed: 'high' or 'low'
     """
-    here = {key: np.median([_numbers(c.forces[key]) for c in contacts], axis=0) for key in _COMPARED}
+    here = {
+        key: np.median([_numbers(c.forces[key]) for c in contacts], axis=0) for key in _COMPARED
+    }
     rows: list[Row] = []
     for k, (name, unit) in enumerate(_QUANTITIES):
         cells: list[float | None] = []
@@ -271,7 +303,8 @@ def contact_section(fast: Sequence[Contacts], slow: Sequence[Contacts]) -> Secti
         slow: test motion at low speed, of each seed
     """
     head = ("what", "unit", "Method 1, paper", "here", "Method 2, paper", "here")
-    proposed, ours = peaks(slow, "again"), peaks(slow, "ours_moved")
+    proposed = peaks(slow, "again")
+    ours = peaks(slow, "ours_moved")
     rows: list[Row] = [
         ("largest force of an axis", "N", PEAKS[0], proposed[0], ours[0], 0.0),
         ("largest torque of an axis", "Nm", PEAKS[1], proposed[1], ours[1], 0.0),
@@ -284,12 +317,16 @@ def contact_section(fast: Sequence[Contacts], slow: Sequence[Contacts]) -> Secti
     return Section(
         "Contact force where there is no contact (Table III, Fig. 10 to 13)",
         [
-            "Table III: the zero drift is the one that was identified. Method 2 leaves what the ignored"
-            " tilt makes of the weight, in the paper and here alike. The 8 N that the paper's proposed"
-            " method leaves at rest are not reproduced here, where sensor and arm are perfect; the section"
+            "Table III: the zero drift is the one that was identified. Method 2 leaves what the"
+            " ignored"
+            " tilt makes of the weight, in the paper and here alike. The 8 N that the paper's"
+            " proposed"
+            " method leaves at rest are not reproduced here, where sensor and arm are perfect; the"
+            " section"
             " on cells has them as they are. Method 1 ignores inertia, which shows in the"
             " torque.",
-            "Fig. 12 and 13: so that the second compensation has something to do, the zero has moved since"
+            "Fig. 12 and 13: so that the second compensation has something to do, the zero has"
+            " moved since"
             " the identification (by 3 N, 3 N, 5 N and 0.2 Nm, one standard deviation).",
         ],
         [
@@ -297,21 +334,31 @@ def contact_section(fast: Sequence[Contacts], slow: Sequence[Contacts]) -> Secti
                 f"Table III: median over {len(slow)} seeds; all methods on the same causal motion.",
                 (*head, "proposed, paper", "here", "ours", "truth"),
                 contact_rows(fast, "high") + contact_rows(slow, "low"),
-                "The paper's part weighs about 35 kg and hangs on suckers; here it is the rigid load of"
+                "The paper's part weighs about 35 kg and hangs on suckers; here it is the rigid"
+                " load of"
                 " Table II. As in the paper, wrenches go through a moving mean of 10 samples.",
             ),
             Plot(
-                "Fig. 10 and 11: combined force and torque after compensation, first seed. In the force,"
-                " Method 1, the proposed method and ours lie on each other; in the torque, the last two.",
+                "Fig. 10 and 11: combined force and torque after compensation, first seed. In the"
+                " force,"
+                " Method 1, the proposed method and ours lie on each other; in the torque, the"
+                " last two.",
                 panels,
             ),
-            Plot("Fig. 12: proposed method, low speed, each axis, zero moved.", _axis_plot(slow[0].moved)),
-            Plot("Fig. 13: the same after the second compensation, eq. (44).", _axis_plot(slow[0].again)),
+            Plot(
+                "Fig. 12: proposed method, low speed, each axis, zero moved.",
+                _axis_plot(slow[0].moved),
+            ),
+            Plot(
+                "Fig. 13: the same after the second compensation, eq. (44).",
+                _axis_plot(slow[0].again),
+            ),
             Table(
                 "After the second compensation, low speed.",
                 ("what", "unit", "paper", "paper's method here", "ours", "truth"),
                 rows,
-                "Ours: our payload, and motion from the joints with a zero-phase filter, so not causal.",
+                "Ours: our payload, and motion from the joints with a zero-phase filter, so not"
+                " causal.",
             ),
         ],
     )
@@ -328,7 +375,8 @@ def _size_panel(contacts: Contacts, kind: str, title: str) -> Panel:
 
 def _axis_plot(force: ContactForce) -> list[Panel]:
     shown = force.t >= (force.zeroed_at[0] if force.zeroed_at else 0.0)
-    t, external = force.t[shown], force.external[shown]
+    t = force.t[shown]
+    external = force.external[shown]
     few = every(len(t), 600)
     parts = (("force", "[N]", 0), ("torque", "[Nm]", 3))
     return [
@@ -350,8 +398,14 @@ def what_is_missing() -> Section:
             "its recordings are not published; the cell is simulated from what is printed",
         ),
         ("the feasible workspace of Fig. 4", "a drawing without numbers"),
-        ("the coefficients of both trajectories (Fig. 7)", "not printed; designed here from (40) to (42)"),
-        ("the 67 N and 14 Nm that Method 1 leaves", "its tilt of -4.9° and drift come from other data"),
+        (
+            "the coefficients of both trajectories (Fig. 7)",
+            "not printed; designed here from (40) to (42)",
+        ),
+        (
+            "the 67 N and 14 Nm that Method 1 leaves",
+            "its tilt of -4.9° and drift come from other data",
+        ),
         (
             "the curved part on suckers, about 35 kg",
             "its inertia is not printed; a part that swings is no rigid body",
@@ -359,4 +413,6 @@ def what_is_missing() -> Section:
         ("the operator's motion (low speed)", "not printed; a slow random motion instead"),
         ("Fig. 1 to 5, 9", "drawings, photographs, a flow chart"),
     ]
-    return Section("What cannot be recomputed", [], [Table("And the reason.", ("what", "reason"), rows)])
+    return Section(
+        "What cannot be recomputed", [], [Table("And the reason.", ("what", "reason"), rows)]
+    )

@@ -2,9 +2,10 @@
 
     [f; tau] = [R' 1 0 0; 0 0 -f^ 1] (kappa, f0, c, iota),   iota = tau0 - c x f0        eq. (13)-(18)
 
-(f^ is the matrix of the cross product with the measured force.) Total least squares takes the right singular
-vector of the smallest singular value of [B F], eq. (27), (28), which suspects the rotations and the identity
-of the same errors as the forces. Mass, tilt and torque drift follow with the signs of mechanics:
+(f^ is the matrix of the cross product with the measured force.) Total least squares takes the right
+singular vector of the smallest singular value of [B F], eq. (27), (28), which suspects the
+rotations and the identity of the same errors as the forces. Mass, tilt and torque drift follow with
+the signs of mechanics:
 m = |kappa| / g, tau0 = iota + c x f0. The covariance is that of the measured wrenches, sent through the
 derivative of the whole calculation.
 """
@@ -89,9 +90,9 @@ def _covariance(postures: Postures, nominal: Array, method: LinearMethod, varian
 def _slopes(Z: Array, method: LinearMethod) -> tuple[Array, Array]:
     """kappa, f0, c, iota of rows [B F], (12,), and their derivatives by each measured number, (N, 6, 12).
 
-    A component i of a wrench moves the six rows of its posture by a constant E_i. Of total least squares,
-    v is an eigenvector of G = Z'Z to the eigenvalue s: dv = -(G - s)^+ dG v, and psi = -v_1..12 / v_13. Of
-    least squares, B'B dpsi = dB' r + B' (dF - dB psi).
+    A component i of a wrench moves the six rows of its posture by a constant E_i. Of total least
+    squares, v is an eigenvector of G = Z'Z to the eigenvalue s: dv = -(G - s)^+ dG v, and psi =
+    -v_1..12 / v_13. Of least squares, B'B dpsi = dB' r + B' (dF - dB psi).
     """
     blocks = Z.reshape(-1, 6, 13)
     E = _augmented(np.eye(6), np.zeros((6, 3, 3))).reshape(6, 6, 13)
@@ -115,8 +116,11 @@ def _augmented(wrench: Array, R_base_sensor: Array) -> Array:
     Z[:, :3, :3] = R_base_sensor.transpose(0, 2, 1)
     Z[:, :3, 3:6] = Z[:, 3:, 9:12] = np.eye(3)
     fx, fy, fz = wrench[:, :3].T
-    Z[:, 3, 7], Z[:, 3, 8] = fz, -fy
-    Z[:, 4, 6], Z[:, 4, 8] = -fz, fx
-    Z[:, 5, 6], Z[:, 5, 7] = fy, -fx
+    Z[:, 3, 7] = fz
+    Z[:, 3, 8] = -fy
+    Z[:, 4, 6] = -fz
+    Z[:, 4, 8] = fx
+    Z[:, 5, 6] = fy
+    Z[:, 5, 7] = -fx
     Z[:, :, 12] = wrench
     return Z.reshape(-1, 13)

@@ -28,21 +28,30 @@ def workspace_section(robot: RobotModel, motions: Motions) -> Section:
             f"joint {j + 1}",
             "time [s]",
             "position [rad]",
-            [Curve("trajectory 1: excitation", t, one[:, j]), Curve("trajectory 2: test", t, two[:, j])],
+            [
+                Curve("trajectory 1: excitation", t, one[:, j]),
+                Curve("trajectory 2: test", t, two[:, j]),
+            ],
         )
         for j in WRIST
     ]
     return Section(
         "Postures and motions in the feasible workspace (Fig. 6 to 8)",
         [
-            "The workspace of Fig. 4 is a drawing without numbers. Here the axis of the sensor stays"
-            " within 60° of straight down, so that the part cannot slip on its suckers; x and y follow"
+            "The workspace of Fig. 4 is a drawing without numbers. Here the axis of the sensor"
+            " stays"
+            " within 60° of straight down, so that the part cannot slip on its suckers; x and y"
+            " follow"
             " from that.",
-            "Objective (40) as printed does not count weight. Without weight it has no scale: the smaller"
-            " a motion, the less its condition number depends on its size, and the search ends at an"
-            f" amplitude of {largest_amplitude(motions.printed):.2g} rad. With weight counted (a - g"
+            "Objective (40) as printed does not count weight. Without weight it has no scale: the"
+            " smaller"
+            " a motion, the less its condition number depends on its size, and the search ends at"
+            " an"
+            f" amplitude of {largest_amplitude(motions.printed):.2g} rad. With weight counted (a -"
+            " g"
             " instead of a) the same objective asks for a large motion"
-            f" ({largest_amplitude(motions.found):.2g} rad); that one is used for every method on this"
+            f" ({largest_amplitude(motions.found):.2g} rad); that one is used for every method on"
+            " this"
             " page.",
         ],
         [
@@ -57,7 +66,8 @@ def workspace_section(robot: RobotModel, motions: Motions) -> Section:
             Plot(
                 "Fig. 8: axes of the sensor along both motions.",
                 _axis_panels(
-                    {"trajectory 1: excitation": turned[0], "trajectory 2: test": turned[1]}, style="dots"
+                    {"trajectory 1: excitation": turned[0], "trajectory 2: test": turned[1]},
+                    style="dots",
                 ),
             ),
         ],
@@ -77,9 +87,12 @@ def _posture_table(motions: Motions) -> Table:
     rows: list[tuple[str | float | None, ...]] = []
     for name, found in (("Algorithm 1", motions.postures), ("ours, D-optimal", motions.chosen)):
         std = _static_std(found)
-        rows.append((name, str(len(found)), found.condition_number, 1e3 * std[0], 1e3 * std[1], std[2]))
+        rows.append(
+            (name, str(len(found)), found.condition_number, 1e3 * std[0], 1e3 * std[1], std[2])
+        )
     return Table(
-        "Postures: condition number of the static equations, and what a second of rest in each shows.",
+        "Postures: condition number of the static equations, and what a second of rest in each"
+        " shows.",
         (
             "choice",
             "postures",
@@ -89,7 +102,8 @@ def _posture_table(motions: Motions) -> Table:
             "tilt, std [°]",
         ),
         rows,
-        "Predicted from the noise alone: 0.5 N and 0.05 Nm for each of 250 readings. The first moment is"
+        "Predicted from the noise alone: 0.5 N and 0.05 Nm for each of 250 readings. The first"
+        " moment is"
         " the worst of three, the tilt the worse of two.",
     )
 
@@ -113,7 +127,13 @@ def _motion_table(motions: Motions) -> Table:
         rows.append((name, found.value, value, largest_amplitude(found), speed))
     return Table(
         "Excitation of least cond(C'C), joints 4 to 6, five harmonics of 0.1 Hz, limits of (42).",
-        ("objective", "its value", "value with weight", "largest amplitude [rad]", "largest speed [rad/s]"),
+        (
+            "objective",
+            "its value",
+            "value with weight",
+            "largest amplitude [rad]",
+            "largest speed [rad/s]",
+        ),
         rows,
         "The paper prints no value.",
     )
@@ -128,7 +148,9 @@ def _axis_panels(sets: dict[str, Array], *, style: str) -> list[Panel]:
             curves.append(Curve(name, phi, theta, style="dots" if style == "dots" else "line"))
         border = _border(i)
         ends = np.array([-180.0, 180.0])
-        curves += [Curve("border of the workspace", ends, np.full(2, x), style="dashed") for x in border]
+        curves += [
+            Curve("border of the workspace", ends, np.full(2, x), style="dashed") for x in border
+        ]
         panels.append(Panel(f"{axis} axis", "azimuth φ [°]", "polar angle θ [°]", curves))
     return panels
 
@@ -136,7 +158,9 @@ def _axis_panels(sets: dict[str, Array], *, style: str) -> list[Panel]:
 def _border(axis: int) -> list[float]:
     """Polar angles beyond which an axis cannot go, in degrees: z by the cone, x and y because z is there."""
     lean = float(np.degrees(HALF_ANGLE))
-    return [180.0 - lean] if axis == 2 else [90.0 - lean, 90.0 + lean]
+    if axis == 2:
+        return [180.0 - lean]
+    return [90.0 - lean, 90.0 + lean]
 
 
 def _spherical(x: Array) -> tuple[Array, Array]:

@@ -1,9 +1,10 @@
 """liu2025's cell in MuJoCo: a KUKA KR60HA on a tilted base with a wrist sensor and a plate of 40 kg.
 
-The load is the reference of Table II, its inertia taken about the centre of mass: about the sensor's origin
-no body has it (a plate of no thickness, off its plane); here the plate is 10 mm thick. The tilt is the one
-that the paper's method found. The wrench's noise is the effective resolution of the ATI Omega160, encoders
-have 20 bits. Each seed has its own noise, zero drift and encoder phases; the motions are the same for all.
+The load is the reference of Table II, its inertia taken about the centre of mass: about the
+sensor's origin no body has it (a plate of no thickness, off its plane); here the plate is 10 mm
+thick. The tilt is the one that the paper's method found. The wrench's noise is the effective
+resolution of the ATI Omega160, encoders have 20 bits. Each seed has its own noise, zero drift and
+encoder phases; the motions are the same for all.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ TILT = np.radians([1.824, 2.326])
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 NOISE = np.array([0.5, 0.5, 0.5, 0.05, 0.05, 0.05])
 STEP = 2 * np.pi / 2**20
-SENSOR = WristSensor("ATI Omega160", reach=np.array([2500.0, 2500, 6250, 400, 400, 400]), noise=NOISE)
+SENSOR = WristSensor(
+    "ATI Omega160", reach=np.array([2500.0, 2500, 6250, 400, 400, 400]), noise=NOISE
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,9 @@ class World:
     slow: Truth
 
 
-def run_world(robot: RobotModel, motions: Motions, *, duration_s: float = 11.5, progress: Progress) -> World:
+def run_world(
+    robot: RobotModel, motions: Motions, *, duration_s: float = 11.5, progress: Progress
+) -> World:
     """The motions of the arm with its load on a tilted base.
 
     Args:
@@ -72,9 +77,15 @@ def run_world(robot: RobotModel, motions: Motions, *, duration_s: float = 11.5, 
     ]
     truths = []
     for k, path in enumerate(paths):
-        step_s = 0.004 if k == 0 else 0.002  # of the visit, which is slow
+        # of the visit, which is slow
+        if k == 0:
+            step_s = 0.004
+        else:
+            step_s = 0.002
         options = SimulationOptions(gravity_base=BaseGravity(UPRIGHT).tilted(TILT), step_s=step_s)
-        run = simulate(robot, path, payload=LOAD, sensors=SensorModel.ideal(), rate_hz=250.0, options=options)
+        run = simulate(
+            robot, path, payload=LOAD, sensors=SensorModel.ideal(), rate_hz=250.0, options=options
+        )
         truths.append(run.truth)
         progress((k + 1) / len(paths))
     return World(robot, *truths)
@@ -109,8 +120,14 @@ def measured(
         cell: what else is wrong; nothing by default
     """
     phase = rng.uniform(-0.5, 0.5, truth.q.shape[1]) * step
-    wrench = truth.wrench if cell is None else cell.wrench(robot, truth)
-    q = truth.q if cell is None else truth.q + cell.joint_error
+    if cell is None:
+        wrench = truth.wrench
+    else:
+        wrench = cell.wrench(robot, truth)
+    if cell is None:
+        q = truth.q
+    else:
+        q = truth.q + cell.joint_error
     return Recording(
         truth.t,
         np.round((q + phase) / step) * step,

@@ -9,8 +9,20 @@ import numpy as np
 from steelyard.report import Page
 from steelyard_papers.headline import Claim, opening
 from steelyard_papers.sharing import Progress, part_of, versions
-from steelyard_papers.xu2024.claim_sections import Cells, claim_section, harsh_section, rms, rule_table
-from steelyard_papers.xu2024.claims import FINE, Variant, central_claims, convergence_variants, percent
+from steelyard_papers.xu2024.claim_sections import (
+    Cells,
+    claim_section,
+    harsh_section,
+    rms,
+    rule_table,
+)
+from steelyard_papers.xu2024.claims import (
+    FINE,
+    Variant,
+    central_claims,
+    convergence_variants,
+    percent,
+)
 from steelyard_papers.xu2024.excitation import Excitation, designed, excitation_section
 from steelyard_papers.xu2024.guiding import (
     XU2024_MEAN_REDUCTION,
@@ -31,7 +43,14 @@ from steelyard_papers.xu2024.payload_sections import (
     table_7_section,
     what_is_missing,
 )
-from steelyard_papers.xu2024.printed import CONDITION_NUMBER, CONVERGED_S, TABLE_2, TABLE_7, TABLE_8, TRUTH
+from steelyard_papers.xu2024.printed import (
+    CONDITION_NUMBER,
+    CONVERGED_S,
+    TABLE_2,
+    TABLE_7,
+    TABLE_8,
+    TRUTH,
+)
 from steelyard_papers.xu2024.published import Case, convergence, published_case, runs_of
 from steelyard_papers.xu2024.simulated import (
     FrictionFit,
@@ -46,9 +65,11 @@ __all__ = ["page"]
 
 _FIRST_SEED = 1000
 _MISSING = (
-    "the condition number (its weighting is not published, and no weighting from simulated residuals gives"
+    "the condition number (its weighting is not published, and no weighting from simulated"
+    " residuals gives"
     " it); the 4.1 % of Algorithm 1, because friction of a real arm changes in more ways than are"
-    " simulated; inertia and centre of mass of Table VII, which are far from any truth in the paper itself;"
+    " simulated; inertia and centre of mass of Table VII, which are far from any truth in the"
+    " paper itself;"
     " the paths and currents of its hand guiding, for which neither place nor speed is printed."
 )
 _WORLDS = (
@@ -59,7 +80,12 @@ _WORLDS = (
 
 
 def page(
-    progress: Progress | None = None, *, seeds: int = 12, few: int = 8, starts: int = 1, effort: float = 0.3
+    progress: Progress | None = None,
+    *,
+    seeds: int = 12,
+    few: int = 8,
+    starts: int = 1,
+    effort: float = 0.3,
 ) -> Page:
     """The page of xu2024.
 
@@ -87,7 +113,8 @@ def page(
     answers = dict(zip(_WORLDS, (runs.answers, rough.answers, simulated), strict=True))
     claims = _claims(case, motions, online, answers, fits=fits, found=found)
     note = (
-        f"The paper's mass is one run; here one run in {100 / online.luck:.0f} is as near to the truth as"
+        f"The paper's mass is one run; here one run in {100 / online.luck:.0f} is as near to the"
+        " truth as"
         f" that one ({online.published_rms:.2g} % RMS)."
     )
     findings = _findings(online, cells, variants[0], harsh)
@@ -121,10 +148,19 @@ def _claims(
     fits: Sequence[dict[tuple[str, str], FrictionFit]],
     found: Sequence[GuidingReproduction],
 ) -> list[Claim]:
-    ideal, simulated = answers[_WORLDS[0]], answers[_WORLDS[2]]
+    ideal = answers[_WORLDS[0]]
+    simulated = answers[_WORLDS[2]]
     return [
-        Claim("base parameters", "", 58, [len(case.model.estimate.value)], [len(case.model.estimate.value)]),
-        Claim("of them changed by a payload", "", 22, [int((np.abs(case.J).max(axis=1) > 0).sum())]),
+        Claim(
+            "base parameters",
+            "",
+            58,
+            [len(case.model.estimate.value)],
+            [len(case.model.estimate.value)],
+        ),
+        Claim(
+            "of them changed by a payload", "", 22, [int((np.abs(case.J).max(axis=1) > 0).sum())]
+        ),
         Claim(
             "condition number, weighted from residuals",
             "",
@@ -146,9 +182,19 @@ def _claims(
             _masses(ideal, "proposed"),
             _masses(ideal),
         ),
-        Claim("mass, MuJoCo", "kg", TABLE_7["m"][3], _masses(simulated, "proposed"), _masses(simulated)),
-        Claim("mass by Algorithm 1, MuJoCo", "kg", TABLE_7["m"][1], _masses(simulated, "Algorithm 1")),
-        Claim("mass by Algorithm 2, MuJoCo", "kg", TABLE_7["m"][2], _masses(simulated, "Algorithm 2")),
+        Claim(
+            "mass, MuJoCo",
+            "kg",
+            TABLE_7["m"][3],
+            _masses(simulated, "proposed"),
+            _masses(simulated),
+        ),
+        Claim(
+            "mass by Algorithm 1, MuJoCo", "kg", TABLE_7["m"][1], _masses(simulated, "Algorithm 1")
+        ),
+        Claim(
+            "mass by Algorithm 2, MuJoCo", "kg", TABLE_7["m"][2], _masses(simulated, "Algorithm 2")
+        ),
         Claim(
             "friction of joint 2 by the linear law, RMSE",
             "Nm",
@@ -162,7 +208,9 @@ def _claims(
                 "%",
                 100 * XU2024_MEAN_REDUCTION[i],
                 reductions(found, key, "mean")[:, i].tolist(),
-                [100 * float(x.with_ours.mean_reduction[i]) for x in found] if key == "eased" else [],
+                [100 * float(x.with_ours.mean_reduction[i]) for x in found]
+                if key == "eased"
+                else [],
             )
             for key, words in (("eased", "95 % of friction off"), ("half", "50 % off"))
             for i, axis in enumerate("xyz")
@@ -174,9 +222,12 @@ def _masses(answers: Answers, method: str = "ours") -> list[float]:
     return [float(run[method][0]) for run in answers]
 
 
-def _findings(online: Online, cells: Cells, as_published: Variant, harsh: Mapping[str, Answers]) -> list[str]:
+def _findings(
+    online: Online, cells: Cells, as_published: Variant, harsh: Mapping[str, Answers]
+) -> list[str]:
     commanded, raw = (
-        rms(cells[FINE, name, "power"].published) for name in ("commanded", "measured, not filtered")
+        rms(cells[FINE, name, "power"].published)
+        for name in ("commanded", "measured, not filtered")
     )
     power, linear = (rms(cells[FINE, "commanded", law].published) for law in ("power", "linear"))
     own = [rms(cells[FINE, "commanded", law].ours) for law in ("power", "linear")]
@@ -184,16 +235,24 @@ def _findings(online: Online, cells: Cells, as_published: Variant, harsh: Mappin
     met = int(np.isfinite(as_published.answer.converged_s).sum())
     late = percent(as_published.answer.payloads(at_end=True)[:, 0])
     return [
-        "Its two central claims, in MuJoCo: commanded instead of raw measured signals take the error of the"
-        f" mass from {raw:.2g} to {commanded:.2g} % RMS. With the power law of friction the recursion errs"
-        f" by {power:.2g} %, with the linear one by {linear:.2g} %: its scatter from run to run hides most"
+        "Its two central claims, in MuJoCo: commanded instead of raw measured signals take the"
+        " error of the"
+        f" mass from {raw:.2g} to {commanded:.2g} % RMS. With the power law of friction the"
+        " recursion errs"
+        f" by {power:.2g} %, with the linear one by {linear:.2g} %: its scatter from run to run"
+        " hides most"
         f" of the law; ours, which scatters less, errs by {own[0]:.2g} and {own[1]:.2g} %.",
-        f"Where all that it assumes is true, its recursion errs by {online.published_rms:.2g} % RMS when its"
-        f" rule stops it, and by no more than the reported 0.04 % in one run in {100 / online.luck:.0f};"
-        f" ours errs by {online.ours_rms[-1]:.2g} % after 10 s, the Cramér-Rao bound for a known arm. In"
-        f" MuJoCo the rule is met in {met} of {len(as_published.answer.converged_s)} runs within 10 s"
+        f"Where all that it assumes is true, its recursion errs by {online.published_rms:.2g} %"
+        " RMS when its"
+        " rule stops it, and by no more than the reported 0.04 % in one run in"
+        f" {100 / online.luck:.0f};"
+        f" ours errs by {online.ours_rms[-1]:.2g} % after 10 s, the Cramér-Rao bound for a known"
+        " arm. In"
+        f" MuJoCo the rule is met in {met} of {len(as_published.answer.converged_s)} runs within"
+        " 10 s"
         f" ({rms(late):.2g} % after 10 s): joints that turn round break it.",
-        f"Where friction changes between the runs, Algorithm 1 errs by {mass_rms(last, 'Algorithm 1'):.2g} %"
+        "Where friction changes between the runs, Algorithm 1 errs by"
+        f" {mass_rms(last, 'Algorithm 1'):.2g} %"
         f" RMS, the proposed method by {mass_rms(last, 'proposed'):.2g} % and ours by"
         f" {mass_rms(last, 'ours'):.2g} %.",
     ]
@@ -201,16 +260,22 @@ def _findings(online: Online, cells: Cells, as_published: Variant, harsh: Mappin
 
 def _settings(seeds: int, few: int, starts: int) -> dict[str, str]:
     return {
-        "arm": "bundled ur10: kinematics of Table III, friction and gains of Tables V and VI, nominal links",
+        "arm": "bundled ur10: kinematics of Table III, friction and gains of Tables V and VI,"
+        " nominal links",
         "motion": "Table IV, 10 s, 125 Hz",
-        "payload": "Table VII, inertia about the centre of mass; hand guiding: 3.223 kg, section 4.4",
+        "payload": "Table VII, inertia about the centre of mass; hand guiding: 3.223 kg, section"
+        " 4.4",
         "torque noise": "white; Table VIII, nonlinear, without or with payload; or Table II",
         "recursion": "P = 10 I, ξ = 100, rows of eq. (12)-(16), stops by the paper's rule",
-        "Algorithm 2": "20 postures (paper's numbers), 12 postures of 0.6 s each (MuJoCo; 8 in harsh worlds)",
-        "friction at rest, paper's numbers": "uniform between ± what moves the joint with 0.05 rad/s",
-        "runs for RMS errors": f"{seeds}; {few} for the central claims, 5 for harsh worlds, 12 for the rule",
+        "Algorithm 2": "20 postures (paper's numbers), 12 postures of 0.6 s each (MuJoCo; 8 in"
+        " harsh worlds)",
+        "friction at rest, paper's numbers": "uniform between ± what moves the joint with 0.05"
+        " rad/s",
+        "runs for RMS errors": f"{seeds}; {few} for the central claims, 5 for harsh worlds, 12 for"
+        " the rule",
         "starts of the design": f"{starts}; 1 for (18) and the payload motion",
-        "seeds": f"noise from {_FIRST_SEED}, claims from 500, harsh worlds from 700, design 0, other motion"
+        "seeds": f"noise from {_FIRST_SEED}, claims from 500, harsh worlds from 700, design 0,"
+        " other motion"
         " 8, postures 1, guiding from 10; settings were chosen with noise seeds 0 to 9",
         **versions(),
     }

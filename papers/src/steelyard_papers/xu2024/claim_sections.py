@@ -62,8 +62,10 @@ def claim_section(cells: Cells) -> Section:
                     "ours: RMS, linear [%]",
                 ),
                 rows,
-                "The empty arm is identified from two runs with the same kind of motion, filtered where"
-                " it is measured; all ten rows see the same noise. Commanded motion does not depend on"
+                "The empty arm is identified from two runs with the same kind of motion, filtered"
+                " where"
+                " it is measured; all ten rows see the same noise. Commanded motion does not"
+                " depend on"
                 " encoders.",
             )
         ],
@@ -73,14 +75,25 @@ def claim_section(cells: Cells) -> Section:
 def _commanded_words(cells: Cells) -> str:
     """What commanded signals are worth."""
     best = rms(cells[FINE, "commanded", "power"].published)
-    fine, coarse = (rms(cells[step, "measured, not filtered", "power"].published) for step in (FINE, COARSE))
-    filtered = [rms(cells[step, "measured, filtered", "power"].published) for step in (FINE, COARSE)]
-    holds = "holds" if best < min(fine, coarse) else "does not hold"
+    fine, coarse = (
+        rms(cells[step, "measured, not filtered", "power"].published) for step in (FINE, COARSE)
+    )
+    filtered = [
+        rms(cells[step, "measured, filtered", "power"].published) for step in (FINE, COARSE)
+    ]
+    if best < min(fine, coarse):
+        holds = "holds"
+    else:
+        holds = "does not hold"
     return (
-        "Commanded signals instead of measured ones: positions that are differenced twice and not filtered,"
-        f" as in Fig. 1, leave the mass wrong by {fine:.2g} % RMS with encoder steps of {FINE:g} rad and by"
-        f" {coarse:.2g} % with {COARSE:g} rad; commanded ones by {best:.2g} %. The claim {holds}. What the"
-        " paper does not compare: a zero-phase filter on the measured positions, which online costs a"
+        "Commanded signals instead of measured ones: positions that are differenced twice and not"
+        " filtered,"
+        f" as in Fig. 1, leave the mass wrong by {fine:.2g} % RMS with encoder steps of {FINE:g}"
+        " rad and by"
+        f" {coarse:.2g} % with {COARSE:g} rad; commanded ones by {best:.2g} %. The claim {holds}."
+        " What the"
+        " paper does not compare: a zero-phase filter on the measured positions, which online"
+        " costs a"
         f" delay, gives {filtered[0]:.2g} and {filtered[1]:.2g} %."
     )
 
@@ -94,10 +107,14 @@ def _law_words(cells: Cells) -> str:
         cells[FINE, "commanded", "linear"].published - cells[FINE, "commanded", "power"].published
     )
     return (
-        "A power law of friction instead of the linear one: with the recursion the RMS error is smaller for"
-        f" {' and '.join(better) or 'no'} motion. The law moves every answer by {shift:+.2g} %, less than the"
-        " scatter of the recursion from run to run, which hides it. Our estimate, which scatters less,"
-        f" shows what the law is worth: {own[0]:.2g} % with the power law, {own[1]:.2g} % with the linear"
+        "A power law of friction instead of the linear one: with the recursion the RMS error is"
+        " smaller for"
+        f" {' and '.join(better) or 'no'} motion. The law moves every answer by {shift:+.2g} %,"
+        " less than the"
+        " scatter of the recursion from run to run, which hides it. Our estimate, which scatters"
+        " less,"
+        f" shows what the law is worth: {own[0]:.2g} % with the power law, {own[1]:.2g} % with the"
+        " linear"
         " one."
     )
 
@@ -109,7 +126,8 @@ def rule_table(variants: Sequence[Variant]) -> Table:
         variants: of the recursion on the same runs
     """
     return Table(
-        "The paper's rule of convergence in MuJoCo, commanded motion: what keeps it from being met, and"
+        "The paper's rule of convergence in MuJoCo, commanded motion: what keeps it from being"
+        " met, and"
         " what mends it.",
         (
             "recursion",
@@ -120,10 +138,13 @@ def rule_table(variants: Sequence[Variant]) -> Table:
             "a joint turned round at the last break",
         ),
         [variant.row for variant in variants],
-        "The rule wants more than 300 changes below 0.005 in a row, 2.4 s. Where a joint turns round,"
-        " friction is anything up to its limit; one such torque is off by 10 to 20 Nm, moves a watched"
+        "The rule wants more than 300 changes below 0.005 in a row, 2.4 s. Where a joint turns"
+        " round,"
+        " friction is anything up to its limit; one such torque is off by 10 to 20 Nm, moves a"
+        " watched"
         " parameter by more than 0.005, and the count begins again: the last reversal of the motion"
-        " decides. Another P, or torques without noise, do not help; leaving out torques of joints below"
+        " decides. Another P, or torques without noise, do not help; leaving out torques of joints"
+        " below"
         " 0.01 rad/s, the default of steelyard, does.",
     )
 
@@ -137,7 +158,9 @@ def harsh_section(answers: Mapping[str, Answers], warm: Warming) -> Section:
     """
     printed = [100 * abs((TABLE_7["m"][k] or 0) / TRUTH.mass - 1) for k in (1, 2, 3)]
     rows: list[Row] = [("paper, one run", *printed, None)]
-    rows += [(name, *(mass_rms(runs, method) for method in METHODS)) for name, runs in answers.items()]
+    rows += [
+        (name, *(mass_rms(runs, method) for method in METHODS)) for name, runs in answers.items()
+    ]
     first = next(iter(answers.values()))
     few = every(len(warm.t), 300)
     panel = Panel(
@@ -150,9 +173,12 @@ def harsh_section(answers: Mapping[str, Answers], warm: Warming) -> Section:
         "Friction that changes between the runs (Table VII in harsher worlds, Fig. 8)",
         [
             _order_words(answers),
-            f"Fig. 8 with a thermal model of friction: ten runs warm the drives from {ROOM} to {WARMEST} °C;"
-            f" viscous friction falls by {100 * (1 - np.exp(-THINNING * (WARMEST - ROOM))):.0f} % in the"
-            " warmest one. The heat that a drive keeps is chosen so that the warmest one ends where the"
+            f"Fig. 8 with a thermal model of friction: ten runs warm the drives from {ROOM} to"
+            f" {WARMEST} °C;"
+            f" viscous friction falls by {100 * (1 - np.exp(-THINNING * (WARMEST - ROOM))):.0f} %"
+            " in the"
+            " warmest one. The heat that a drive keeps is chosen so that the warmest one ends"
+            " where the"
             " paper's did, so the order of the joints is a prediction, the range is not.",
         ],
         [
@@ -175,12 +201,17 @@ def _order_words(answers: Mapping[str, Answers]) -> str:
 
     order = sorted(METHODS[:3], key=lambda method: mass_rms(last, method))
     return (
-        "Algorithm 1 subtracts the torques of the empty run and takes friction as unchanged: its mean error"
-        f" goes from {bias(first, 'Algorithm 1'):.2g} to {bias(last, 'Algorithm 1'):.2g} % as friction"
+        "Algorithm 1 subtracts the torques of the empty run and takes friction as unchanged: its"
+        " mean error"
+        f" goes from {bias(first, 'Algorithm 1'):.2g} to {bias(last, 'Algorithm 1'):.2g} % as"
+        " friction"
         " changes. The proposed method estimates friction anew: its mean error goes from"
-        f" {bias(first, 'proposed'):.2g} to {bias(last, 'proposed'):.2g} %, and what is left is its scatter"
-        " from run to run. Algorithm 2 feels static friction in every posture. In the harshest world the"
+        f" {bias(first, 'proposed'):.2g} to {bias(last, 'proposed'):.2g} %, and what is left is"
+        " its scatter"
+        " from run to run. Algorithm 2 feels static friction in every posture. In the harshest"
+        " world the"
         f" order by RMS error, best first, is {', '.join(order)}; the paper, with one run each, has"
-        " proposed, Algorithm 2, Algorithm 1. The 4.1 % of its Algorithm 1 would need friction that changes"
+        " proposed, Algorithm 2, Algorithm 1. The 4.1 % of its Algorithm 1 would need friction"
+        " that changes"
         " more than here."
     )

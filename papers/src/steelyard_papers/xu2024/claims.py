@@ -1,12 +1,13 @@
 """The two central claims of xu2024: commanded signals instead of measured ones, a power law of friction.
 
-In MuJoCo, so that the arm follows its command with errors and sticks where it turns round. The empty arm is
-identified from two runs, offline and so from filtered signals, on the kind of motion that the recursion
-then gets: commanded; measured and filtered (zero phase); measured as it is, positions differenced twice. Each
-with both laws of friction, and with encoders of two steps. The same noise of the torques in every column,
-other noise in each seed.
+In MuJoCo, so that the arm follows its command with errors and sticks where it turns round. The
+empty arm is identified from two runs, offline and so from filtered signals, on the kind of motion
+that the recursion then gets: commanded; measured and filtered (zero phase); measured as it is,
+positions differenced twice. Each with both laws of friction, and with encoders of two steps. The
+same noise of the torques in every column, other noise in each seed.
 
-And why the paper's rule of convergence is not met there: which samples break it, and what changes that.
+And why the paper's rule of convergence is not met there: which samples break it, and what changes
+that.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from steelyard_papers.xu2024.published import plain_estimate
 from steelyard_papers.xu2024.recursion import Recursion, recursion_of
 from steelyard_papers.xu2024.simulated import World, noisy
 
-FINE, COARSE = 1e-5, 1e-4  # steps of the encoders, [rad]
+FINE = 1e-5
+COARSE = 1e-4  # steps of the encoders, [rad]
 LAWS = ("power", "linear")
 KINEMATICS = {
     "commanded": (Preparation(kinematics="commanded"), Preparation(kinematics="commanded")),
@@ -55,7 +57,9 @@ class Cell:
     converged: int
 
 
-def central_claims(world: World, seeds: int, *, progress: Progress) -> dict[tuple[float, str, str], Cell]:
+def central_claims(
+    world: World, seeds: int, *, progress: Progress
+) -> dict[tuple[float, str, str], Cell]:
     """The errors by step of the encoders, kind of motion and law.
 
     Args:
@@ -74,12 +78,19 @@ def central_claims(world: World, seeds: int, *, progress: Progress) -> dict[tupl
             for law in LAWS:
                 key = (step, offline, law)
                 if key not in models:
-                    models[key] = [model_of(world, empty, seed, offline, law) for seed in range(seeds)]
+                    models[key] = [
+                        model_of(world, empty, seed, offline, law) for seed in range(seeds)
+                    ]
                 answer = recursion_of(models[key], runs)
                 rough = step == COARSE or online.cutoff_hz is None
-                ours = [] if rough else [_ours(m, r) for m, r in zip(models[key], runs, strict=True)]
+                if rough:
+                    ours = []
+                else:
+                    ours = [_ours(m, r) for m, r in zip(models[key], runs, strict=True)]
                 mass = answer.payloads(at_end=True)[:, 0]
-                found[step, name, law] = Cell(percent(mass), percent(np.array(ours)), _count(answer))
+                found[step, name, law] = Cell(
+                    percent(mass), percent(np.array(ours)), _count(answer)
+                )
                 progress(len(found) / 10)
     return found
 
@@ -102,7 +113,8 @@ def model_of(
         law: of friction
         runs: how many
     """
-    noise, first = TABLE_8["without", "power"], 100 * (_FIRST_SEED + seed)
+    noise = TABLE_8["without", "power"]
+    first = 100 * (_FIRST_SEED + seed)
     parts = [prepare(noisy(empty, noise, first + k), how) for k in range(runs)]
     return identify(world.robot, parts, friction=law)
 
@@ -144,8 +156,8 @@ class Variant:
     Attributes:
         name: what is changed
         answer: of all runs
-        at_rest: in how many runs a joint stood (slower than 0.01 rad/s) at the last sample that broke the
-            rule
+        at_rest: in how many runs a joint stood (slower than 0.01 rad/s) at the last sample that
+            broke the rule
     """
 
     name: str
@@ -158,8 +170,14 @@ class Variant:
         times = self.answer.converged_s
         met = times[np.isfinite(times)]
         stopped, end = (percent(self.answer.payloads(at_end=x)[:, 0]) for x in (False, True))
-        when = float(np.median(met)) if len(met) else None
-        early = float(np.sqrt(np.mean(stopped[np.isfinite(times)] ** 2))) if len(met) else None
+        if len(met):
+            when = float(np.median(met))
+        else:
+            when = None
+        if len(met):
+            early = float(np.sqrt(np.mean(stopped[np.isfinite(times)] ** 2)))
+        else:
+            early = None
         return (
             self.name,
             f"{len(met)} of {len(times)}",

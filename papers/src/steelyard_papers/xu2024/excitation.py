@@ -1,9 +1,10 @@
 """The excitation of xu2024: Table IV, objective (18) with its weighting from residuals, designs of ours.
 
-The weighting of (18) is Lambda_0^(-1/2), Lambda_0 = R_0' R_0 / (N - p) the covariance of the joints'
-residuals after ordinary least squares on a run of the motion (its matrix is not printed). Here the run is
-simulated, the search takes the diagonal of Lambda_0, and its motion is run, fitted and weighted anew, until
-the weights stay. Condition numbers of a motion are given with the whole matrix.
+The weighting of (18) is Lambda_0^(-1/2), Lambda_0 = R_0' R_0 / (N - p) the covariance of the
+joints' residuals after ordinary least squares on a run of the motion (its matrix is not printed).
+Here the run is simulated, the search takes the diagonal of Lambda_0, and its motion is run, fitted
+and weighted anew, until the weights stay. Condition numbers of a motion are given with the whole
+matrix.
 """
 
 from __future__ import annotations
@@ -87,14 +88,17 @@ def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
         effort: of each search
         progress: called with the share that is done
     """
-    robot, published = load_robot("ur10"), load_trajectory("xu2024")
+    robot = load_robot("ur10")
+    published = load_trajectory("xu2024")
     limits = DesignLimits.envelope(published)
     noise = TABLE_8["without", "power"]
     linear = robot.with_drive(replace(robot.drive, exponent=np.ones(6)))
     conditions = {
         "power law with the exponents of Table VI": _condition(robot, published, limits),
         "linear friction": _condition(linear, published, limits),
-        "power law, rows divided by the noise of Table VIII": _weighted(robot, published, np.diag(noise**2)),
+        "power law, rows divided by the noise of Table VIII": _weighted(
+            robot, published, np.diag(noise**2)
+        ),
         "power law, rows divided by the residuals of Table II": _weighted(
             robot, published, np.diag(TABLE_2**2)
         ),
@@ -119,7 +123,9 @@ def _rounds(
     for k in range(_MOST_ROUNDS):
         weights = 1 / np.sqrt(np.diag(rounds[-1].covariance))
         objective = Xu2024(weights.tolist())
-        made = design(robot, objective=objective, limits=limits, start=robot.home, settings=settings)
+        made = design(
+            robot, objective=objective, limits=limits, start=robot.home, settings=settings
+        )
         rounds.append(judged(f"(18), round {k + 1}", robot, made.trajectory, limits))
         after = 1 / np.sqrt(np.diag(rounds[-1].covariance))
         if np.abs(after / weights - 1).max() < _SETTLED:
@@ -139,7 +145,9 @@ def judged(name: str, robot: RobotModel, motion: FourierTrajectory, limits: Desi
     noise = TABLE_8["without", "power"]
     sensors = SensorModel(torque_std=noise, wrist_sensor=False)
     options = SimulationOptions(step_s=0.002)
-    run = simulate(robot, motion, sensors=sensors, rate_hz=125.0, seed=_NOISE_SEED, options=options).recording
+    run = simulate(
+        robot, motion, sensors=sensors, rate_hz=125.0, seed=_NOISE_SEED, options=options
+    ).recording
     assert run.tau is not None  # noqa: S101 - simulated
     Y = _regressor(robot, motion)
     tau = run.tau[: len(Y)]
@@ -185,7 +193,9 @@ def excitation_section(found: Excitation, case: Case) -> Section:
         _words(found),
         [
             Table(
-                "Condition number of the stacked regressor, 58 columns, 125 Hz.", ("motion", "value"), rows
+                "Condition number of the stacked regressor, 58 columns, 125 Hz.",
+                ("motion", "value"),
+                rows,
             ),
             Table(
                 "Objective (18) with the weighting from residuals, iterated.",
@@ -196,15 +206,18 @@ def excitation_section(found: Excitation, case: Case) -> Section:
                     *(f"residual {j} [Nm]" for j in range(1, 7)),
                 ),
                 rounds,
-                "Residuals of each joint after ordinary least squares on a simulated run of the motion.",
+                "Residuals of each joint after ordinary least squares on a simulated run of the"
+                " motion.",
             ),
             Table(
-                "Standard deviation of each payload number after 10 s: the bound of any unbiased estimate"
+                "Standard deviation of each payload number after 10 s: the bound of any unbiased"
+                " estimate"
                 " with the noise of Table VIII, the arm known, friction not.",
                 ("what", "unit", "Table IV", "our payload motion", "ratio"),
                 std,
                 "Geometric mean of the ten: "
-                f"{found.payload_published:.3g} with Table IV, {found.payload.value:.3g} with ours.",
+                f"{found.payload_published:.3g} with Table IV, {found.payload.value:.3g} with"
+                " ours.",
             ),
             _motions_plot(found),
         ],
@@ -214,17 +227,21 @@ def excitation_section(found: Excitation, case: Case) -> Section:
 def _words(found: Excitation) -> list[str]:
     """What the condition numbers say."""
     plain = next(iter(found.conditions.values()))
-    first, last = found.rounds[0], found.rounds[-1]
+    first = found.rounds[0]
+    last = found.rounds[-1]
     before, after = (np.sqrt(np.diag(x.covariance)) for x in found.rounds[-2:])
     return [
         "The paper's condition number is that of a regressor weighted by a covariance that is not"
         f" published; the plain one is {plain / CONDITION_NUMBER:.1f} times as large. Ours are"
-        " designed with exact gradients within the same peaks of position, velocity and acceleration,"
+        " designed with exact gradients within the same peaks of position, velocity and"
+        " acceleration,"
         " with the same start and length.",
-        "The weighting can be made anew from residuals, as the paper describes it: Table IV is run in"
+        "The weighting can be made anew from residuals, as the paper describes it: Table IV is run"
+        " in"
         f" MuJoCo and fitted, and its weighted condition number is {first.condition:.0f}, not"
         f" {CONDITION_NUMBER}: the paper's residuals must have been distributed over the joints in"
-        f" another way. Searching (18) with that weighting takes its value from {first.value:.0f} to"
+        f" another way. Searching (18) with that weighting takes its value from {first.value:.0f}"
+        " to"
         f" {last.value:.0f} and the weighted condition number to {last.condition:.0f}. The weights"
         " of that motion differ from those that it was searched with by"
         f" {100 * np.abs(after / before - 1).max():.0f} % at most.",
@@ -248,4 +265,6 @@ def _motions_plot(found: Excitation) -> Plot:
         )
         for j in range(6)
     ]
-    return Plot("Fig. 4: the published motion and two of ours within its envelope.", panels, columns=3)
+    return Plot(
+        "Fig. 4: the published motion and two of ours within its envelope.", panels, columns=3
+    )

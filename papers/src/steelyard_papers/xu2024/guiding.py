@@ -1,15 +1,15 @@
 """xu2024 section 4.4 in simulation: weigh the payload online, tell the controller, drag the arm with a hand.
 
-The payload has the mass (3.223 kg) and the centre of mass that the paper gives, and the inertia of a block of
-that mass, because the one printed is that of no body. The motion is that of Table IV, the noise of the
-torques that of Table VIII. The empty arm is identified, and the payload is then weighed sample by sample
-along the commanded motion: by the recursion of the paper, of which the controller gets mass and centre of
-mass as a UR10's does, and by ours. Then a hand drags the arm along a rectangle: without the payload known,
-and with each of the two.
+The payload has the mass (3.223 kg) and the centre of mass that the paper gives, and the inertia of
+a block of that mass, because the one printed is that of no body. The motion is that of Table IV,
+the noise of the torques that of Table VIII. The empty arm is identified, and the payload is then
+weighed sample by sample along the commanded motion: by the recursion of the paper, of which the
+controller gets mass and centre of mass as a UR10's does, and by ours. Then a hand drags the arm
+along a rectangle: without the payload known, and with each of the two.
 
-Nothing of this is printed: where and how large the rectangle is, how fast the hand moves, how it trembles,
-and how much of its friction the arm takes off in teach mode. So three assumptions stand side by side.
-Settings were chosen with seeds 0 to 4, the results have others.
+Nothing of this is printed: where and how large the rectangle is, how fast the hand moves, how it
+trembles, and how much of its friction the arm takes off in teach mode. So three assumptions stand
+side by side. Settings were chosen with seeds 0 to 4, the results have others.
 """
 
 from __future__ import annotations
@@ -41,8 +41,16 @@ XU2024_MEAN_REDUCTION = (0.1299, 0.2575, 0.4424)
 XU2024_VARIANCE_REDUCTION = (0.5184, 0.5683, 0.6458)
 """By how much the variance of the force fell in the paper, x, y, z."""
 
-_TORQUE_NOISE = (1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325)  # Table VIII, nonlinear, no payload, [Nm]
-_MASS, _COM = 3.223, (-0.024, -0.006, 0.045)  # section 4.4, [kg], [m]
+_TORQUE_NOISE = (
+    1.3102,
+    2.5186,
+    1.1437,
+    0.3914,
+    0.2793,
+    0.3325,
+)  # Table VIII, nonlinear, no payload, [Nm]
+_MASS = 3.223
+_COM = (-0.024, -0.006, 0.045)  # section 4.4, [kg], [m]
 _SENSORS = SensorModel(torque_std=np.array(_TORQUE_NOISE))
 _BLOCK = np.array([0.12, 0.12, 0.10])  # [m]
 _COMMANDED = Preparation(kinematics="commanded")
@@ -70,10 +78,11 @@ class GuidingReproduction:
     Attributes:
         robot: the arm as it really is
         truth: what it really carries, in the flange frame
-        published: mass and centre of mass by the paper's recursion, a point mass in the flange frame
+        published: mass and centre of mass by the paper's recursion, a point mass in the flange
+            frame
         ours: weighed sample by sample by ours
-        comparisons: by assumption: the hand's force with the published payload compensated and without; that
-            of a steady hand for the first seeds alone
+        comparisons: by assumption: the hand's force with the published payload compensated and
+            without; that of a steady hand for the first seeds alone
         with_ours: the same with ours compensated, first assumption
     """
 
@@ -95,7 +104,8 @@ def reproduce_xu2024_guiding(
         path: of the hand
         progress: called with the share that is done
     """
-    robot, truth = load_robot("ur10"), _truth()
+    robot = load_robot("ur10")
+    truth = _truth()
     runs = [_simulated(robot, payload, 0, None) for payload in (None, truth)]
     found = []
     for k in range(seeds):
@@ -106,24 +116,35 @@ def reproduce_xu2024_guiding(
 
 
 def _guided(runs: Sequence[Simulation], seed: int, path: RectanglePath) -> GuidingReproduction:
-    robot, truth = load_robot("ur10"), runs[1].truth.payload
+    robot = load_robot("ur10")
+    truth = runs[1].truth.payload
     empty, loaded = (
         prepare(_with_other_noise(run, robot.drive, 2 * seed + k), _COMMANDED, drive=robot.drive)
         for k, run in enumerate(runs)
     )
     model = identify(robot, empty, friction="power")
     published, ours = _weighed(model, loaded)
-    options = GuidedOptions(seed=seed, step_s=0.004, control_every=2, rows_every=2, taking_hold_s=1.0)
+    options = GuidedOptions(
+        seed=seed, step_s=0.004, control_every=2, rows_every=2, taking_hold_s=1.0
+    )
 
     def dragged(key: str, known: Payload | InertialParameters | None) -> GuidedRun:
         _, teach, hand = ASSUMPTIONS[key]
         return teach.guide(
-            robot, model, payload_true=truth, payload_known=known, path=path, hand=hand, options=options
+            robot,
+            model,
+            payload_true=truth,
+            payload_known=known,
+            path=path,
+            hand=hand,
+            options=options,
         )
 
     keys = [key for key in ASSUMPTIONS if key != "steady" or seed < _FIRST_SEED + _STEADY_SEEDS]
     without = {key: dragged(key, None) for key in keys}
-    comparisons = {key: GuidingComparison(run, dragged(key, published)) for key, run in without.items()}
+    comparisons = {
+        key: GuidingComparison(run, dragged(key, published)) for key, run in without.items()
+    }
     with_ours = GuidingComparison(without["eased"], dragged("eased", ours))
     return GuidingReproduction(robot, truth, published, ours, comparisons, with_ours)
 
@@ -179,7 +200,8 @@ def _simulated(
 
 def _with_other_noise(run: Simulation, drive: DriveModel, seed: int) -> Recording:
     """A run as if it had been simulated with another seed, which is that of the torque noise alone."""
-    generator, truth = np.random.default_rng(seed).spawn(2)[0], run.truth
+    generator = np.random.default_rng(seed).spawn(2)[0]
+    truth = run.truth
     tau = _SENSORS.noisy_torque(truth.tau, float(truth.t[1]), generator)
     return replace(run.recording, tau=tau, current=currents(drive, tau))
 
@@ -196,4 +218,6 @@ def currents(drive: DriveModel, tau: Array) -> Array:
 
 
 def _part(progress: Progress | None, start: float, share: float) -> Progress | None:
-    return None if progress is None else lambda done: progress(start + share * done)
+    if progress is None:
+        return None
+    return lambda done: progress(start + share * done)

@@ -50,19 +50,32 @@ def guiding_section(found: Sequence[GuidingReproduction]) -> Section:
         "Hand guiding with the online estimate (section 4.4, Fig. 10 to 12)",
         [
             "A simulated hand drags the simulated UR10 along a square of 0.15 m at 0.1 m/s. The"
-            f" payload of {first.truth.mass} kg was weighed online before, {len(found)} times: {masses} by"
-            f" the paper's recursion after 10 s of commanded motion (paper: 3.237 kg), {own} by ours. The"
-            " controller gets the mass and the centre of mass, as in the paper. Settings were chosen with"
+            f" payload of {first.truth.mass} kg was weighed online before, {len(found)} times:"
+            f" {masses} by"
+            f" the paper's recursion after 10 s of commanded motion (paper: 3.237 kg), {own} by"
+            " ours. The"
+            " controller gets the mass and the centre of mass, as in the paper. Settings were"
+            " chosen with"
             " seeds 0 to 4, results have others.",
-            "Assumed, because the paper prints none of it: place, size and speed of the rectangle; a hand"
-            " that is a spring of 500 N/m and a damper of 100 Ns/m; how its force trembles; and how much of"
-            " the friction the drives take off in teach mode. What friction is left to the hand is a force"
-            " that compensation cannot take away: the reductions along x and y are smaller with it. Along z"
-            " the simulated arm takes off most of the weight, the paper's arm half of it: more than these"
-            " assumptions make of it. Which mean the paper takes, of F or of |F|, it does not say; here"
+            "Assumed, because the paper prints none of it: place, size and speed of the rectangle;"
+            " a hand"
+            " that is a spring of 500 N/m and a damper of 100 Ns/m; how its force trembles; and"
+            " how much of"
+            " the friction the drives take off in teach mode. What friction is left to the hand is"
+            " a force"
+            " that compensation cannot take away: the reductions along x and y are smaller with"
+            " it. Along z"
+            " the simulated arm takes off most of the weight, the paper's arm half of it: more"
+            " than these"
+            " assumptions make of it. Which mean the paper takes, of F or of |F|, it does not say;"
+            " here"
             " it is that of |F|.",
         ],
-        [_table(found), _forces(first.comparisons["half"], first), _path(first.comparisons["half"])],
+        [
+            _table(found),
+            _forces(first.comparisons["half"], first),
+            _path(first.comparisons["half"]),
+        ],
     )
 
 
@@ -72,21 +85,31 @@ def _range(masses: Sequence[float]) -> str:
 
 def _table(found: Sequence[GuidingReproduction]) -> Table:
     rows: list[Row] = []
-    for which, printed in (("mean", XU2024_MEAN_REDUCTION), ("variance", XU2024_VARIANCE_REDUCTION)):
+    for which, printed in (
+        ("mean", XU2024_MEAN_REDUCTION),
+        ("variance", XU2024_VARIANCE_REDUCTION),
+    ):
         columns = [reductions(found, key, which) for key in ASSUMPTIONS]
         columns.append(100 * np.array([getattr(x.with_ours, f"{which}_reduction") for x in found]))
         for i, axis in enumerate("xyz"):
-            what = f"mean of |F{axis}|" if which == "mean" else f"variance of F{axis}"
+            if which == "mean":
+                what = f"mean of |F{axis}|"
+            else:
+                what = f"variance of F{axis}"
             cells = [_middle_and_worst(values[:, i]) for values in columns]
             rows.append((what, 100 * printed[i], *(cell for pair in cells for cell in pair)))
     words = "; ".join(f"{_SHORT[key]}: {words}" for key, (words, _, _) in ASSUMPTIONS.items())
-    heads = [f"{name}, {which}" for name in (*_SHORT.values(), "D") for which in ("median", "worst")]
+    heads = [
+        f"{name}, {which}" for name in (*_SHORT.values(), "D") for which in ("median", "worst")
+    ]
     return Table(
-        f"Fig. 12: reduction of the hand's force by compensation [%], axes of the flange; {len(found)} seeds,"
+        "Fig. 12: reduction of the hand's force by compensation [%], axes of the flange;"
+        f" {len(found)} seeds,"
         " median and worst.",
         ("what", "paper", *heads),
         rows,
-        f"{words}; D: as A, with our estimate of the payload. A seed is another torque noise, and so another"
+        f"{words}; D: as A, with our estimate of the payload. A seed is another torque noise, and"
+        " so another"
         " estimate, and another trembling of the hand; C has the first"
         f" {len(reductions(found, 'steady', 'mean'))}, because only the estimate changes there.",
     )
@@ -101,7 +124,10 @@ def _forces(comparison: GuidingComparison, found: GuidingReproduction) -> Plot:
     few = every(len(runs[0].t), 500)
 
     def panel(title: str, unit: str, values: Sequence[Array]) -> Panel:
-        curves = [Curve(name, run.t[few], x[few]) for name, run, x in zip(_NAMES, runs, values, strict=True)]
+        curves = [
+            Curve(name, run.t[few], x[few])
+            for name, run, x in zip(_NAMES, runs, values, strict=True)
+        ]
         return Panel(title, "time [s]", unit, curves)
 
     panels = [
@@ -121,7 +147,8 @@ def _forces(comparison: GuidingComparison, found: GuidingReproduction) -> Plot:
         for j in (*_CURRENTS, 3)
     ]
     return Plot(
-        "Fig. 11, half of the friction taken off: force and torque of the hand, and currents of motors that"
+        "Fig. 11, half of the friction taken off: force and torque of the hand, and currents of"
+        " motors that"
         " carry the weight. Compensated, the motors take it from the hand.",
         panels,
         columns=3,
@@ -132,10 +159,13 @@ def _path(comparison: GuidingComparison) -> Plot:
     runs = (comparison.without, comparison.compensated)
     few = every(len(runs[0].t), 400)
     wanted = 1e3 * runs[0].wanted[few, :2]
-    curves = [Curve("wanted by the hand", wanted[:, 0], wanted[:, 1], style="dashed", colour="#888888")]
+    curves = [
+        Curve("wanted by the hand", wanted[:, 0], wanted[:, 1], style="dashed", colour="#888888")
+    ]
     for name, run in zip(_NAMES, runs, strict=True):
         at = 1e3 * run.position[few, :2]
         curves.append(Curve(name, at[:, 0], at[:, 1]))
     return Plot(
-        "Fig. 10: the path of the grip, seen from above.", [Panel("", "x [mm]", "y [mm]", curves, equal=True)]
+        "Fig. 10: the path of the grip, seen from above.",
+        [Panel("", "x [mm]", "y [mm]", curves, equal=True)],
     )

@@ -47,25 +47,44 @@ def structure_section() -> Section:
     changes = [sum(columns[i, k] * names[k] for k in range(10)) for i in range(len(basis))]
     rows: list[Row] = []
     for i, name in enumerate(basis.names[:36]):
-        ours, theirs = changes[i], sp.sympify(EPSILON.get(i + 1, "0"))
-        same = "yes" if agree[i] and sp.expand(ours - theirs) == 0 else f"no: printed as {PI[i]}"
-        change = str(theirs).replace("**", "^").replace("*", " ") if theirs != 0 else ""
+        ours = changes[i]
+        theirs = sp.sympify(EPSILON.get(i + 1, "0"))
+        if agree[i] and sp.expand(ours - theirs) == 0:
+            same = "yes"
+        else:
+            same = f"no: printed as {PI[i]}"
+        if theirs != 0:
+            change = str(theirs).replace("**", "^").replace("*", " ")
+        else:
+            change = ""
         rows.append((f"π{i + 1}", name, change, same, TABLE_6[i]))
     changed = [i + 1 for i, x in enumerate(changes) if x != 0]
-    as_printed = "as printed" if changed == list(EPSILON) else "not those printed"
+    if changed == list(EPSILON):
+        as_printed = "as printed"
+    else:
+        as_printed = "not those printed"
     return Section(
         "Base parameters and what a payload changes (appendix, eq. (6))",
         [
-            f"From Table III alone: {len(basis)} base parameters (paper: 58), of which {sum(agree)} are the"
-            f" printed expressions, letter by letter; π{wrong[0] if len(wrong) == 1 else wrong} is printed as"
+            f"From Table III alone: {len(basis)} base parameters (paper: 58), of which"
+            f" {sum(agree)} are the"
+            f" printed expressions, letter by letter; π{wrong[0] if len(wrong) == 1 else wrong} is"
+            " printed as"
             " Iyy6 where its own change ε and the mechanics say Ixy6. A payload changes the rows"
-            f" {', '.join(map(str, changed))}: {as_printed}. The remaining rows, 37 to 58, are rotor inertia,"
+            f" {', '.join(map(str, changed))}: {as_printed}. The remaining rows, 37 to 58, are"
+            " rotor inertia,"
             " Fc, Fv and B of the joints.",
         ],
         [
             Table(
                 "The 36 base parameters of the links, in our symbols.",
-                ("row", "base parameter", "change by a payload", "agrees with the print", "Table VI"),
+                (
+                    "row",
+                    "base parameter",
+                    "change by a payload",
+                    "agrees with the print",
+                    "Table VI",
+                ),
                 rows,
                 "mx is mass times centre of mass; numbers of Table VI in SI units. Table VI holds"
                 " negative rotor inertias (rows 38 to 40) and moments that no body has: it predicts"
@@ -82,14 +101,16 @@ def signal_section(world: World, model: DynamicModel) -> Section:
         world: and its runs
         model: of the empty arm
     """
-    recording, truth = world.empty.recording, world.empty.truth
+    recording = world.empty.recording
+    truth = world.empty.truth
     step = float(recording.t[1])
     actual = np.diff(recording.q, 2, axis=0) / step**2
     assert recording.a_commanded is not None  # noqa: S101 - simulated
     off = actual - recording.a_commanded[1:-1]
     rough = np.diff(np.round(truth.q / _COARSE) * _COARSE, 2, axis=0) / step**2
     rough_off = rough - recording.a_commanded[1:-1]
-    floor, noise = truth.a[1:-1] - recording.a_commanded[1:-1], TABLE_8["without", "power"]
+    floor = truth.a[1:-1] - recording.a_commanded[1:-1]
+    noise = TABLE_8["without", "power"]
     ratio = TABLE_2 / noise
     samples = prepare(noisy(world.other, noise, 5), Preparation(kinematics="commanded"))
     residual = model.validate(samples).rms
@@ -107,10 +128,13 @@ def signal_section(world: World, model: DynamicModel) -> Section:
     return Section(
         "Commanded signals and predicted torques (Fig. 1, Fig. 2, Table II)",
         [
-            "A simulated UR10 follows Table IV; encoders have steps of 1e-5 rad, in one curve 1e-4. Its"
-            " model is identified from three empty runs on the commanded motion, as the paper does, and"
+            "A simulated UR10 follows Table IV; encoders have steps of 1e-5 rad, in one curve"
+            " 1e-4. Its"
+            " model is identified from three empty runs on the commanded motion, as the paper"
+            " does, and"
             f" predicts another motion. The paper's residuals of Table II are {ratio.min():.1f} to"
-            f" {ratio.max():.1f} times those that it prints in Table VIII for the same law; it does not say"
+            f" {ratio.max():.1f} times those that it prints in Table VIII for the same law; it"
+            " does not say"
             " which of the two were filtered.",
         ],
         [
@@ -126,9 +150,12 @@ def signal_section(world: World, model: DynamicModel) -> Section:
                     "true [rad/s²]",
                 ),
                 rows,
-                "Accelerations less commanded ones: positions differenced twice, with encoder steps of 1e-4"
-                " and 1e-5 rad, and the true ones. With the finer steps differences show how the arm really"
-                " moves; with the coarser ones they are noise, as in the paper's Fig. 1. Commanded signals"
+                "Accelerations less commanded ones: positions differenced twice, with encoder"
+                " steps of 1e-4"
+                " and 1e-5 rad, and the true ones. With the finer steps differences show how the"
+                " arm really"
+                " moves; with the coarser ones they are noise, as in the paper's Fig. 1. Commanded"
+                " signals"
                 " are smooth, not exact, which is what lifts the residuals here above the noise.",
             ),
             Plot("Fig. 1 and Fig. 2.", [fig_1, *_predicted(model, samples)]),
@@ -144,7 +171,12 @@ def _accelerations(recording: Recording, rough: Array, actual: Array) -> Panel:
         "time [s]",
         "acceleration [rad/s²]",
         [
-            Curve("differenced twice, encoder steps of 1e-4 rad", recording.t[1:-1], rough, colour="#d5dae0"),
+            Curve(
+                "differenced twice, encoder steps of 1e-4 rad",
+                recording.t[1:-1],
+                rough,
+                colour="#d5dae0",
+            ),
             Curve("differenced twice, 1e-5 rad", recording.t[1:-1], actual, colour="#e08020"),
             Curve("commanded", recording.t, recording.a_commanded[:, 0]),
         ],
@@ -181,13 +213,17 @@ def friction_section(fits: dict[tuple[str, str], FrictionFit]) -> Section:
     rms: list[Row] = []
     for payload in ("without", "with"):
         for law in ("linear", "power"):
-            printed, here = TABLE_8[payload, law], fits[payload, law].rmse
+            printed = TABLE_8[payload, law]
+            here = fits[payload, law].rmse
             rms.append((payload, law, "paper", *printed))
             rms.append((payload, law, "here", *here))
     alpha: list[Row] = []
     for payload in ("without", "with"):
         fit = fits[payload, "power"].model
-        found = [f"{x:.3f} ± {x * s:.2g}" for x, s in zip(fit.law.exponent, fit.shape_std[0], strict=True)]
+        found = [
+            f"{x:.3f} ± {x * s:.2g}"
+            for x, s in zip(fit.law.exponent, fit.shape_std[0], strict=True)
+        ]
         alpha += [(payload, "paper = truth here", *ALPHA[payload]), (payload, "found here", *found)]
     joint_2: list[Row] = [
         (f"{payload} payload, {law}", whose, *values)
@@ -198,23 +234,33 @@ def friction_section(fits: dict[tuple[str, str], FrictionFit]) -> Section:
     return Section(
         "Friction laws (Fig. 7, Table VIII, Table IX)",
         [
-            "The simulated arm has the friction that the paper found (Table VI, IX and the text of Fig."
-            " 7), and the noise of the rows 'nonlinear' of Table VIII. So these rows and the exponents"
-            " are what was put in; what is tested is whether they come out again, and whether a linear"
+            "The simulated arm has the friction that the paper found (Table VI, IX and the text of"
+            " Fig."
+            " 7), and the noise of the rows 'nonlinear' of Table VIII. So these rows and the"
+            " exponents"
+            " are what was put in; what is tested is whether they come out again, and whether a"
+            " linear"
             " law then fits as badly as the paper says: its errors are those of the paper within"
-            f" {100 * linear_misfit(fits):.0f} % in every joint. That is in favour of the power law on the"
+            f" {100 * linear_misfit(fits):.0f} % in every joint. That is in favour of the power"
+            " law on the"
             " paper's arm.",
-            "The linear coefficients of joint 2 that the paper prints are not reproduced (here a lower Fc"
+            "The linear coefficients of joint 2 that the paper prints are not reproduced (here a"
+            " lower Fc"
             " and a higher Fv); presumably they come from another motion, which is not published.",
         ],
         [
-            Table("RMSE of friction [Nm], where torques count.", ("payload", "law", "whose", *heads), rms),
+            Table(
+                "RMSE of friction [Nm], where torques count.",
+                ("payload", "law", "whose", *heads),
+                rms,
+            ),
             Table("Exponents α (Table IX).", ("payload", "whose", *heads), alpha),
             Table(
                 "Joint 2 (Fig. 7): Fc [Nm], Fv, B [Nm].",
                 ("case", "whose", "Fc", "Fv", "B"),
                 joint_2,
-                "Fc and Fv of a flat power law are strongly correlated, and a linear law's depend on the"
+                "Fc and Fv of a flat power law are strongly correlated, and a linear law's depend"
+                " on the"
                 " speeds that count: here those above 0.01 rad/s.",
             ),
             Plot(
@@ -231,7 +277,9 @@ def linear_misfit(fits: dict[tuple[str, str], FrictionFit]) -> float:
     Args:
         fits: by payload and law
     """
-    ratios = [fits[payload, "linear"].rmse / TABLE_8[payload, "linear"] for payload in ("without", "with")]
+    ratios = [
+        fits[payload, "linear"].rmse / TABLE_8[payload, "linear"] for payload in ("without", "with")
+    ]
     return float(np.abs(np.array(ratios) - 1).max())
 
 

@@ -4,12 +4,13 @@ From pi_b = pi_a and P = P0 1, with every sample (eq. (7)-(11), in the letters o
 
     K = P Y' (xi 1 + Y P Y')^-1,    e = tau - Y pi_b,    pi_b += K e,    P -= K Y P
 
-until the base parameters of the last link alone (pi_31 ... pi_36 of the UR10) have changed by less than 0.005
-between samples more than 300 times in a row. Then the payload follows from epsilon = pi_b - pi_a. The paper's
-equations (12)-(16) are the least-squares solution of epsilon = J phi_L on 13 of its rows (`UR10_ROWS`), all
-weighted alike; J, the payload Jacobian, exists for every robot, and by default all rows that a payload
-changes are used. xi is called a forgetting factor in the paper; as used it is a noise scale. The recursion
-loses symmetry and, with a larger P0, diverges; `OnlineEstimator` is what you want.
+until the base parameters of the last link alone (pi_31 ... pi_36 of the UR10) have changed by less
+than 0.005 between samples more than 300 times in a row. Then the payload follows from epsilon =
+pi_b - pi_a. The paper's equations (12)-(16) are the least-squares solution of epsilon = J phi_L on
+13 of its rows (`UR10_ROWS`), all weighted alike; J, the payload Jacobian, exists for every robot,
+and by default all rows that a payload changes are used. xi is called a forgetting factor in the
+paper; as used it is a noise scale. The recursion loses symmetry and, with a larger P0, diverges;
+`OnlineEstimator` is what you want.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))
 """The base parameters of the UR10, counted from 0, that eq. (12)-(16) use."""
 
-_UR10_CHANGED = {row - 1 for row in (1, 2, 4, 6, 7, 9, 11, 13, 14, 16, 20, 22, 23, 27, *range(29, 37))}
+_UR10_CHANGED = {
+    row - 1 for row in (1, 2, 4, 6, 7, 9, 11, 13, 14, 16, 20, 22, 23, 27, *range(29, 37))
+}
 SMALL_CHANGE = 0.005
 TIMES = 300
 """The rule of convergence: the watched parameters change by less, more than so many times in a row."""
@@ -79,10 +82,11 @@ class Xu2024Estimator:
         kinematics: whether the stream holds 'measured' or 'commanded' motion (the paper: commanded)
         P0: initial P is this times the identity
         xi: noise scale
-        rows: base parameters whose difference gives the payload, counted from 0; all that change when None
-        lowest_speed: torques of joints that are slower do not count, [rad/s]; the paper counts all. A joint
-            that turns round is held by any friction, and one sample of that is enough to delay convergence by
-            2.4 s
+        rows: base parameters whose difference gives the payload, counted from 0; all that change
+            when None
+        lowest_speed: torques of joints that are slower do not count, [rad/s]; the paper counts all.
+            A joint that turns round is held by any friction, and one sample of that is enough to
+            delay convergence by 2.4 s
         options: of the replay, its accuracy
         watched: the parameters that the rule of convergence watches
     """
@@ -106,15 +110,21 @@ class Xu2024Estimator:
         maker = OnlineRows.of(self.model)
         object.__setattr__(self, "_maker", maker)
         object.__setattr__(self, "watched", self._of_the_last_link_alone())
-        chosen = maker.payload_rows if self.rows is None else np.array(self.rows, dtype=np.intp)
+        if self.rows is None:
+            chosen = maker.payload_rows
+        else:
+            chosen = np.array(self.rows, dtype=np.intp)
         object.__setattr__(self, "rows", tuple(chosen.tolist()))
 
     def init(self) -> Xu2024State:
         """The state before the first sample."""
-        p, n = len(self.model.estimate.value), self.model.robot.n
+        p = len(self.model.estimate.value)
+        n = self.model.robot.n
         value = self.model.estimate.value.copy()
         never = np.inf
-        return Xu2024State(value, self.P0 * np.eye(p), np.zeros((2, n)), 0, -never, -never, never, Counts())
+        return Xu2024State(
+            value, self.P0 * np.eye(p), np.zeros((2, n)), 0, -never, -never, never, Counts()
+        )
 
     def step(self, state: Xu2024State, sample: OnlineSample) -> Xu2024State:
         """The state after one more sample; after convergence the parameters stay as they are.
@@ -127,7 +137,8 @@ class Xu2024Estimator:
         row = self._maker.checked(sample)
         if fault := self._maker.fault(row, state.last_s):
             return state._replace(counts=state.counts.plus(fault))
-        t, motion = float(row[0]), row[1 : 1 + 3 * n].reshape(1, 3, n)
+        t = float(row[0])
+        motion = row[1 : 1 + 3 * n].reshape(1, 3, n)
         counts = state.counts.plus("used")
         if state.converged_s < np.inf:
             return state._replace(last_s=t, counts=counts)
@@ -137,11 +148,15 @@ class Xu2024Estimator:
         x = np.concatenate([np.zeros(10), state.parameters[self._maker.theta_order]])
         Y, memory = self._maker.regressor(motion, memory, x)
         counts_here = (np.abs(motion[0, 1]) >= self.lowest_speed)[:, None]
-        Y, e = Y[0] * counts_here, (row[-n:] - Y[0] @ state.parameters) * counts_here[:, 0]
+        e = (row[-n:] - Y[0] @ state.parameters) * counts_here[:, 0]
+        Y = Y[0] * counts_here
         PY = state.P @ Y.T
         K = np.linalg.solve(self.xi * np.eye(n) + Y @ PY, PY.T).T
         change = K @ e
-        quiet = state.quiet + 1 if np.abs(change[self.watched]).max() < SMALL_CHANGE else 0
+        if np.abs(change[self.watched]).max() < SMALL_CHANGE:
+            quiet = state.quiet + 1
+        else:
+            quiet = 0
         return Xu2024State(
             state.parameters + change,
             state.P - K @ (Y @ state.P),
@@ -184,15 +199,21 @@ class Xu2024Estimator:
     def _verdict(self, state: Xu2024State) -> Verdict:
         unknown = Doubt(DoubtKind.TOO_UNCERTAIN, "xu2024 gives no uncertainty")
         if self.converged(state):
-            summary = f"converged by the rule of xu2024 after {state.converged_s - state.first_s:.2f} s"
-            counted = f"; {state.counts.words}" if state.counts.words else ""
+            summary = (
+                f"converged by the rule of xu2024 after {state.converged_s - state.first_s:.2f} s"
+            )
+            if state.counts.words:
+                counted = f"; {state.counts.words}"
+            else:
+                counted = ""
             return Verdict(summary + counted, (unknown,))
         words = f"not converged: {state.quiet} of {TIMES + 1} small changes in a row"
         return Verdict(state.counts.words, (Doubt(DoubtKind.NOT_CONVERGED, words), unknown))
 
     def _of_the_last_link_alone(self) -> Indices:
         """Base parameters that are one parameter of the last link; those of its group where there is none."""
-        basis, n = self.model.basis, self.model.robot.n
+        basis = self.model.basis
+        n = self.model.robot.n
         names = basis.short_names
         inertial = ~np.isin(kinds(names), ("Ia", "Fc", "Fv", "B"))
         last = np.array([name.rstrip("r").endswith(str(n)) for name in names]) & inertial
@@ -208,5 +229,10 @@ def estimator_for(model: DynamicModel, accuracy: float) -> Xu2024Estimator:
         accuracy: of the mass at which ours would have converged; the paper has a rule of its own
     """
     changed = set(OnlineRows.of(model).payload_rows.tolist())
-    rows = UR10_ROWS if changed == _UR10_CHANGED else None
-    return Xu2024Estimator(model, model.kinematics, rows=rows, options=OnlineOptions(accuracy=accuracy))
+    if changed == _UR10_CHANGED:
+        rows = UR10_ROWS
+    else:
+        rows = None
+    return Xu2024Estimator(
+        model, model.kinematics, rows=rows, options=OnlineOptions(accuracy=accuracy)
+    )

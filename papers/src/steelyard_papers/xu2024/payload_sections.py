@@ -78,7 +78,14 @@ def online_section(online: Online, case: Case, rule: Table) -> Section:
         ("mass when converged, RMS error", "%", _PAPER_ERROR, online.published_rms, None, None),
     ]
     rows += [
-        (f"mass after {t:g} s, RMS error", "%", None, None, online.ours_rms[i], percent * case.bound(t)[0])
+        (
+            f"mass after {t:g} s, RMS error",
+            "%",
+            None,
+            None,
+            online.ours_rms[i],
+            percent * case.bound(t)[0],
+        )
         for i, t in enumerate(TIMES_S)
     ]
     curves = online.curves
@@ -100,17 +107,28 @@ def online_section(online: Online, case: Case, rule: Table) -> Section:
         "Convergence while the arm moves (eq. (7)-(16), Fig. 6)",
         [
             "Torques are Y π with the numbers of Table IV, VI and VII and the noise of Table VIII"
-            " (nonlinear, without payload): all that the paper assumes is true here. The recursion is the"
-            " published one (P = 10 I, ξ = 100, 13 of the 22 rows, all alike) and stops by its own rule;"
+            " (nonlinear, without payload): all that the paper assumes is true here. The recursion"
+            " is the"
+            " published one (P = 10 I, ξ = 100, 13 of the 22 rows, all alike) and stops by its own"
+            " rule;"
             " ours estimates payload and friction only, weighted, with the arm as a prior.",
-            f"The paper reports one run with a mass error of {_PAPER_ERROR} %. Its method, with the noise"
-            f" that it reports, errs by {online.published_rms:.2g} % (RMS over {len(online.published)}"
+            f"The paper reports one run with a mass error of {_PAPER_ERROR} %. Its method, with"
+            " the noise"
+            f" that it reports, errs by {online.published_rms:.2g} % (RMS over"
+            f" {len(online.published)}"
             f" runs); one run in {100 / online.luck:.0f} is as good as the one reported.",
         ],
         [
             Table(
                 "Time and accuracy.",
-                ("what", "unit", "paper (one run)", "paper's method here", "ours", "Cramér-Rao bound"),
+                (
+                    "what",
+                    "unit",
+                    "paper (one run)",
+                    "paper's method here",
+                    "ours",
+                    "Cramér-Rao bound",
+                ),
                 rows,
             ),
             rule,
@@ -127,8 +145,10 @@ def _mass_panel(curves: Curves, share: float) -> Panel:
     """The mass from the time on at which the bound is within the panel."""
     half = 1.96 * curves.bound
     seen = half < share * TRUTH.mass
-    low, high = (1 - share) * TRUTH.mass, (1 + share) * TRUTH.mass
-    t, t_ours = curves.t, curves.t_ours[seen]
+    low = (1 - share) * TRUTH.mass
+    high = (1 + share) * TRUTH.mass
+    t = curves.t
+    t_ours = curves.t_ours[seen]
     mass = curves.published[:, 0]
     inside = (t >= t_ours[0]) & (mass > low) & (mass < high)
     return Panel(
@@ -136,7 +156,13 @@ def _mass_panel(curves: Curves, share: float) -> Panel:
         "time [s]",
         "mass [kg]",
         [
-            Band("bound, 95 %", t_ours, TRUTH.mass - half[seen], TRUTH.mass + half[seen], colour="#bbbbbb"),
+            Band(
+                "bound, 95 %",
+                t_ours,
+                TRUTH.mass - half[seen],
+                TRUTH.mass + half[seen],
+                colour="#bbbbbb",
+            ),
             Curve("recursion of the paper", t[inside], mass[inside]),
             Curve("ours", t_ours, curves.ours[seen, 0]),
             Curve("truth", t_ours[[0, -1]], np.full(2, TRUTH.mass), style="dashed"),
@@ -167,16 +193,23 @@ def table_7_section(answers: Mapping[str, Answers]) -> Section:
         "The payload by every method (Table VII)",
         [
             "Algorithm 1 is Khalil's: the change of torques on the same motion, friction taken as"
-            " unchanged, all joints alike. Algorithm 2 is gaz2017's: the change of gravity coefficients"
-            " between postures at rest, where the motors of a UR10 feel static friction. The proposed one"
+            " unchanged, all joints alike. Algorithm 2 is gaz2017's: the change of gravity"
+            " coefficients"
+            " between postures at rest, where the motors of a UR10 feel static friction. The"
+            " proposed one"
             " and ours see the same run of 10 s, sample by sample.",
-            "In the first two worlds torques are Y π with the paper's numbers; they differ in noise. In"
-            " the third one, MuJoCo, the arm is identified from three empty runs, follows with errors,"
+            "In the first two worlds torques are Y π with the paper's numbers; they differ in"
+            " noise. In"
+            " the third one, MuJoCo, the arm is identified from three empty runs, follows with"
+            " errors,"
             " and has with the payload the friction that the paper reports with payload.",
-            "The paper's arm has Algorithm 1 off by 4.1 %, far more than here: these worlds show what noise"
-            " and tracking errors do to the methods. Friction that changes between the two runs has a"
+            "The paper's arm has Algorithm 1 off by 4.1 %, far more than here: these worlds show"
+            " what noise"
+            " and tracking errors do to the methods. Friction that changes between the two runs"
+            " has a"
             " section of its own below.",
-            "The inertia of the truth is taken about the centre of mass, and so is that of the estimates; the"
+            "The inertia of the truth is taken about the centre of mass, and so is that of the"
+            " estimates; the"
             " paper does not say which point its Table VII means. All units are SI.",
         ],
         [
@@ -245,11 +278,20 @@ def what_is_missing() -> Section:
             "condition number 79.67",
             "its weighting is not published; one from simulated residuals gives another",
         ),
-        ("place, size, speed of Fig. 10", "not printed, and how much friction the arm takes off neither"),
-        ("the numbers of Table VI", "from recordings that are not published; used here as the truth"),
+        (
+            "place, size, speed of Fig. 10",
+            "not printed, and how much friction the arm takes off neither",
+        ),
+        (
+            "the numbers of Table VI",
+            "from recordings that are not published; used here as the truth",
+        ),
         ("Table I", "errors that other papers report on their own arms"),
         ("Table V, drive gains", "needs the recordings of currents; used as they are"),
-        ("the paper's run of Table VII", "recordings are not published; the same quantities are given here"),
+        (
+            "the paper's run of Table VII",
+            "recordings are not published; the same quantities are given here",
+        ),
         ("Table II as it is", "residuals of a real arm; a simulated one leaves its noise"),
         (
             "Fig. 8, temperatures",
@@ -258,4 +300,6 @@ def what_is_missing() -> Section:
         ("joint clearance, elasticity", "not simulated; the paper neglects them, too"),
         ("Fig. 3, 5, 9", "drawings and photographs"),
     ]
-    return Section("What cannot be recomputed", [], [Table("And the reason.", ("what", "reason"), rows)])
+    return Section(
+        "What cannot be recomputed", [], [Table("And the reason.", ("what", "reason"), rows)]
+    )

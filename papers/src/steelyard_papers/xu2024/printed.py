@@ -48,7 +48,11 @@ Izz6
 mx6
 my6
 """.strip().splitlines()
-    + [f"{kind}{j}" for kind, first in (("Ia", 3), ("Fc", 1), ("Fv", 1), ("B", 1)) for j in range(first, 7)]
+    + [
+        f"{kind}{j}"
+        for kind, first in (("Ia", 3), ("Fc", 1), ("Fv", 1), ("B", 1))
+        for j in range(first, 7)
+    ]
 )
 """The 58 base parameters as printed, in our letters; M4 stands for m4 + m5 + m6."""
 

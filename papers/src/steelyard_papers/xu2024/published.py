@@ -1,9 +1,9 @@
 """xu2024 with its own numbers: torque = Y pi of Table VI along Table IV with the payload of Table VII.
 
-Here every assumption of the paper is true: the friction law, the empty arm, white noise of the torques, an
-arm that moves as commanded. The noise is that of Table VIII (nonlinear, no payload), or the larger one of
-Table II, which the paper's own model leaves. At rest a joint is held by anything between -F and F, F what it
-needs to move with 0.05 rad/s.
+Here every assumption of the paper is true: the friction law, the empty arm, white noise of the
+torques, an arm that moves as commanded. The noise is that of Table VIII (nonlinear, no payload), or
+the larger one of Table II, which the paper's own model leaves. At rest a joint is held by anything
+between -F and F, F what it needs to move with 0.05 rad/s.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Case:
         Args:
             seed: of the noise
         """
-        return np.asarray(self.tau + np.random.default_rng(seed).normal(size=self.tau.shape) * self.noise)
+        return np.asarray(
+            self.tau + np.random.default_rng(seed).normal(size=self.tau.shape) * self.noise
+        )
 
     def stream(self, seed: int) -> Iterator[OnlineSample]:
         """The loaded run, one sample at a time.
@@ -85,7 +87,9 @@ class Case:
             until_s: with samples up to this time, [s]
         """
         N = round(until_s * RATE_HZ)
-        friction = np.array([name.startswith(("Fc", "Fv", "B")) for name in self.model.estimate.names])
+        friction = np.array(
+            [name.startswith(("Fc", "Fv", "B")) for name in self.model.estimate.names]
+        )
         H = np.concatenate([self.Y[:N] @ self.J, self.Y[:N][:, :, friction]], axis=2)
         H = (H / self.noise[:, None]).reshape(-1, H.shape[2])
         H = np.vstack([H, 1e-4 * np.eye(H.shape[1])])  # before a joint turns round Fc and B are one
@@ -102,7 +106,9 @@ def published_case(noise: Array = TABLE_8["without", "power"]) -> Case:
     shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
     law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
     names = ParameterBasis.of(robot).short_names
-    known = Estimate(TABLE_6, 1e-12 * np.eye(58), names, noise, np.ones(6), 1.0, Verdict("xu2024, Table VI"))
+    known = Estimate(
+        TABLE_6, 1e-12 * np.eye(58), names, noise, np.ones(6), 1.0, Verdict("xu2024, Table VI")
+    )
     empty = RegressionFactor.empty(6, 58)
     model = DynamicModel(robot, law, known, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
     t = np.arange(round(10 * RATE_HZ)) / RATE_HZ
@@ -133,7 +139,9 @@ def algorithm_1(YJ: Array, change: Array) -> Array:
     return np.asarray(np.linalg.lstsq(YJ.reshape(-1, 10), change.ravel(), rcond=None)[0])
 
 
-def static_payload(robot: RobotModel, basis: ParameterBasis, q: Array, empty: Array, loaded: Array) -> Array:
+def static_payload(
+    robot: RobotModel, basis: ParameterBasis, q: Array, empty: Array, loaded: Array
+) -> Array:
     """gaz2017's method for any arm: the difference of gravity coefficients, all alike, (4,).
 
     Args:
@@ -158,7 +166,8 @@ def algorithm_2(case: Case, seed: int) -> Array:
         seed: of noise and friction
     """
     rng = np.random.default_rng([seed, 2])
-    robot, basis = case.model.robot, case.model.basis
+    robot = case.model.robot
+    basis = case.model.basis
     q = np.random.default_rng(1).uniform(-1.5, 1.5, (_POSTURES, 6)) + robot.home
     Y = basis.reduce(robot.regressor(q, 0 * q, 0 * q))
     friction = robot.drive.coulomb + robot.drive.viscous * _SLOW**robot.drive.exponent
@@ -198,10 +207,14 @@ def runs_of(case: Case, seeds: Sequence[int], *, progress: Progress) -> Runs:
     )
     stops = {round(until_s * RATE_HZ) for until_s in TIMES_S}
     direct = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
-    answers, ours_at = [], []
+    answers = []
+    ours_at = []
     for k, seed in enumerate(seeds):
-        empty = case.Y @ TABLE_6 + case.noise * np.random.default_rng([seed, 1]).normal(size=case.tau.shape)
-        own, masses = direct.init(), []
+        empty = case.Y @ TABLE_6 + case.noise * np.random.default_rng([seed, 1]).normal(
+            size=case.tau.shape
+        )
+        own = direct.init()
+        masses = []
         for i, sample in enumerate(case.stream(seed), start=1):
             own = direct.step(own, sample)
             if i in stops:
@@ -253,10 +266,14 @@ def convergence(case: Case, seed: int) -> Curves:
     """
     published = Xu2024Estimator(case.model, rows=UR10_ROWS)
     ours = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
-    state, own, converged_s = published.init(), ours.init(), np.inf
-    theirs, mine = [], []
+    state = published.init()
+    own = ours.init()
+    converged_s = np.inf
+    theirs = []
+    mine = []
     for i, sample in enumerate(case.stream(seed), start=1):
-        state, own = published.step(state, sample), ours.step(own, sample)
+        state = published.step(state, sample)
+        own = ours.step(own, sample)
         if state.converged_s < np.inf:
             converged_s = min(converged_s, state.converged_s)
             state = state._replace(converged_s=np.inf)
@@ -265,5 +282,8 @@ def convergence(case: Case, seed: int) -> Curves:
             theirs.append(np.concatenate([[sample.t], state.parameters[30:36], vector]))
         if i % 25 == 0 and sample.t >= 0.9:
             mine.append(np.hstack([sample.t, case.bound(sample.t)[0], *plain_estimate(ours, own)]))
-    a, b = np.array(theirs), np.array(mine)
-    return Curves(a[:, 0], a[:, 1:7], a[:, 7:], b[:, 0], b[:, 2:12], b[:, 12:], b[:, 1], converged_s)
+    a = np.array(theirs)
+    b = np.array(mine)
+    return Curves(
+        a[:, 0], a[:, 1:7], a[:, 7:], b[:, 0], b[:, 2:12], b[:, 12:], b[:, 1], converged_s
+    )

@@ -61,7 +61,9 @@ def recursion_of(
         lowest_speed: torques of joints that are slower do not count, [rad/s]; the paper counts all
         trial: regressors of the runs where they are known, (N, n, p) each
     """
-    Y = np.stack([m.rows(run).Y for m, run in zip(models, runs, strict=True)] if trial is None else trial)
+    Y = np.stack(
+        [m.rows(run).Y for m, run in zip(models, runs, strict=True)] if trial is None else trial
+    )
     tau = np.stack([run.tau for run in runs])
     slow = np.abs(np.stack([run.v for run in runs])) < lowest_speed
     start = np.stack([model.estimate.value for model in models])
@@ -91,20 +93,29 @@ def run_recursion(
     """
     estimator = Xu2024Estimator(model, model.kinematics)
     S, N, n, p = Y.shape
-    noise, P, pi = estimator.xi * np.eye(n), np.tile(P0 * np.eye(p), (S, 1, 1)), start.copy()
-    quiet, steps, stopped, largest = np.zeros(S, int), np.full(S, N), start.copy(), np.empty((S, N))
+    noise = estimator.xi * np.eye(n)
+    P = np.tile(P0 * np.eye(p), (S, 1, 1))
+    pi = start.copy()
+    quiet = np.zeros(S, int)
+    steps = np.full(S, N)
+    stopped = start.copy()
+    largest = np.empty((S, N))
     for k in range(N):
-        y, e = Y[:, k], tau[:, k] - np.einsum("snp,sp->sn", Y[:, k], pi)
+        y = Y[:, k]
+        e = tau[:, k] - np.einsum("snp,sp->sn", Y[:, k], pi)
         if slow is not None:
-            y, e = np.where(slow[:, k, :, None], 0.0, y), np.where(slow[:, k], 0.0, e)
+            y = np.where(slow[:, k, :, None], 0.0, y)
+            e = np.where(slow[:, k], 0.0, e)
         YP = y @ P
         K = np.linalg.solve(noise + YP @ y.transpose(0, 2, 1), YP)
         change = np.einsum("sn,snp->sp", e, K)
-        pi, P = pi + change, P - K.transpose(0, 2, 1) @ YP
+        pi = pi + change
+        P = P - K.transpose(0, 2, 1) @ YP
         largest[:, k] = np.abs(change[:, estimator.watched]).max(axis=1)
         quiet = np.where(largest[:, k] < SMALL_CHANGE, quiet + 1, 0)
         done = (quiet > TIMES) & (steps == N)
-        steps[done], stopped[done] = k, pi[done]
+        steps[done] = k
+        stopped[done] = pi[done]
     never = steps == N
     stopped[never] = pi[never]
     converged_s = np.where(never, np.inf, steps / rate_hz)

@@ -1,11 +1,12 @@
 """xu2024's experiment in MuJoCo: an arm that is identified first, follows with errors, and sticks at rest.
 
-The UR10 has the paper's kinematics, friction (Table VI) and gains, and nominal links. Its empty runs along
-Table IV are identified with the power law of friction, on the commanded motion as the paper does; then it
-runs with the payload of Table VII. With the payload, friction is the one that the paper reports for it:
-exponents of Table IX and, for joint 2, the coefficients in the text of Fig. 7 (for the other joints none are
-printed). Torque noise is that of Table VIII, nonlinear, without and with payload. Postures at rest are
-visited one after the other; there friction holds what the controller has not yet taken back.
+The UR10 has the paper's kinematics, friction (Table VI) and gains, and nominal links. Its empty
+runs along Table IV are identified with the power law of friction, on the commanded motion as the
+paper does; then it runs with the payload of Table VII. With the payload, friction is the one that
+the paper reports for it: exponents of Table IX and, for joint 2, the coefficients in the text of
+Fig. 7 (for the other joints none are printed). Torque noise is that of Table VIII, nonlinear,
+without and with payload. Postures at rest are visited one after the other; there friction holds
+what the controller has not yet taken back.
 """
 
 from __future__ import annotations
@@ -63,9 +64,13 @@ def loaded_arm(robot: RobotModel) -> RobotModel:
         robot: the empty arm
     """
     drive = robot.drive
-    coulomb, viscous, offset = drive.coulomb.copy(), drive.viscous.copy(), drive.offset.copy()
+    coulomb = drive.coulomb.copy()
+    viscous = drive.viscous.copy()
+    offset = drive.offset.copy()
     coulomb[1], viscous[1], offset[1] = JOINT_2["with", "power"]
-    changed = replace(drive, coulomb=coulomb, viscous=viscous, offset=offset, exponent=ALPHA["with"])
+    changed = replace(
+        drive, coulomb=coulomb, viscous=viscous, offset=offset, exponent=ALPHA["with"]
+    )
     return robot.with_drive(changed)
 
 
@@ -81,7 +86,12 @@ def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) 
     carrier = loaded_arm(robot)
     published = load_trajectory("xu2024")
     other = FourierTrajectory.random(
-        robot.home, reach=[0.8] * 6, speed=[1.2] * 6, period_s=10.0, harmonics=5, seed=_OTHER_MOTION_SEED
+        robot.home,
+        reach=[0.8] * 6,
+        speed=[1.2] * 6,
+        period_s=10.0,
+        harmonics=5,
+        seed=_OTHER_MOTION_SEED,
     )
     q = np.random.default_rng(1).uniform(-0.7, 0.7, (postures, 6)) + robot.home
     visit = Visit(q, rest_s=0.6, move_s=1.2)
@@ -190,7 +200,9 @@ def _empties(world: World, seed: int) -> list[Samples]:
     return [prepare(run, _COMMANDED) for run in runs]
 
 
-def simulated_answers(world: World, seeds: Sequence[int], *, progress: Progress) -> list[dict[str, Array]]:
+def simulated_answers(
+    world: World, seeds: Sequence[int], *, progress: Progress
+) -> list[dict[str, Array]]:
     """For each seed the ten numbers by every method, NaN where a method gives none, (10,) each.
 
     Args:
@@ -198,7 +210,9 @@ def simulated_answers(world: World, seeds: Sequence[int], *, progress: Progress)
         seeds: of the noise
         progress: called with the share that is done
     """
-    models, runs, found = [], [], []
+    models = []
+    runs = []
+    found = []
     for k, seed in enumerate(seeds):
         empties = _empties(world, seed)
         model = identify(world.robot, empties, friction="power")

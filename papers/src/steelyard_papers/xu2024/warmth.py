@@ -4,15 +4,15 @@ A drive warms up by the power that its friction turns into heat, and cools towar
 
     C T' = friction power - (T - T_0) / R,       Fv(T) = Fv exp(-k (T - T_0))
 
-with the power of the published motion by the friction law of Table VI, ten runs of 10 s with pauses of 10 s
-as in section 4.3, all from 25.5 degrees. C and R are one pair for all drives, chosen so that the warmest
-drive ends at the 30 degrees of Fig. 8 and would settle after half an hour; k, 2 % for a degree, is assumed:
-grease gets thinner.
+with the power of the published motion by the friction law of Table VI, ten runs of 10 s with pauses
+of 10 s as in section 4.3, all from 25.5 degrees. C and R are one pair for all drives, chosen so
+that the warmest drive ends at the 30 degrees of Fig. 8 and would settle after half an hour; k, 2 %
+for a degree, is assumed: grease gets thinner.
 
-Worlds from kind to harsh: the friction that the paper prints without and with its payload; the loaded run
-warmer by as much as Fig. 8 spans; by 20 degrees (an arm identified in the morning), with friction that grows
-by 5 % of the torque that a gear carries, and offsets of the torque sensing that have moved by a tenth
-of the Coulomb friction.
+Worlds from kind to harsh: the friction that the paper prints without and with its payload; the
+loaded run warmer by as much as Fig. 8 spans; by 20 degrees (an arm identified in the morning), with
+friction that grows by 5 % of the torque that a gear carries, and offsets of the torque sensing that
+have moved by a tenth of the Coulomb friction.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ from steelyard_papers.xu2024.printed import TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ
 from steelyard_papers.xu2024.simulated import World, loaded_arm, simulated_answers
 
-ROOM, WARMEST = 25.5, 30.0
+ROOM = 25.5
+WARMEST = 30.0
 """Of Fig. 8, [degrees C]."""
 THINNING = 0.02  # k, [1/K], assumed
-_RUNS, _PERIOD_S, _RUN_S = 10, 20.0, 10.0
+_RUNS = 10
+_PERIOD_S = 20.0
+_RUN_S = 10.0
 _SETTLING_S = 600.0  # R C
 _POSTURES = 8
 _OFFSET_SHARE = 0.1
@@ -58,7 +61,8 @@ class Warming:
 
 def warming() -> Warming:
     """Fig. 8: ten runs of the published motion."""
-    robot, motion = load_robot("ur10"), load_trajectory("xu2024")
+    robot = load_robot("ur10")
+    motion = load_trajectory("xu2024")
     v = motion.at(np.arange(1250) / 125.0)[1]
     drive = robot.drive
     share = np.mean((drive.friction(v) - drive.offset) * v, axis=0)
@@ -67,18 +71,26 @@ def warming() -> Warming:
 
     def rise(heat: float) -> Array:
         """Degrees above the room where one watt warms by `heat` degrees in the end."""
-        now, found = np.zeros(6), []
+        now = np.zeros(6)
+        found = []
         for at in t:
             found.append(now)
             moves = at % _PERIOD_S < _RUN_S
-            power = (share + viscous * (np.exp(-THINNING * now) - 1)) if moves else np.zeros(6)
+            if moves:
+                power = share + viscous * (np.exp(-THINNING * now) - 1)
+            else:
+                power = np.zeros(6)
             now = now + 0.5 / _SETTLING_S * (heat * power - now)
         return np.array(found)
 
-    low, high = 0.0, 100.0
+    low = 0.0
+    high = 100.0
     for _ in range(40):
         heat = (low + high) / 2
-        low, high = (heat, high) if rise(heat).max() < WARMEST - ROOM else (low, heat)
+        if rise(heat).max() < WARMEST - ROOM:
+            low, high = (heat, high)
+        else:
+            low, high = (low, heat)
     return Warming(t, ROOM + rise(heat), share)
 
 
@@ -102,7 +114,12 @@ class Change:
 CHANGES = (
     Change("friction as printed without and with the payload"),
     Change(f"and {WARMEST - ROOM:g} K warmer (Fig. 8)", WARMEST - ROOM),
-    Change("and 20 K warmer, 5 % friction of the carried torque, offsets moved", 20.0, 0.05, _OFFSET_SHARE),
+    Change(
+        "and 20 K warmer, 5 % friction of the carried torque, offsets moved",
+        20.0,
+        0.05,
+        _OFFSET_SHARE,
+    ),
 )
 
 
@@ -113,8 +130,10 @@ def harsh_world(change: Change, *, step_s: float = 0.002) -> World:
         change: between them
         step_s: of the motions; the visits of postures take twice as much, [s]
     """
-    robot, published = load_robot("ur10"), load_trajectory("xu2024")
-    empty, loaded = _changed(robot, change, warm=False), _changed(loaded_arm(robot), change, warm=True)
+    robot = load_robot("ur10")
+    published = load_trajectory("xu2024")
+    empty = _changed(robot, change, warm=False)
+    loaded = _changed(loaded_arm(robot), change, warm=True)
     postures = np.random.default_rng(1).uniform(-0.7, 0.7, (_POSTURES, 6)) + robot.home
     visit = Visit(postures, rest_s=0.6, move_s=1.2)
     runs = [
@@ -127,7 +146,10 @@ def harsh_world(change: Change, *, step_s: float = 0.002) -> World:
 
 def _changed(robot: RobotModel, change: Change, *, warm: bool) -> RobotModel:
     drive = robot.drive
-    kelvins = change.warmer if warm else 0.0
+    if warm:
+        kelvins = change.warmer
+    else:
+        kelvins = 0.0
     moved = change.offset * drive.coulomb * np.random.default_rng(4).choice([-1.0, 1.0], 6) * warm
     changed = replace(
         drive,
@@ -160,5 +182,7 @@ def harsh_answers(seeds: int, *, progress: Progress) -> dict[str, list[dict[str,
     for k, change in enumerate(CHANGES):
         world = harsh_world(change)
         done = part_of(progress, (k + 0.5) / len(CHANGES), (k + 1) / len(CHANGES))
-        found[change.name] = simulated_answers(world, range(_FIRST_SEED, _FIRST_SEED + seeds), progress=done)
+        found[change.name] = simulated_answers(
+            world, range(_FIRST_SEED, _FIRST_SEED + seeds), progress=done
+        )
     return found

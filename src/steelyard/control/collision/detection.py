@@ -1,14 +1,15 @@
 """Contacts from residuals: when, at which joint, in which direction, and on which link at the earliest.
 
-A contact begins when a residual, less the friction that nobody can know, stays beyond its threshold for
-`debounce_s`, and ends when all of them stay below `release` of theirs for `release_s`. A contact on link i
-bends no joint beyond i, so the last joint with a residual beyond its threshold names the most proximal link
-that explains it; the contact may sit further out, where it does not turn the next joints.
+A contact begins when a residual, less the friction that nobody can know, stays beyond its threshold
+for `debounce_s`, and ends when all of them stay below `release` of theirs for `release_s`. A
+contact on link i bends no joint beyond i, so the last joint with a residual beyond its threshold
+names the most proximal link that explains it; the contact may sit further out, where it does not
+turn the next joints.
 
-A motion without contact shows the friction of the day, and the tail of what is left of the residuals, in
-standard deviations of the model's torque, says which level is crossed as rarely as requested
-(`Detector.learned`). So that the level does not profit from its own correction, each half of the motion is
-judged with the friction that the other half showed.
+A motion without contact shows the friction of the day, and the tail of what is left of the
+residuals, in standard deviations of the model's torque, says which level is crossed as rarely as
+requested (`Detector.learned`). So that the level does not profit from its own correction, each half
+of the motion is judged with the friction that the other half showed.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class _DetectorState(NamedTuple):
 
     observer: ObserverState  # state of its observer
     threshold: Array  # at this state, (m,)
-    over_since: Array  # since when each residual is beyond its threshold, (m,) [s]; NaN where it is not
+    over_since: (
+        Array  # since when each residual is beyond its threshold, (m,) [s]; NaN where it is not
+    )
     last_over_s: float  # when a residual was last beyond its release, [s]
     contact: Contact | None  # the one that goes on; None when free
     ended: Contact | None  # the one that ended with this sample; None when none did
@@ -102,7 +105,8 @@ class Detector:
             )
         if self.thresholds.level.shape[1] != len(self.observer.names):
             raise InvalidSamples(
-                f"{self.thresholds.level.shape[1]} thresholds for {len(self.observer.names)} residuals:"
+                f"{self.thresholds.level.shape[1]} thresholds for {len(self.observer.names)}"
+                " residuals:"
                 " they were made for another observer"
             )
 
@@ -118,8 +122,8 @@ class Detector:
     ) -> Detector:
         """A detector with thresholds and the friction of the day, from a motion without contact.
 
-        A motion that holds a contact is refused: its largest residual does not belong to the tail of the
-        others.
+        A motion that holds a contact is refused: its largest residual does not belong to the tail
+        of the others.
 
         Args:
             observer: of the arm with what it carries in that motion
@@ -129,17 +133,24 @@ class Detector:
             adapt_friction: whether friction and offset are corrected, too
         """
         if not 0 < false_alarms_per_hour < np.inf:
-            raise InvalidSamples(f"false_alarms_per_hour must be positive, got {false_alarms_per_hour}")
+            raise InvalidSamples(
+                f"false_alarms_per_hour must be positive, got {false_alarms_per_hour}"
+            )
         if recording.duration_s < _SHORTEST_S:
             raise InvalidRecording(
-                f"{recording.duration_s:.1f} s are too short to learn from; record at least {_SHORTEST_S:g} s"
+                f"{recording.duration_s:.1f} s are too short to learn from; record at least"
+                f" {_SHORTEST_S:g} s"
             )
         free = Residuals.of_recording(observer, recording, drive=drive)
         momentum = observer.of_momentum
-        seen = free if momentum is observer else Residuals.of(momentum, free.samples)
+        if momentum is observer:
+            seen = free
+        else:
+            seen = Residuals.of(momentum, free.samples)
         if words := seen.missing_friction:
             raise InvalidRecording(words)
-        change, parts = np.zeros((3, observer.arm.n)), [free]
+        change = np.zeros((3, observer.arm.n))
+        parts = [free]
         if adapt_friction:
             first = seen.t < seen.t[-1] / 2
             change, *halves = seen.friction_changes(np.ones_like(first), ~first, first)
@@ -165,7 +176,8 @@ class Detector:
         contacts = [state.ended for state in states if state.ended is not None]
         if states[-1].contact is not None:
             contacts.append(states[-1].contact)
-        count, lasts_s = many(len(contacts), "contact"), residuals.t[-1]
+        count = many(len(contacts), "contact")
+        lasts_s = residuals.t[-1]
         summary = f"{count} in {lasts_s:.1f} s; thresholds {self.thresholds.status}"
         verdict = Verdict(summary, tuple(_doubts(self, contacts, residuals)))
         return Detections(tuple(contacts), residuals, threshold, self, verdict)
@@ -184,16 +196,23 @@ class Detector:
         never = np.full(len(self.observer.names), np.nan)
         return _DetectorState(seen, threshold, never, -np.inf, None, None)
 
-    def _judged(self, state: _DetectorState, seen: ObserverState, threshold: Array) -> _DetectorState:
+    def _judged(
+        self, state: _DetectorState, seen: ObserverState, threshold: Array
+    ) -> _DetectorState:
         """The next state from what the observer has seen, with the threshold there, (m,)."""
         ratio = seen.beyond_friction / threshold
         size = np.abs(ratio)
         since = np.where(size > 1, np.fmin(state.over_since, seen.t), np.nan)
-        last = seen.t if size.max() > self.release else state.last_over_s
+        if size.max() > self.release:
+            last = seen.t
+        else:
+            last = state.last_over_s
         sure = seen.t - since >= self.debounce_s - _ROUNDING_S
-        contact, ended = state.contact, None
+        contact = state.contact
+        ended = None
         if contact is not None and seen.t - last > self.release_s:
-            contact, ended = None, contact
+            ended = contact
+            contact = None
         if contact is not None or sure.any():
             contact = self._grown(contact, seen, ratio, since, sure, last)
         return _DetectorState(seen, threshold, since, last, contact, ended)
@@ -223,12 +242,16 @@ class Detector:
             return contact
         peak = float(seen.residual[j])
         way = int(np.sign(ratio[j]))
-        return replace(contact, joint=names[j], direction=way, peak=peak, ratio=float(abs(ratio[j])))
+        return replace(
+            contact, joint=names[j], direction=way, peak=peak, ratio=float(abs(ratio[j]))
+        )
 
     def _link(self, joints: tuple[str, ...]) -> str | None:
         robot = self.observer.arm.robot
         last = [i for i, name in enumerate(robot.joint_names) if name in joints]
-        return robot.link_names[last[-1]] if last else None
+        if last:
+            return robot.link_names[last[-1]]
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +277,12 @@ class Detections:
         times = ("from [s]", "to [s]", "joint", "its axis")
         rows: list[tuple[str, ...]] = [
             (
-                *(f"{c.start_s:.2f}", f"{c.end_s:.2f}", c.joint, "along" if c.direction > 0 else "against"),
+                *(
+                    f"{c.start_s:.2f}",
+                    f"{c.end_s:.2f}",
+                    c.joint,
+                    "along" if c.direction > 0 else "against",
+                ),
                 *(f"{c.peak:.1f}", f"{c.ratio:.1f}", c.link or "-"),
             )
             for c in self.contacts
@@ -263,7 +291,10 @@ class Detections:
 
     def __str__(self) -> str:
         headers, rows = self.table
-        lines = [", ".join(f"{name} {cell}" for name, cell in zip(headers, row, strict=True)) for row in rows]
+        lines = [
+            ", ".join(f"{name} {cell}" for name, cell in zip(headers, row, strict=True))
+            for row in rows
+        ]
         return "\n".join([*lines, str(self.verdict)])
 
     def __repr__(self) -> str:
@@ -291,26 +322,34 @@ class Detections:
         saved.save(self.to_dict(), "contacts", path)
 
 
-def _doubts(detector: Detector, contacts: Sequence[Contact], residuals: Residuals) -> Iterator[Doubt]:
+def _doubts(
+    detector: Detector, contacts: Sequence[Contact], residuals: Residuals
+) -> Iterator[Doubt]:
     """What counts against the contacts."""
     names = detector.observer.arm.robot.joint_names
-    for words in detector.thresholds.beyond_learned(residuals, _away_from(contacts, residuals.t), names):
+    for words in detector.thresholds.beyond_learned(
+        residuals, _away_from(contacts, residuals.t), names
+    ):
         yield Doubt(DoubtKind.BEYOND_LEARNED, words)
     if missing := residuals.missing_friction:
         yield Doubt(DoubtKind.UNKNOWN_FRICTION, missing)
-    lasts, settling_s = float(residuals.t[-1] - residuals.t[0]), detector.observer.settling_s
+    lasts = float(residuals.t[-1] - residuals.t[0])
+    settling_s = detector.observer.settling_s
     if lasts < settling_s:
         yield Doubt(
             DoubtKind.TOO_SHORT,
-            f"the recording lasts {lasts:.2g} s, the observer needs {settling_s:.2g} s to see a contact"
+            f"the recording lasts {lasts:.2g} s, the observer needs {settling_s:.2g} s to see a"
+            " contact"
             " whole: record longer",
         )
     share = sum(contact.end_s - contact.start_s for contact in contacts) / lasts
     if share > _MOSTLY_FREE:
         yield Doubt(
             DoubtKind.MOSTLY_CONTACT,
-            f"{100 * share:.0f} % of the recording would be contact: rather the arm carries what the model"
-            " does not know, or model or payload are another arm's, or torques have another sign or unit",
+            f"{100 * share:.0f} % of the recording would be contact: rather the arm carries what"
+            " the model"
+            " does not know, or model or payload are another arm's, or torques have another sign"
+            " or unit",
         )
 
 

@@ -1,30 +1,31 @@
 """An arm as observers of contacts see it: its motion, its uncertainty, and forces at its frames.
 
-An identified arm knows base parameters pi = K phi only. Torques depend on phi through pi alone, so any phi
-with K phi = pi moves like the arm (its links need not be real bodies):
+An identified arm knows base parameters pi = K phi only. Torques depend on phi through pi alone, so
+any phi with K phi = pi moves like the arm (its links need not be real bodies):
 
     phi = phi_0 + E (pi - K phi_0),   E puts base parameters at the columns they are named after
 
-with a little mass in every link of phi_0, because Pinocchio keeps first moments as mass times centre. All of
-phi belongs together: masses of links that slide against gravity regroup into offsets, so B is that of phi,
-too, not that of pi. A payload adds to the last link.
+with a little mass in every link of phi_0, because Pinocchio keeps first moments as mass times
+centre. All of phi belongs together: masses of links that slide against gravity regroup into
+offsets, so B is that of phi, too, not that of pi. A payload adds to the last link.
 
-Friction is that of the identified law, or of the robot's own drives. Where it grows with the torque that a
-gear carries, it takes that from the measured torque, contact included.
+Friction is that of the identified law, or of the robot's own drives. Where it grows with the torque
+that a gear carries, it takes that from the measured torque, contact included.
 
-The torque that a model predicts is linear in its parameters, tau = Y(q, v, a) theta, so where they are
-uncertain by the covariance S the torque of joint j is uncertain by
+The torque that a model predicts is linear in its parameters, tau = Y(q, v, a) theta, so where they
+are uncertain by the covariance S the torque of joint j is uncertain by
 
     std_j^2 = noise_j^2 + Y_j (S + J S_payload J') Y_j'
 
-large where the arm is quick and the parameters of friction or inertia are poorly known. noise_j is what was
-left of the torques in the fit: model errors that no parameter takes. Friction that has changed since the arm
-was identified may change again: the change counts as one more standard deviation of Fc, Fv and B.
+large where the arm is quick and the parameters of friction or inertia are poorly known. noise_j is
+what was left of the torques in the fit: model errors that no parameter takes. Friction that has
+changed since the arm was identified may change again: the change counts as one more standard
+deviation of Fc, Fv and B.
 
-A force F and a torque N at the origin of a frame turn the joints by tau = J' (F, N). Only the joints between
-the base and that frame feel it, so the others must show nothing. What J' cannot distinguish (a force through
-an axis, more unknowns than joints) is left out of the answer, which is the smallest one that explains the
-torques, and named in a sentence.
+A force F and a torque N at the origin of a frame turn the joints by tau = J' (F, N). Only the
+joints between the base and that frame feel it, so the others must show nothing. What J' cannot
+distinguish (a force through an axis, more unknowns than joints) is left out of the answer, which is
+the smallest one that explains the torques, and named in a sentence.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ from steelyard.robot.momentum import MomentumDynamics
 from steelyard.robot.transmission import JointFriction
 from steelyard.torque.online.rows import OnlineRows
 
-_SMALLEST_ARM = 0.05  # [m], and for torques [1]: a direction that turns joints with less is not determined
+_SMALLEST_ARM = (
+    0.05  # [m], and for torques [1]: a direction that turns joints with less is not determined
+)
 _UNKNOWN_SHARE = 1e-6
 _SMALLEST = 1e-12
 _LITTLE_MASS = 0.1  # [kg]
@@ -73,7 +76,10 @@ class ArmDynamics:
         cls, model: DynamicModel | RobotModel, payload: Payload | InertialParameters | None = None
     ) -> ArmDynamics:
         """The arm of a model with a payload, in the flange frame."""
-        robot = model if isinstance(model, RobotModel) else _rigid_robot(model)
+        if isinstance(model, RobotModel):
+            robot = model
+        else:
+            robot = _rigid_robot(model)
         offset = robot.drive.offset
         if payload is not None:
             robot = robot.with_payload(flange_body(robot, payload, inertia_needed=False))
@@ -98,7 +104,9 @@ class ArmDynamics:
         coefficients = self.friction.coefficients.copy()
         coefficients[:2] += change[:2]
         offset = self.friction.offset + change[2]
-        return replace(self, friction=replace(self.friction, coefficients=coefficients, offset=offset))
+        return replace(
+            self, friction=replace(self.friction, coefficients=coefficients, offset=offset)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +114,8 @@ class TorqueUncertainty:
     """Standard deviation of the torque that a model predicts, at any state.
 
     Attributes:
-        rows: makes the regressor of the model; None where links and drives are given: a deviation is then 1
+        rows: makes the regressor of the model; None where links and drives are given: a deviation
+            is then 1
         x: payload and parameters in the order of `rows`, (10 + p,)
         root: a square root of their covariance, covariance = root @ root.T, (p, p)
         noise: of each joint's torque in the fit, (n,) [Nm or N]
@@ -128,12 +137,19 @@ class TorqueUncertainty:
         Args:
             friction_change: of Fc, Fv and B since the arm was identified, (3, n); none by default
         """
-        change = np.zeros((3, arm.n)) if friction_change is None else np.abs(friction_change)
-        model, payload = arm.model, arm.payload
+        if friction_change is None:
+            change = np.zeros((3, arm.n))
+        else:
+            change = np.abs(friction_change)
+        model = arm.model
+        payload = arm.payload
         if model is None:
             nothing = np.zeros(0)
-            return cls(None, nothing, np.zeros((0, 0)), np.ones(arm.n), nothing.astype(np.intp), change)
-        covariance, load = np.array(model.estimate.covariance), np.zeros(10)
+            return cls(
+                None, nothing, np.zeros((0, 0)), np.ones(arm.n), nothing.astype(np.intp), change
+            )
+        covariance = np.array(model.estimate.covariance)
+        load = np.zeros(10)
         if payload is not None:
             load = (payload.body if isinstance(payload, Payload) else payload).vector
         if isinstance(payload, Payload):
@@ -157,13 +173,18 @@ class TorqueUncertainty:
             weights: of the joints in m sums of torques, (k, m, n); each joint by itself when None
         """
         if self.rows is None:
-            m = motion.shape[2] if weights is None else weights.shape[1]
+            if weights is None:
+                m = motion.shape[2]
+            else:
+                m = weights.shape[1]
             return np.ones((len(motion), 2, m))
         Y, _ = self.rows.regressor(motion, memory, self.x)
-        columns, changed = Y @ self.root, Y[:, :, self.friction] * self.friction_change.ravel()
+        columns = Y @ self.root
+        changed = Y[:, :, self.friction] * self.friction_change.ravel()
         noise = np.broadcast_to(self.noise**2, Y.shape[:2])
         if weights is not None:
-            columns, changed = weights @ columns, weights @ changed
+            columns = weights @ columns
+            changed = weights @ changed
             noise = weights**2 @ self.noise**2
         plain = np.einsum("kjp,kjp->kj", columns, columns) + noise
         both = np.stack([plain, plain + np.einsum("kjp,kjp->kj", changed, changed)], axis=1)
@@ -172,12 +193,15 @@ class TorqueUncertainty:
 
 def _rigid_robot(model: DynamicModel) -> RobotModel:
     """A robot that moves as the identified one does, its drives without friction; links need not be real."""
-    robot, basis, n = model.robot, model.basis, model.robot.n
+    basis = model.basis
+    n = model.robot.n
+    robot = model.robot
     known = np.isfinite(model.estimate.std) & np.isfinite(model.estimate.value)
     unknown = np.array(model.estimate.names)[~known]
     if unknown.size:
         raise InvalidSamples(
-            f"the model does not know {', '.join(unknown)}: identify it from a motion that excites all"
+            f"the model does not know {', '.join(unknown)}: identify it from a motion that excites"
+            " all"
             " joints, or leave them out (steelyard.identification.essential)"
         )
     pi = model.estimate.value[: len(basis)]
@@ -199,7 +223,8 @@ def _rigid_robot(model: DynamicModel) -> RobotModel:
 
 def _with_sure_shares(model: DynamicModel) -> JointFriction:
     """The friction of a model, without Fl where its value is uncertain."""
-    friction, estimate = model.friction, model.estimate
+    friction = model.friction
+    estimate = model.estimate
     if not model.law.load:
         return friction
     coefficients = friction.coefficients.copy()
@@ -215,7 +240,8 @@ class FrameForce:
         frame: at whose origin it acts
         force_base: (3,) [N], in the base frame's axes
         torque_base: (3,) [Nm], in the base frame's axes; 0 for a pure force
-        std: standard deviations of force and torque, (6,); infinite where the posture does not determine them
+        std: standard deviations of force and torque, (6,); infinite where the posture does not
+            determine them
         unexplained: joint torques that no such contact makes, (n,) [Nm or N]
         status: what the posture determines, a sentence
     """
@@ -251,17 +277,23 @@ class FrameForce:
         std = np.broadcast_to(np.asarray(torque_std, dtype=float), (robot.n,))
         if torque.shape != (robot.n,) or not np.isfinite(torque).all() or not (std > 0).all():
             raise InvalidSamples(
-                f"external must be {robot.n} finite numbers and torque_std positive, got {torque} and {std}"
+                f"external must be {robot.n} finite numbers and torque_std positive, got {torque}"
+                f" and {std}"
             )
         if kind not in ("force", "wrench"):
             raise InvalidSamples(f"kind must be 'force' or 'wrench', got '{kind}'")
-        unknowns = 3 if kind == "force" else 6
+        if kind == "force":
+            unknowns = 3
+        else:
+            unknowns = 6
         A = robot.frame_jacobian(q, frame)[:unknowns].T
         value, deviation, hidden = _smallest_solution(
             A / std[:, None], torque / std, _SMALLEST_ARM / std.max()
         )
-        full, full_std = np.zeros(6), np.zeros(6)
-        full[:unknowns], full_std[:unknowns] = value, deviation
+        full = np.zeros(6)
+        full_std = np.zeros(6)
+        full[:unknowns] = value
+        full_std[:unknowns] = deviation
         name = frame or robot.flange
         unexplained = np.asarray(torque - A @ value)
         return cls(name, full[:3], full[3:], full_std, unexplained, _status(name, kind, hidden))
@@ -286,9 +318,13 @@ def _status(frame: str, kind: str, hidden: Array) -> str:
         return f"this posture determines the whole {kind} at {frame}"
     words = []
     for direction in hidden:
-        part, what = (
-            (direction[:3], "force") if np.abs(direction[:3]).max() > 0.5 else (direction[-3:], "torque")
-        )
+        if np.abs(direction[:3]).max() > 0.5:
+            part, what = (direction[:3], "force")
+        else:
+            part, what = (direction[-3:], "torque")
         numbers = ", ".join(f"{x:.2f}" for x in part / np.linalg.norm(part))
         words.append(f"{what} along ({numbers})")
-    return f"this posture does not determine {' and '.join(words)} at {frame} (base axes): taken as zero"
+    return (
+        f"this posture does not determine {' and '.join(words)} at {frame} (base axes): taken"
+        " as zero"
+    )

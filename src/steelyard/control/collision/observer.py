@@ -4,9 +4,9 @@ From the balance of momentum (gaz2017 eq. (48), `steelyard.robot.momentum`)
 
     dp/dt = tau + tau_external - f + C' v - g
 
-the residual r = K (p - integral(tau - f + C' v - g + r)) follows dr/dt = K (tau_external - r): it is the
-external torque behind a first-order filter of K 1/s, without acceleration and without inverting M. Between
-two samples, h apart, the mean external torque is
+the residual r = K (p - integral(tau - f + C' v - g + r)) follows dr/dt = K (tau_external - r): it
+is the external torque behind a first-order filter of K 1/s, without acceleration and without
+inverting M. Between two samples, h apart, the mean external torque is
 
     e = (p_1 - p_0) / h - (b_0 + b_1) / 2,      b = tau - f + C' v - g
 
@@ -22,13 +22,14 @@ The other two share filter and interface and differ in e only:
 Power says nothing at rest, nor where. Positive r pushes along the joint's axis.
 
 At rest and where a joint turns round, friction can be anything between -F and F = Fc + Fs + Fl |L| (and the
-speed law at the speed w_0, steep for a small exponent), whatever the law says: F s. What it may be more or
-less than that, times the weight of rest
+speed law at the speed w_0, steep for a small exponent), whatever the law says: F s. What it may be
+more or less than that, times the weight of rest
 
     exp(-|w| / w_0),   w speed of the drive,   w_0 = 2 widths, or 3 widths in the filter's time (presliding)
 
-is the slack that no observer can distinguish from a contact. Where the direction changes between two
-samples, nobody knows when: the mean of both may be wrong by half the difference, which counts as slack, too.
+is the slack that no observer can distinguish from a contact. Where the direction changes between
+two samples, nobody knows when: the mean of both may be wrong by half the difference, which counts
+as slack, too.
 """
 
 from __future__ import annotations
@@ -82,8 +83,10 @@ class ObserverState(NamedTuple):
         residual: external torque at the joints, (n,) [Nm or N], or power, (1,) [W]
         store: what is balanced: momentum, (n,), velocity, (n,), or energy, (1,)
         supply: what changes it, beside contacts, like `store`
-        slack: how much of the residual unknown friction may be, downwards and upwards, (2, n) or (2, 1), >= 0
-        memory: what friction remembers, (2, n): its direction, between -1 and 1, and the drives' positions
+        slack: how much of the residual unknown friction may be, downwards and upwards, (2, n) or
+            (2, 1), >= 0
+        memory: what friction remembers, (2, n): its direction, between -1 and 1, and the drives'
+            positions
         v: joint velocity, (n,) [rad/s or m/s]
         a: joint acceleration behind the same filter, (n,) [rad/s^2 or m/s^2]
     """
@@ -118,28 +121,39 @@ class _Slack(NamedTuple):
         if law.direction == "presliding":
             speed = _SLIDING_WIDTHS * law.width / filter_s
         else:
-            blurred = 0.0 if law.direction == "exact" else _BLURRED_WIDTHS
+            if law.direction == "exact":
+                blurred = 0.0
+            else:
+                blurred = _BLURRED_WIDTHS
             speed = np.maximum(blurred * law.width, _SLOW)
         size = np.abs(friction.coefficients)
         at_rest = (size * law.breakaway(0.0)).sum(axis=0)
         slow = (size * law.breakaway(speed)).sum(axis=0) - at_rest
-        share = size[-1] if law.load else None
+        if law.load:
+            share = size[-1]
+        else:
+            share = None
         return cls(friction, at_rest, slow, share, speed)
 
     def at(self, before: Array, s: Array, v: Array, load: Array) -> Array:
         """How much of a residual unknown friction may be, downwards and upwards, at the joints, (2, n) [Nm].
 
-        Directions of the drives before and now (s) are between -1 and 1, (n,); joints move with v, the gears
-        carry a load, (n,) [Nm].
+        Directions of the drives before and now (s) are between -1 and 1, (n,); joints move with v,
+        the gears carry a load, (n,) [Nm].
         """
         drives = self.friction.transmission
-        most = self.at_rest if self.share is None else self.at_rest + self.share * np.abs(load)
+        if self.share is None:
+            most = self.at_rest
+        else:
+            most = self.at_rest + self.share * np.abs(load)
         weight = (most + self.slow) * np.exp(-np.abs(drives.to_drives(v)) / self.rest_speed)
         turned = 0.5 * most * np.abs(s - before)
-        up, down = weight * (1.0 + s) + turned, weight * (1.0 - s) + turned  # less friction looks like a push
+        up = weight * (1.0 + s) + turned
+        down = weight * (1.0 - s) + turned  # less friction looks like a push
         if not drives.is_coupled:
             return np.array([down, up])
-        along, against = np.maximum(drives.matrix, 0.0), np.maximum(-drives.matrix, 0.0)
+        along = np.maximum(drives.matrix, 0.0)
+        against = np.maximum(-drives.matrix, 0.0)
         return np.array([down @ along + up @ against, up @ along + down @ against])
 
 
@@ -161,7 +175,8 @@ class Observer(ABC):
     def __post_init__(self) -> None:
         if not 0 < self.gain_hz < np.inf or not 0 < self.longest_gap_s < np.inf:
             raise InvalidSamples(
-                f"gain_hz and longest_gap_s must be positive, got {self.gain_hz} and {self.longest_gap_s}"
+                f"gain_hz and longest_gap_s must be positive, got {self.gain_hz} and"
+                f" {self.longest_gap_s}"
             )
         slack = _Slack.of(self.arm.friction, 1.0 / (2 * np.pi * self.gain_hz))
         object.__setattr__(self, "_unknown_friction", slack)
@@ -185,7 +200,9 @@ class Observer(ABC):
         """
         name = _FORMER.get(kind, kind)
         if name not in _KINDS:
-            raise UnknownName(f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}")
+            raise UnknownName(
+                f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}"
+            )
         return _KINDS[name](ArmDynamics.of(model, payload), gain_hz, longest_gap_s)
 
     @property
@@ -231,7 +248,9 @@ class Observer(ABC):
         store, supply = self._balance(q, v, tau, friction)
         slack = self._slack(memory[0], memory[0], v, load)
         zero = np.zeros(len(self.names))
-        return ObserverState(float(sample.t), zero, store, supply, slack, memory, v, np.zeros(self.arm.n))
+        return ObserverState(
+            float(sample.t), zero, store, supply, slack, memory, v, np.zeros(self.arm.n)
+        )
 
     def step(self, state: ObserverState, sample: ObserverSample) -> ObserverState:
         """The next state; a repeated time changes nothing."""
@@ -241,7 +260,8 @@ class Observer(ABC):
             return state
         if not 0 < h <= self.longest_gap_s:
             raise InvalidSamples(
-                f"{h:.4g} s from t = {state.t:.4f} s to the next sample; the observer takes steps of up to"
+                f"{h:.4g} s from t = {state.t:.4f} s to the next sample; the observer takes steps"
+                " of up to"
                 f" {self.longest_gap_s:g} s forwards: start it anew after a pause"
             )
         memory, friction, load = self.arm.friction.step(state.memory, q, v, tau)
@@ -256,9 +276,13 @@ class Observer(ABC):
     def _checked(self, sample: ObserverSample) -> tuple[Array, Array, Array]:
         q, v, tau = np.array(sample[1:], dtype=float)
         if q.shape != (self.arm.n,):
-            raise InvalidSamples(f"{self.arm.robot.name} has {self.arm.n} joints, the sample {q.shape}")
+            raise InvalidSamples(
+                f"{self.arm.robot.name} has {self.arm.n} joints, the sample {q.shape}"
+            )
         if not np.isfinite(q @ q + v @ v + tau @ tau):
-            raise InvalidSamples(f"the sample at t = {sample.t} s holds numbers that are not finite")
+            raise InvalidSamples(
+                f"the sample at t = {sample.t} s holds numbers that are not finite"
+            )
         return q, v, tau
 
 
@@ -308,7 +332,8 @@ class _EnergyObserver(Observer):
 
     def _slack(self, before: Array, s: Array, v: Array, load: Array) -> Array:
         down, up = Observer._slack(self, before, s, v, load)
-        along, against = np.maximum(v, 0.0), np.maximum(-v, 0.0)
+        along = np.maximum(v, 0.0)
+        against = np.maximum(-v, 0.0)
         return np.array([[down @ along + up @ against], [up @ along + down @ against]])
 
 

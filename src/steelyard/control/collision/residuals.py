@@ -1,15 +1,16 @@
 """A whole recording through an observer: the rows it can use, what comes out, and friction that shows in it.
 
-Friction that the model does not know shows as a residual that changes its sign with the drive: the drive must
-move both ways, and for long enough, so that it is not taken for a weight.
+Friction that the model does not know shows as a residual that changes its sign with the drive: the
+drive must move both ways, and for long enough, so that it is not taken for a weight.
 
-Friction changes from day to day and with temperature. Changes (d_Fc, d_Fv, d_B) of the drives show in the
-residuals of the joints as
+Friction changes from day to day and with temperature. Changes (d_Fc, d_Fv, d_B) of the drives show
+in the residuals of the joints as
 
     r = -U' F[s d_Fc + |w|^alpha sign(w) d_Fv + d_B],     w = U v,     F the observer's own filter
 
-(U = 1 where each motor turns one joint), so they are found by least squares from what moves, all joints at
-once because U mixes them, with the prior that friction changes by a half (one standard deviation).
+(U = 1 where each motor turns one joint), so they are found by least squares from what moves, all
+joints at once because U mixes them, with the prior that friction changes by a half (one standard
+deviation).
 """
 
 from __future__ import annotations
@@ -89,29 +90,36 @@ class Residuals:
     ) -> Residuals:
         """The residuals along a recording, the same as step by step.
 
-        Velocity is measured; where it is not, it is the difference to the position before, half a step late.
-        A recording that is not fit for use, has a hole, or is of other joints, is refused.
+        Velocity is measured; where it is not, it is the difference to the position before, half a
+        step late. A recording that is not fit for use, has a hole, or is of other joints, is
+        refused.
 
         Args:
             drive: that makes torques of motor currents; needed where only currents were recorded
         """
         robot = observer.arm.robot
         _require_same_joints(recording, robot)
-        tau, v = joint_torque(recording, drive), recording.v
+        tau = joint_torque(recording, drive)
+        v = recording.v
         check_quality(recording, limits=robot.limits).require_ok()
-        signals = [recording.q, tau] if v is None else [recording.q, tau, v]
+        if v is None:
+            signals = [recording.q, tau]
+        else:
+            signals = [recording.q, tau, v]
         keep = np.flatnonzero(np.isfinite(np.hstack(signals)).all(axis=1))
         keep = keep[np.diff(recording.t[keep], prepend=-1.0) > 0]
         if len(keep) < 2:
             raise InvalidRecording(f"only {len(keep)} rows are whole; an observer needs at least 2")
-        t, q = recording.t[keep], recording.q[keep]
+        t = recording.t[keep]
+        q = recording.q[keep]
         if v is None:
             slope = np.diff(q, axis=0) / np.diff(t)[:, None]
             speed = np.concatenate([slope[:1], slope])
         else:
             speed = v[keep]
         return cls.of(
-            observer, [ObserverSample(float(t[i]), q[i], speed[i], tau[k]) for i, k in enumerate(keep)]
+            observer,
+            [ObserverSample(float(t[i]), q[i], speed[i], tau[k]) for i, k in enumerate(keep)],
         )
 
     def __len__(self) -> int:
@@ -120,7 +128,9 @@ class Residuals:
     @property
     def beyond_friction(self) -> Array:
         """The part of the residual that no friction at rest explains, (N, m)."""
-        return np.asarray(self.residual - np.clip(self.residual, -self.slack[:, 0], self.slack[:, 1]))
+        return np.asarray(
+            self.residual - np.clip(self.residual, -self.slack[:, 0], self.slack[:, 1])
+        )
 
     @property
     def settled(self) -> Mask:
@@ -139,14 +149,18 @@ class Residuals:
         friction = self.observer.arm.friction
         if len(self.observer.names) != self.observer.arm.n:
             return None
-        drives, settled = friction.transmission, self.settled
-        speed, torque = drives.to_drives(self.v[settled]), drives.load(self.residual[settled])
+        drives = friction.transmission
+        settled = self.settled
+        speed = drives.to_drives(self.v[settled])
+        torque = drives.load(self.residual[settled])
         for j, (Fc, Fv) in enumerate(np.abs(friction.coefficients[:2]).T):
             size = _turning_torque(speed[:, j], torque[:, j], _ENOUGH * self.alike)
             if size > Fc + Fv * np.abs(speed[:, j]).max(initial=0.0):
                 return (
-                    f"{self.observer.names[j]} has about {size:.2g} {self.observer.unit} of friction that the"
-                    " model does not know: identify the arm with a friction law, or give the drives theirs"
+                    f"{self.observer.names[j]} has about {size:.2g} {self.observer.unit} of"
+                    " friction that the"
+                    " model does not know: identify the arm with a friction law, or give the"
+                    " drives theirs"
                 )
         return None
 
@@ -172,9 +186,12 @@ class Residuals:
 
     def _change(self, columns: Array, usable: Mask) -> Array:
         """Changes of Fc, Fv and B, (3, n): normal equations of all joints and the prior in its deviations."""
-        friction, n = self.observer.arm.friction, self.observer.arm.n
-        size, U = _DAY_TO_DAY * np.abs(friction.coefficients[[0, 1, 0]]), friction.transmission.matrix
-        A, b = np.eye(3 * n), np.zeros(3 * n)
+        friction = self.observer.arm.friction
+        n = self.observer.arm.n
+        size = _DAY_TO_DAY * np.abs(friction.coefficients[[0, 1, 0]])
+        U = friction.transmission.matrix
+        A = np.eye(3 * n)
+        b = np.zeros(3 * n)
         for j in range(n):
             rows = usable[:, j]
             if rows.sum() < 3 * self.alike:
@@ -192,25 +209,31 @@ class Residuals:
 
 def _turning_torque(v: Array, r: Array, enough: float) -> float:
     """RMS of the part of a residual r that brakes and turns round with the speed v; 0 where there is none."""
-    forwards, backwards = v > _MOVING, v < -_MOVING
+    forwards = v > _MOVING
+    backwards = v < -_MOVING
     moving = forwards | backwards
     if min(forwards.sum(), backwards.sum()) < enough or moving.mean() < _FEWEST_MOVING:
         return 0.0
-    v, r = v[moving], r[moving]
+    v = v[moving]
+    r = r[moving]
     columns = np.column_stack([np.sign(v), v, np.ones(len(v))])
     found = np.linalg.lstsq(columns, r, rcond=None)[0]
     size = float(np.sqrt(np.mean((columns[:, :2] @ found[:2]) ** 2)))
     left = float(np.std(r - columns @ found))
     explains = size**2 > _DIRECTION_EXPLAINS * (size**2 + left**2)
-    return size if explains and found[0] < 0 else 0.0
+    if explains and found[0] < 0:
+        return size
+    return 0.0
 
 
 def _require_same_joints(recording: Recording, robot: RobotModel) -> None:
     if recording.n != robot.n:
         raise InvalidRecording(f"the arm has {robot.n} joints, the recording {recording.n}")
-    named, given = tuple(robot.joint_names), tuple(recording.joint_names)
+    named = tuple(robot.joint_names)
+    given = tuple(recording.joint_names)
     if named != given and sorted(named) == sorted(given):
         raise InvalidRecording(
-            f"the joints of {robot.name} are in the order {', '.join(named)}, those of the recording"
+            f"the joints of {robot.name} are in the order {', '.join(named)}, those of the"
+            " recording"
             f" {', '.join(given)}: bring the columns into the order of the arm"
         )

@@ -1,25 +1,28 @@
 """When a residual is a contact: fixed limits, or levels learned from a free motion.
 
-A learned threshold is a level times the standard deviation of the torque that the model predicts at that
-state (`TorqueUncertainty`), without and with the change of friction that the learning motion showed. Each
-deviation has its level, both keep the false-alarm rate on the learning motion, and the larger product counts,
-so that the threshold is cautious where that motion shows nothing. Friction that nobody can know, at rest and
-where a joint turns round, is taken off the residual before (`slack`).
+A learned threshold is a level times the standard deviation of the torque that the model predicts at
+that state (`TorqueUncertainty`), without and with the change of friction that the learning motion
+showed. Each deviation has its level, both keep the false-alarm rate on the learning motion, and the
+larger product counts, so that the threshold is cautious where that motion shows nothing. Friction
+that nobody can know, at rest and where a joint turns round, is taken off the residual before
+(`slack`).
 
-A level must be so high that noise crosses it only once in a long time. Peaks are the maxima of clusters:
-stretches above a high quantile u, closer to each other than `gap_s` being one. Above u the peaks z of
-filtered noise follow a Weibull tail (extreme-value theory; de Haan and Ferreira 2006, Girard 2004)
+A level must be so high that noise crosses it only once in a long time. Peaks are the maxima of
+clusters: stretches above a high quantile u, closer to each other than `gap_s` being one. Above u
+the peaks z of filtered noise follow a Weibull tail (extreme-value theory; de Haan and Ferreira
+2006, Girard 2004)
 
     P(peak > z) = exp(-(z^k - u^k) / b),      1 <= k <= 2
 
-k = 2 for Gaussian noise, k = 1 for an exponential tail; k is the more likely one on a grid, b the mean of
-z^k - u^k, widened to its upper 95 % limit for few peaks. With c clusters per hour the level that is
-crossed `rate` times per hour is
+k = 2 for Gaussian noise, k = 1 for an exponential tail; k is the more likely one on a grid, b the
+mean of z^k - u^k, widened to its upper 95 % limit for few peaks. With c clusters per hour the level
+that is crossed `rate` times per hour is
 
     z = (u^k + b log(c / rate))^(1/k)
 
-A contact in a motion that is said to be free shows as a peak that this tail cannot have. The tail is then
-judged without trusting the peaks themselves: exponential (the heavy end), with b from their median.
+A contact in a motion that is said to be free shows as a peak that this tail cannot have. The tail
+is then judged without trusting the peaks themselves: exponential (the heavy end), with b from their
+median.
 """
 
 from __future__ import annotations
@@ -56,7 +59,8 @@ class _Tail:
     exponent: float  # k
     scale: float  # b, with its uncertainty in it
     clusters_per_hour: float  # how often the signal goes above u, [1/h]
-    peaks: int  # how many it was fitted to; 0 when it is that of Gaussian noise of standard deviation 1
+    # how many it was fitted to; 0 when it is that of Gaussian noise of standard deviation 1
+    peaks: int
     largest: float  # of the peaks
     gap_s: float  # stretches closer than this are one, [s]
 
@@ -91,7 +95,9 @@ class _Tail:
             chance = max(chance, draws * np.exp(-0.5 * largest**2))
         else:
             chance = draws * np.exp(-0.5 * (largest / _CAREFUL) ** 2)
-        return (float(times[peaks.argmax()]), largest) if chance < _IMPOSSIBLE else None
+        if chance < _IMPOSSIBLE:
+            return (float(times[peaks.argmax()]), largest)
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +118,8 @@ class Thresholds:
     """What a residual must exceed to be a contact.
 
     Attributes:
-        level: (2, m), in the unit of the residual when fixed; when learned, in standard deviations of either
-            kind, of which the larger product counts
+        level: (2, m), in the unit of the residual when fixed; when learned, in standard deviations
+            of either kind, of which the larger product counts
         status: what they are, a sentence
         learned: from what; None for fixed ones
     """
@@ -131,7 +137,10 @@ class Thresholds:
         level = np.broadcast_to(np.asarray(limit, dtype=float), (2, len(observer.names)))
         if not (level > 0).all() or not np.isfinite(level).all():
             raise InvalidSamples(f"a threshold must be positive and finite, got {level[0]}")
-        words = f"{level[0, 0]:g}" if np.ptp(level) == 0 else " ".join(f"{x:g}" for x in level[0])
+        if np.ptp(level) == 0:
+            words = f"{level[0, 0]:g}"
+        else:
+            words = " ".join(f"{x:g}" for x in level[0])
         return cls(level, f"fixed at {words} {observer.unit}")
 
     @classmethod
@@ -148,7 +157,8 @@ class Thresholds:
         Args:
             observer: whose residuals are judged, its friction adapted
             free: the motion, as the observer saw it before
-            parts: the same with the friction that the other half shows, for each half; or once for both
+            parts: the same with the friction that the other half shows, for each half; or once for
+                both
             friction_change: of Fc, Fv and B that the motion showed, (3, n)
             false_alarms_per_hour: of all residuals together, [1/h]
         """
@@ -158,7 +168,8 @@ class Thresholds:
         tails = _tails(observer, uncertainty, free, beyond)
         m = len(observer.names)
         level = np.array([tail.level(false_alarms_per_hour / m) for tail in tails]).reshape(2, m)
-        largest_v, largest_a = np.abs(free.v).max(axis=0), np.abs(free.a).max(axis=0)
+        largest_v = np.abs(free.v).max(axis=0)
+        largest_a = np.abs(free.a).max(axis=0)
         learned = _FreeMotion(
             float(free.t[-1]),
             false_alarms_per_hour,
@@ -182,7 +193,9 @@ class Thresholds:
         std = self.learned.uncertainty.std(motion, memory, observer.torque_weights(motion[:, 1]))
         return np.asarray((self.level * std).max(axis=1))
 
-    def beyond_learned(self, residuals: Residuals, free: Mask, joint_names: Sequence[str]) -> tuple[str, ...]:
+    def beyond_learned(
+        self, residuals: Residuals, free: Mask, joint_names: Sequence[str]
+    ) -> tuple[str, ...]:
         """Where a motion goes beyond what was learned, in speed or acceleration, in sentences.
 
         Args:
@@ -201,7 +214,8 @@ class Thresholds:
             joint = int(ratio.argmax())
             if ratio[joint] > _FASTER:
                 words.append(
-                    f"the {what} of {joint_names[joint]} reaches {now[joint]:.3g}, in the learning motion"
+                    f"the {what} of {joint_names[joint]} reaches {now[joint]:.3g}, in the learning"
+                    " motion"
                     f" {then[joint]:.3g}: thresholds reach beyond what was learned"
                 )
         return tuple(words)
@@ -230,14 +244,17 @@ def _tails(
     memory = observer.arm.friction.init(free.q[0], free.v[0])
     std = uncertainty.std(motion, memory, observer.torque_weights(free.v))
     settled = free.settled
-    z, t = np.abs(beyond[:, None] / std)[settled].reshape(settled.sum(), -1), free.t[settled]
+    z = np.abs(beyond[:, None] / std)[settled].reshape(settled.sum(), -1)
+    t = free.t[settled]
     tails = tuple(_Tail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
     for j, tail in enumerate(tails):
         if foreign := tail.foreign_peak(z[:, j], t):
             raise InvalidRecording(
                 f"the learning motion is not free: near t = {foreign[0]:.2f} s the residual of"
-                f" {observer.names[j % len(observer.names)]} is {foreign[1]:.1f} standard deviations large,"
-                " which does not belong to the others (a contact, a jolt, a hard stop); cut that part off or"
+                f" {observer.names[j % len(observer.names)]} is {foreign[1]:.1f} standard"
+                " deviations large,"
+                " which does not belong to the others (a contact, a jolt, a hard stop); cut that"
+                " part off or"
                 " record a free motion"
             )
     return tails
@@ -247,10 +264,13 @@ def _status(observer: Observer, learned: _FreeMotion) -> str:
     reach = 3600.0 / learned.false_alarms_per_hour / max(learned.duration_s, 1e-9)
     words = (
         f"learned from {learned.duration_s:.0f} s of free motion for a rate of"
-        f" {learned.false_alarms_per_hour:g} false alarms an hour (a tail continued {reach:.0f} times beyond"
+        f" {learned.false_alarms_per_hour:g} false alarms an hour (a tail continued {reach:.0f}"
+        " times beyond"
         " what was seen)"
     )
-    still = [name for name, tail in zip(observer.names, learned.tails, strict=False) if tail.peaks == 0]
+    still = [
+        name for name, tail in zip(observer.names, learned.tails, strict=False) if tail.peaks == 0
+    ]
     if still:
         words += f"; {', '.join(still)} hardly showed a residual: threshold from the model alone"
     return words

@@ -1,8 +1,9 @@
 """Torque per ampere: a value that says how it is known and how well.
 
-The logarithms of the gains are off by causes that are independent of each other, each with a standard
-deviation of one: a drive's own (its winding, its current sensor), and some that drives share (the batch of
-magnets, the maker's way to measure, the controller's masses that a scale was found by).
+The logarithms of the gains are off by causes that are independent of each other, each with a
+standard deviation of one: a drive's own (its winding, its current sensor), and some that drives
+share (the batch of magnets, the maker's way to measure, the controller's masses that a scale was
+found by).
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class DriveGains:
         how: 'given', from the controller's 'targets', or from a 'known mass'
         verdict: how good they are
         notes: a sentence for each joint
-        common: what drives share of `std`: how one standard deviation of each cause moves the logarithms of
-            the gains, (n, causes); None where the data do not determine
+        common: what drives share of `std`: how one standard deviation of each cause moves the
+            logarithms of the gains, (n, causes); None where the data do not determine
     """
 
     value: Array
@@ -47,7 +48,10 @@ class DriveGains:
 
     def __post_init__(self) -> None:
         freeze(self, "value", "std", "common")
-        n = len(self.value) if self.value.ndim == 1 else -1
+        if self.value.ndim == 1:
+            n = len(self.value)
+        else:
+            n = -1
         if self.std.shape != (n,) or len(self.notes) != n:
             raise InvalidRobot(
                 "gains, standard deviations and notes must be one for each joint,"
@@ -56,9 +60,13 @@ class DriveGains:
         if self.how not in get_args(Origin):
             known = ", ".join(map(repr, get_args(Origin)))
             raise InvalidRobot(f"gains come from {known}, not from '{self.how}'")
-        if not np.array_equal(np.isnan(self.value), np.isinf(self.std)) or not (self.std >= 0).all():
+        if (
+            not np.array_equal(np.isnan(self.value), np.isinf(self.std))
+            or not (self.std >= 0).all()
+        ):
             raise InvalidRobot(
-                "a standard deviation must not be negative, and is infinite exactly where the gain is unknown"
+                "a standard deviation must not be negative, and is infinite exactly where the gain"
+                " is unknown"
                 f" (NaN); got {self.std} for {self.value}"
             )
         object.__setattr__(self, "notes", tuple(self.notes))
@@ -69,13 +77,20 @@ class DriveGains:
 
         Args:
             values: (n,) [Nm/A]; negative for a motor that counts its current the other way
-            std: of each for itself, () or (n,) [Nm/A]; by default they are worth what a maker's numbers are
+            std: of each for itself, () or (n,) [Nm/A]; by default they are worth what a maker's
+                numbers are
         """
-        value, spread = np.array(values, dtype=float), np.asarray(std, dtype=float)
+        value = np.array(values, dtype=float)
+        spread = np.asarray(std, dtype=float)
         if value.ndim != 1 or not value.size or not np.isfinite(value).all() or not value.all():
-            raise InvalidRobot(f"gains must be one finite number other than 0 for each joint, got {value}")
+            raise InvalidRobot(
+                f"gains must be one finite number other than 0 for each joint, got {value}"
+            )
         stated = bool(spread.any())
-        words = "with the uncertainty that was stated" if stated else "worth what a maker's numbers are"
+        if stated:
+            words = "with the uncertainty that was stated"
+        else:
+            words = "worth what a maker's numbers are"
         return cls(
             value,
             np.full(len(value), spread) if spread.ndim == 0 else spread,
@@ -96,13 +111,15 @@ class DriveGains:
     def in_drive(self, drive: DriveModel) -> DriveModel:
         """Drives with these gains, and with all that may be wrong with them.
 
-        To what the data show comes what motors differ by, one from another; and all of them together, where
-        the data do not determine.
+        To what the data show comes what motors differ by, one from another; and all of them
+        together, where the data do not determine.
 
         Args:
             drive: of n joints, with other gains or none
         """
-        value, std, common = np.abs(self.value), self.std, self.common
+        value = np.abs(self.value)
+        std = self.std
+        common = self.common
         if common is not None:
             std = np.sqrt(np.maximum(std**2 - value**2 * (common**2).sum(axis=1), 0.0))
         if self.how == "targets" or common is None:

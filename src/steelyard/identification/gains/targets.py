@@ -1,34 +1,36 @@
 """Drive gains from the controller's own target current and target moment.
 
-A controller that logs its target moment m and its target current i of a joint has computed i from m with its
-own gain K, and has added what the motor needs beyond the links:
+A controller that logs its target moment m and its target current i of a joint has computed i from m
+with its own gain K, and has added what the motor needs beyond the links:
 
     i = m / K + c a + f(v)
 
-c a is for the rotor, f(v) compensates friction. f is whatever its maker chose (a UR bends it at 0.5 rad/s),
-so it is left free: piecewise linear over the speed, in each direction for itself. Rows slower than `_SLOW`,
-where f turns round, are left out, and so are rows far off. f(v) is taken out of all columns (Frisch, Waugh);
-1 / K and c are what is left.
+c a is for the rotor, f(v) compensates friction. f is whatever its maker chose (a UR bends it at 0.5
+rad/s), so it is left free: piecewise linear over the speed, in each direction for itself. Rows
+slower than `_SLOW`, where f turns round, are left out, and so are rows far off. f(v) is taken out
+of all columns (Frisch, Waugh); 1 / K and c are what is left.
 
-A controller adds the rotor term for every joint or for none (its target moment may contain it already), so
-all joints decide together, by the Bayesian information criterion. Where it does, the acceleration, which is
-differentiated from the log and noisy, would be believed too little (errors in variables), at the cost of m,
-which resembles it in a joint that carries no weight. It is balanced against a smoother copy of itself, whose
-noise has little in common with its own (an instrument): with X = [m, a] and Z = [m, smooth a]
+A controller adds the rotor term for every joint or for none (its target moment may contain it
+already), so all joints decide together, by the Bayesian information criterion. Where it does, the
+acceleration, which is differentiated from the log and noisy, would be believed too little (errors
+in variables), at the cost of m, which resembles it in a joint that carries no weight. It is
+balanced against a smoother copy of itself, whose noise has little in common with its own (an
+instrument): with X = [m, a] and Z = [m, smooth a]
 
     (1/K, c) = (Z'X)^-1 Z'i
 
-Residuals are correlated, N rows kappa-fold, so p columns leave N - kappa p of them to count the noise by.
+Residuals are correlated, N rows kappa-fold, so p columns leave N - kappa p of them to count the
+noise by.
 
-A joint that is held at rest, while others move, has f constant: such rows count for themselves, and are as
-exact as the log is written.
+A joint that is held at rest, while others move, has f constant: such rows count for themselves, and
+are as exact as the log is written.
 
-Measured motion may be early or late against the targets. One lag for all joints is found by the smallest
-residuals; where m is little else than c a (a last joint without load), the gain depends on it, so its
-uncertainty is carried into the gains.
+Measured motion may be early or late against the targets. One lag for all joints is found by the
+smallest residuals; where m is little else than c a (a last joint without load), the gain depends on
+it, so its uncertainty is carried into the gains.
 
-Each recording has an f of its own, since compensation may change from day to day. The slopes are combined
-by their variances, which are widened where they disagree more than they should (Birge).
+Each recording has an f of its own, since compensation may change from day to day. The slopes are
+combined by their variances, which are widened where they disagree more than they should (Birge).
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ _REST_S = 1.0
 _ROUNDS = 5
 _LEAST_FREEDOM = 0.2
 _OUTLIER = 5.0  # standard deviations, these from the median
-_RESOLUTION = 30.0  # the moment varies by so many of its smallest steps, or its rounding shrinks the slope
+_RESOLUTION = (
+    30.0  # the moment varies by so many of its smallest steps, or its rounding shrinks the slope
+)
 _LONGEST_LAG_S = 0.05
 _LAG_STEP_S = 0.003
 _LAG_ROWS = 1500
@@ -80,7 +84,9 @@ class _Slope(NamedTuple):
 
     def misfit(self, worth: float) -> float:
         """Twice the negative log-likelihood, up to a constant, of rows that are worth so much each."""
-        return float(2 * worth * len(self.residuals) * np.log(np.mean(np.abs(self.residuals)) + 1e-12))
+        return float(
+            2 * worth * len(self.residuals) * np.log(np.mean(np.abs(self.residuals)) + 1e-12)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +119,9 @@ class _Targets:
     def of(cls, part: Recording) -> _Targets:
         rate_hz = (len(part) - 1) / part.duration_s
         grid = np.arange(len(part)) / rate_hz
-        q = low_pass(resample(part.t, _position(part), grid), min(_CUTOFF_HZ, 0.4 * rate_hz), rate_hz)
+        q = low_pass(
+            resample(part.t, _position(part), grid), min(_CUTOFF_HZ, 0.4 * rate_hz), rate_hz
+        )
         v, a = central_differences(q, rate_hz)
         smooth_a = low_pass(a, min(_SMOOTH_HZ, 0.2 * rate_hz), rate_hz)
         return cls(part.t, *_targets_of(part), grid, q, v, a, smooth_a, part.q_commanded is None)
@@ -137,8 +145,14 @@ class _Targets:
         moving = np.abs(v) >= _SLOW
         if moving.sum() < _FEWEST_ROWS:
             return None
-        i, m, v, a, smooth_a = (x[moving] for x in (self.current[:, j], self.moment[:, j], v, a, smooth_a))
-        pair = {"absent": ([m], [m]), "plain": ([m, a], [m, a]), "smoothed": ([m, a], [m, smooth_a])}[rotor]
+        i, m, v, a, smooth_a = (
+            x[moving] for x in (self.current[:, j], self.moment[:, j], v, a, smooth_a)
+        )
+        pair = {
+            "absent": ([m], [m]),
+            "plain": ([m, a], [m, a]),
+            "smoothed": ([m, a], [m, smooth_a]),
+        }[rotor]
         X, Z = (np.column_stack(columns) for columns in pair)
         return _slope(i, X, Z, _speed_law(v), sure=sure)
 
@@ -159,13 +173,17 @@ class _Targets:
 def gains_from_targets(recordings: Recording | Iterable[Recording]) -> DriveGains:
     """The gains that the controller itself uses, from its target currents and target moments.
 
-    Commanded motion is used where there is one, else the measured one. A joint whose target moment varies
-    too little, or only as friction and acceleration do, has the gain NaN with an infinite standard deviation.
+    Commanded motion is used where there is one, else the measured one. A joint whose target moment
+    varies too little, or only as friction and acceleration do, has the gain NaN with an infinite
+    standard deviation.
 
     Args:
         recordings: one or many of one arm, each with `current_target` and `tau_target`
     """
-    parts = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    if isinstance(recordings, Recording):
+        parts = [recordings]
+    else:
+        parts = list(recordings)
     if not parts:
         raise InvalidSamples("there are no recordings to find gains in")
     names = parts[0].joint_names
@@ -181,20 +199,25 @@ def gains_from_targets(recordings: Recording | Iterable[Recording]) -> DriveGain
                 slopes[j] += found
     answers = [_combined(found) for found in slopes]
     value, std = np.array([answer[:2] for answer in answers]).T
-    return DriveGains(value, std, "targets", _verdict(value, std, names), [words for _, _, words in answers])
+    return DriveGains(
+        value, std, "targets", _verdict(value, std, names), [words for _, _, words in answers]
+    )
 
 
 def _targets_of(part: Recording) -> tuple[Array, Array]:
     if part.current_target is None or part.tau_target is None:
         raise InvalidRecording(
-            f"recording '{part.source}' lacks target currents or target moments (current_target, tau_target);"
+            f"recording '{part.source}' lacks target currents or target moments (current_target,"
+            " tau_target);"
             " give the gains, or find them with a known mass"
         )
     return part.current_target, part.tau_target
 
 
 def _position(part: Recording) -> Array:
-    return part.q if part.q_commanded is None else part.q_commanded
+    if part.q_commanded is None:
+        return part.q
+    return part.q_commanded
 
 
 def _pieces(part: Recording) -> list[_Targets]:
@@ -212,16 +235,23 @@ def _pieces(part: Recording) -> list[_Targets]:
 
 def _slopes_of(piece: _Targets) -> list[list[_Slope]]:
     """What a piece shows about each joint: the slope in motion and the slope at rest, where there are."""
-    lag_s, lag_std = _lag(piece) if piece.measured else (0.0, 0.0)
+    if piece.measured:
+        lag_s, lag_std = _lag(piece)
+    else:
+        lag_s, lag_std = (0.0, 0.0)
     rotor = _rotor(piece, lag_s)
     slopes = []
     for j in range(piece.n):
-        moving, resting = piece.in_motion(j, lag_s, rotor), piece.at_rest(j)
+        moving = piece.in_motion(j, lag_s, rotor)
+        resting = piece.at_rest(j)
         if moving is not None and lag_std > 0:
             times_s = (lag_s - _LAG_STEP_S, lag_s + _LAG_STEP_S)
             sides = [piece.in_motion(j, time_s, rotor, sure=False) for time_s in times_s]
             values = [side.value for side in sides if side is not None]
-            change = np.ptp(values) / (2 * _LAG_STEP_S) if len(values) == 2 else np.inf
+            if len(values) == 2:
+                change = np.ptp(values) / (2 * _LAG_STEP_S)
+            else:
+                change = np.inf
             moving = moving._replace(std=float(np.hypot(moving.std, change * lag_std)))
         slopes.append([slope for slope in (moving, resting) if slope is not None])
     return slopes
@@ -231,11 +261,17 @@ def _rotor(piece: _Targets, lag_s: float) -> _Rotor:
     """Whether all joints together say that the current has a term with the acceleration."""
     gain = 0.0
     for j in range(piece.n):
-        without, plain = (piece.in_motion(j, lag_s, rotor, sure=False) for rotor in ("absent", "plain"))
+        without, plain = (
+            piece.in_motion(j, lag_s, rotor, sure=False) for rotor in ("absent", "plain")
+        )
         if without is not None and plain is not None:
             worth = 1 / widening([plain.residuals])
-            gain += without.misfit(worth) - plain.misfit(worth) - np.log(worth * len(plain.residuals))
-    return "smoothed" if gain > 0 else "absent"
+            gain += (
+                without.misfit(worth) - plain.misfit(worth) - np.log(worth * len(plain.residuals))
+            )
+    if gain > 0:
+        return "smoothed"
+    return "absent"
 
 
 def _lag(piece: _Targets) -> tuple[float, float]:
@@ -250,7 +286,9 @@ def _lag(piece: _Targets) -> tuple[float, float]:
         return sum(slope.misfit(worth[j]) for j, slope in slopes.items() if slope is not None)
 
     bounds = (-_LONGEST_LAG_S, _LONGEST_LAG_S)
-    best = float(minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x)
+    best = float(
+        minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x
+    )
     for j in worth:
         if (slope := few.in_motion(j, best, "plain", sure=False)) is not None:
             worth[j] = 1 / widening([slope.residuals])
@@ -306,7 +344,8 @@ def _slope(current: Array, X: Array, Z: Array, law: Array, *, sure: bool = True)
 def _without(signals: Array, others: Array) -> Array:
     """What is left of signals when their projection on other columns is taken out, like signals.
 
-    The columns are one, or hat functions, whose products with each other form a well-conditioned band.
+    The columns are one, or hat functions, whose products with each other form a well-conditioned
+    band.
     """
     inverse = np.linalg.pinv(others.T @ others, rcond=1e-12, hermitian=True)
     return np.asarray(signals - others @ (inverse @ (others.T @ signals)))

@@ -1,8 +1,8 @@
 """Difference: base parameters with and without the load (gaz2017 eq. (21)-(28)).
 
-The loaded arm is identified for itself, pi_L = Y_L^# tau_L, and epsilon = pi_L - pi = J phi. The paper takes
-phi = J^# epsilon with equal weights; the weighted form knows that epsilon has the covariance
-S = C_L + C_0: phi = (J' S^-1 J)^-1 J' S^-1 epsilon.
+The loaded arm is identified for itself, pi_L = Y_L^# tau_L, and epsilon = pi_L - pi = J phi. The
+paper takes phi = J^# epsilon with equal weights; the weighted form knows that epsilon has the
+covariance S = C_L + C_0: phi = (J' S^-1 J)^-1 J' S^-1 epsilon.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def difference_weighted(problem: WeighingProblem) -> Answer:
 
 def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     model = problem.model
-    n, theta = model.robot.n, model.estimate.value
+    n = model.robot.n
+    theta = model.estimate.value
     for _ in range(problem.rounds):
         rows = [model.rows(part, theta) for part in problem.loaded]
         factor = RegressionFactor.of_rows(rows)
@@ -45,7 +46,9 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
             "these runs determine no parameter of the loaded arm: move more joints, for longer"
         )
     S = (of_loaded + model.estimate.covariance)[np.ix_(kept, kept)]
-    solve, unknown = _payload_of_difference(problem.jacobian[kept], S if weighted else None, problem.fixed)
+    solve, unknown = _payload_of_difference(
+        problem.jacobian[kept], S if weighted else None, problem.fixed
+    )
     epsilon = np.append((theta - model.estimate.value)[kept], problem.fixed[:, -1])
     widths = np.zeros((len(epsilon), len(epsilon)))
     widths[: len(kept), : len(kept)] = S
@@ -58,7 +61,10 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     noise = np.sqrt(np.mean(solution.noise.reshape(-1, n) ** 2, axis=0))
     value = solve @ epsilon
     rest = _whitening(S) @ (epsilon[: len(kept)] - problem.jacobian[kept] @ value)
-    contradiction = np.linalg.norm(rest) / np.sqrt(max(len(kept) - (~unknown).sum(), 1)) if weighted else 0.0
+    if weighted:
+        contradiction = np.linalg.norm(rest) / np.sqrt(max(len(kept) - (~unknown).sum(), 1))
+    else:
+        contradiction = 0.0
     return Answer(value, covariance, unknown, noise, float(contradiction), by_gains, by_drift)
 
 
@@ -70,7 +76,10 @@ def _payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Arr
         S: covariance of the difference, (k, k); None to weigh all of it alike (gaz2017 eq. (28))
         fixed: rows [Z z] of what is known, (f, 11)
     """
-    whitening = np.eye(len(J)) if S is None else _whitening(S)
+    if S is None:
+        whitening = np.eye(len(J))
+    else:
+        whitening = _whitening(S)
     rows = np.vstack([whitening @ J, fixed[:, :-1]])
     length = np.linalg.norm(rows, axis=0)
     scale = np.where(length > 0, length, 1.0)

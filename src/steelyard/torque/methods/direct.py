@@ -1,8 +1,8 @@
 """Direct: payload and friction estimated together, the empty arm as a prior with its own uncertainty.
 
-Loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. Both pi and phi are
-estimated, weighted by the noise of each joint; what the empty runs say about pi is a prior of covariance C_0.
-The prior says nothing of Fc, Fv, B and Fs: they are estimated anew.
+Loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. Both pi and phi
+are estimated, weighted by the noise of each joint; what the empty runs say about pi is a prior of
+covariance C_0. The prior says nothing of Fc, Fv, B and Fs: they are estimated anew.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
     Args:
         measured: other rows [Z z] of unit noise, those of n joints by turns, (k n, p + 11)
     """
-    model, mixing = problem.model, problem.mixing
+    model = problem.model
+    mixing = problem.mixing
     prior = np.vstack([problem.prior(), measured])
     theta = model.estimate.value
     for _ in range(problem.rounds):
@@ -45,13 +46,14 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
 def predicted(problem: WeighingProblem, payload: Array) -> Answer:
     """What `direct` will answer, with the covariance that it may expect.
 
-    The torques of the loaded runs do not count: they are those that the model predicts with the payload, and
-    as noisy as those of the empty arm were.
+    The torques of the loaded runs do not count: they are those that the model predicts with the
+    payload, and as noisy as those of the empty arm were.
 
     Args:
         payload: its ten numbers, (10,)
     """
-    model, prior = problem.model, problem.prior()
+    model = problem.model
+    prior = problem.prior()
     theta = problem.mixing @ np.append(model.estimate.value, payload)
     rows = [model.rows(part, theta) for part in problem.loaded]
     factor = RegressionFactor.of_rows([replace(part, tau=part.Y @ theta) for part in rows])
@@ -61,7 +63,9 @@ def predicted(problem: WeighingProblem, payload: Array) -> Answer:
     covariance[solution.unknown, solution.unknown] = np.inf
     nothing = np.zeros((0, prior.shape[1]))
     return replace(
-        _answer(problem, factor, solution, covariance, prior, nothing), value=payload, contradiction=0.0
+        _answer(problem, factor, solution, covariance, prior, nothing),
+        value=payload,
+        contradiction=0.0,
     )
 
 
@@ -74,7 +78,9 @@ def _answer(
     measured: Array,
 ) -> Answer:
     """The answer of a solution, with what gains and noise of the motion do to it."""
-    model, mixing, n = problem.model, problem.mixing, problem.model.robot.n
+    mixing = problem.mixing
+    n = problem.model.robot.n
+    model = problem.model
     arm = prior[: len(prior) - len(measured)]
     beside = measured.reshape(-1, n, measured.shape[1])
     drifted = solution.gain_response(factor, n, mixing)
@@ -82,7 +88,9 @@ def _answer(
     wrong = drifted + through_prior(model, solution, arm)
     expected = _of_empty_noise(problem, factor, solution, prior)
     moved = contradiction(arm, solution.value, solution.inverse, (covariance, expected))
-    answer = Answer.of(solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved)
+    answer = Answer.of(
+        solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved
+    )
     noise_grams = np.concatenate([model.noise_grams(part) for part in problem.loaded])
     shift = solution.motion_shift(noise_grams, mixing) + motion_through_prior(model, solution, arm)
     return replace(answer, shift=shift[-10:])

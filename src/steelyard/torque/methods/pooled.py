@@ -29,9 +29,12 @@ def pooled(problem: WeighingProblem) -> Answer:
     Args:
         problem: loaded runs, and the empty runs
     """
-    model, n = problem.model, problem.model.robot.n
+    n = problem.model.robot.n
+    model = problem.model
     if not problem.empty:
-        raise InvalidSamples("the pooled method needs the empty runs too, to fit them with the loaded ones")
+        raise InvalidSamples(
+            "the pooled method needs the empty runs too, to fit them with the loaded ones"
+        )
     p = len(model.estimate.value)
     own = np.isin(kinds(model.estimate.names), FRICTION)
     none = np.zeros((p, int(own.sum())))
@@ -56,7 +59,9 @@ def pooled(problem: WeighingProblem) -> Answer:
     return replace(Answer.of(solution, covariance, wrong, drifted, friction=friction), noise=noise)
 
 
-def _rows(problem: WeighingProblem, runs: Sequence[Samples], theta: Array, mixing: Array) -> list[Rows]:
+def _rows(
+    problem: WeighingProblem, runs: Sequence[Samples], theta: Array, mixing: Array
+) -> list[Rows]:
     """The rows of some runs in the unknowns of both."""
     made = [problem.model.rows(part, theta) for part in runs]
     return [Rows(part.Y @ mixing, part.tau, part.usable) for part in made]

@@ -21,7 +21,8 @@ LOAD_ROUNDS = 4
 CERTAIN = 1e5
 """One over the standard deviation of a number that is given, [1/SI]."""
 
-_WEAK, _INVOLVED = 1e-6, 1e-3
+_WEAK = 1e-6
+_INVOLVED = 1e-3
 _SHORT = {"mass": "m"}
 _COM = ("cx", "cy", "cz")
 _DIAGONAL = ("Ixx", "Iyy", "Izz")
@@ -69,7 +70,9 @@ class WeighingProblem:
     @property
     def rounds(self) -> int:
         """How often to solve: friction that grows with the load needs the load."""
-        return LOAD_ROUNDS if self.model.law.load else 1
+        if self.model.law.load:
+            return LOAD_ROUNDS
+        return 1
 
     def prior(self, but: Sequence[str] = FRICTION) -> Array:
         """Rows [Z z] of what the empty runs say, and of what is fixed, (r, p + 11).
@@ -94,15 +97,17 @@ class Answer:
         covariance: of them, (10, 10); infinite on the diagonal where unknown
         unknown: which of them the data do not determine, (10,)
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
-        contradiction: how far the loaded runs move the empty arm, RMS over the RMS that noise alone makes;
-            about 1 when all is well, 0 where a method does not ask
+        contradiction: how far the loaded runs move the empty arm, RMS over the RMS that noise alone
+            makes; about 1 when all is well, 0 where a method does not ask
         per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
         per_drift: the same, where gains change in the loaded runs alone, (10, n)
         friction: share of the mass's variance that would be gone if friction were known
-        expected: why numbers are unknown by the nature of the method; empty where it can determine all ten
+        expected: why numbers are unknown by the nature of the method; empty where it can determine
+            all ten
         doubts: what counts against the answer
         remark: what else is to know about how it was found, in words
-        shift: how far noise of the measured motion may have moved the ten numbers, (10,); None for not at all
+        shift: how far noise of the measured motion may have moved the ten numbers, (10,); None for
+            not at all
     """
 
     value: Array
@@ -165,7 +170,10 @@ class Answer:
             contradiction=self.contradiction,
             friction=self.friction,
         )
-        gravity = None if len(problem.fixed) else by_gravity(problem.model.robot, self.value)
+        if len(problem.fixed):
+            gravity = None
+        else:
+            gravity = by_gravity(problem.model.robot, self.value)
         for name, shift in (("motion", self.shift), ("gravity", gravity)):
             covariance, shares = shifted(covariance, shares, name, shift)
         return covariance, gain_error, shares
@@ -188,7 +196,8 @@ def fixed_rows(fixed: Mapping[str, float]) -> Array:
     """Rows [Z z] that hold known numbers of the payload where they are, (k, 11).
 
     Args:
-        fixed: by name of `PARAMETER_NAMES`, or mass; cx, cy, cz for the centre of mass; 'inertia' for all six
+        fixed: by name of `PARAMETER_NAMES`, or mass; cx, cy, cz for the centre of mass; 'inertia'
+            for all six
     """
     numbers = {_SHORT.get(name, name): value for name, value in fixed.items() if name != "inertia"}
     if len(numbers) < len(fixed) - ("inertia" in fixed):
@@ -199,9 +208,11 @@ def fixed_rows(fixed: Mapping[str, float]) -> Array:
     rows = np.zeros((len(numbers), 11))
     for row, (name, value) in zip(rows, numbers.items(), strict=True):
         if name in _COM:
-            row[1 + _COM.index(name)], row[0] = CERTAIN, -CERTAIN * value
+            row[1 + _COM.index(name)] = CERTAIN
+            row[0] = -CERTAIN * value
         else:
-            row[PARAMETER_NAMES.index(name)], row[-1] = CERTAIN, CERTAIN * value
+            row[PARAMETER_NAMES.index(name)] = CERTAIN
+            row[-1] = CERTAIN * value
     return rows
 
 
@@ -210,20 +221,29 @@ def _require_possible(fixed: Mapping[str, float]) -> None:
     for name, value in fixed.items():
         if name not in (*PARAMETER_NAMES, *_COM):
             raise UnknownName(
-                f"'{name}' cannot be fixed; the numbers are {', '.join(PARAMETER_NAMES)}, cx, cy, cz"
+                f"'{name}' cannot be fixed; the numbers are {', '.join(PARAMETER_NAMES)}, cx, cy,"
+                " cz"
                 " and inertia (all six)"
             )
-        if not np.isfinite(value) or (name == "m" and value <= 0) or (name in _DIAGONAL and value < 0):
+        if (
+            not np.isfinite(value)
+            or (name == "m" and value <= 0)
+            or (name in _DIAGONAL and value < 0)
+        ):
             raise InvalidSamples(f"'{name}' cannot be fixed at {value}")
     for first, moment in zip(_COM, ("mx", "my", "mz"), strict=True):
-        if {first, moment, "m"} <= set(fixed) and not np.isclose(fixed[moment], fixed["m"] * fixed[first]):
+        if {first, moment, "m"} <= set(fixed) and not np.isclose(
+            fixed[moment], fixed["m"] * fixed[first]
+        ):
             raise InvalidSamples(
-                f"fixed numbers contradict each other: {moment} = {fixed[moment]:g}, but m {first} ="
+                f"fixed numbers contradict each other: {moment} = {fixed[moment]:g}, but m {first}"
+                " ="
                 f" {fixed['m'] * fixed[first]:g}"
             )
     if set(_DIAGONAL) <= set(fixed):
         moments = sorted(fixed[name] for name in _DIAGONAL)
         if moments[2] > (1 + 1e-9) * (moments[0] + moments[1]):
             raise InvalidSamples(
-                f"no body has the fixed inertia: {moments[2]:g} kg m^2 is more than the sum of the other two"
+                f"no body has the fixed inertia: {moments[2]:g} kg m^2 is more than the sum of the"
+                " other two"
             )

@@ -1,10 +1,11 @@
 """Static: mass and centre of mass from postures at rest (gaz2017 eq. (38)-(44)); combined with motion (45).
 
-At rest tau = Y(q, 0, 0) (pi + J phi) depends on the first four numbers of phi alone. Rows of one rest are
-averaged to one equation, since what disturbs them is one draw for each posture: static friction, which may be
-anything between -F and F, F what the joint needs to move slowly. With the noise s of the torques its variance
-is s^2 + F^2 / 3. The arm's gravity is the prior that its empty runs gave, with their uncertainty. Joints that
-gravity does not move show nothing of the payload, so none need be left out.
+At rest tau = Y(q, 0, 0) (pi + J phi) depends on the first four numbers of phi alone. Rows of one
+rest are averaged to one equation, since what disturbs them is one draw for each posture: static
+friction, which may be anything between -F and F, F what the joint needs to move slowly. With the
+noise s of the torques its variance is s^2 + F^2 / 3. The arm's gravity is the prior that its empty
+runs gave, with their uncertainty. Joints that gravity does not move show nothing of the payload, so
+none need be left out.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def static(problem: WeighingProblem) -> Answer:
     Args:
         problem: loaded runs that rest now and then
     """
-    model, n, p = problem.model, problem.model.robot.n, len(problem.model.estimate.value)
+    n = problem.model.robot.n
+    p = len(problem.model.estimate.value)
+    model = problem.model
     if problem.fixed[:, 4:10].any():
         raise InvalidSamples("at rest the inertia has no effect: fix none of its numbers")
     postures, width = _posture_rows(problem)
@@ -47,19 +50,24 @@ def static(problem: WeighingProblem) -> Answer:
     prior = np.delete(np.vstack([problem.prior(_MOVING), postures]), np.s_[-7:-1], axis=1)
     solution = solve_weighted(RegressionFactor.empty(n, p), prior, problem.mixing[:, :-6])
     rest = (prior[:, :-1] @ solution.value - prior[:, -1])[-n * k :].reshape(k, n)
-    covariance, value = np.zeros((10, 10)), np.zeros(10)
-    per_gain, per_drift = np.zeros((10, n)), np.zeros((10, n))
-    value[:4], covariance[:4, :4] = solution.value[-4:], solution.inverse[-4:, -4:]
+    covariance = np.zeros((10, 10))
+    value = np.zeros(10)
+    per_gain = np.zeros((10, n))
+    per_drift = np.zeros((10, n))
+    value[:4] = solution.value[-4:]
+    covariance[:4, :4] = solution.inverse[-4:, -4:]
     drifted = _posture_response(solution, prior, n, k)
     wrong = drifted + through_prior(model, solution, prior[: -n * k])
-    per_gain[:4], per_drift[:4] = wrong[-4:], drifted[-4:]
+    per_gain[:4] = wrong[-4:]
+    per_drift[:4] = drifted[-4:]
     friction = 1.0 - float(np.mean((model.estimate.noise / width) ** 2))
     felt = np.vstack([postures[:, p : p + 4], problem.fixed[:, :4]])
     unknown = np.append(undetermined(felt), np.ones(6, bool))
     covariance[unknown, unknown] = np.inf
     contradiction = float(np.sqrt((rest**2).sum() / max(n * k - 4, 1)))
     noise = width * np.sqrt(np.mean(rest**2, axis=0))
-    expected, doubts = _enough(k), tuple[Doubt, ...]()
+    expected = _enough(k)
+    doubts = tuple[Doubt, ...]()
     if unknown[:4].any():
         expected, doubts = _some_unknown(problem, k, unknown)
     return Answer(
@@ -84,7 +92,9 @@ def combined(problem: WeighingProblem) -> Answer:
     """
     moving = [part for part in problem.loaded if part.mask.any() and np.abs(part.v).max() > _REST]
     if not moving:
-        raise InvalidSamples("nothing moves in these runs: use the static method, or add a run that moves")
+        raise InvalidSamples(
+            "nothing moves in these runs: use the static method, or add a run that moves"
+        )
     return with_prior(replace(problem, loaded=moving), _posture_rows(problem)[0])
 
 
@@ -97,8 +107,12 @@ def postures_at_rest(samples: Samples) -> tuple[Array, Array]:
     still = (np.abs(samples.v) < _REST).all(axis=1)
     step = np.abs(np.diff(samples.q, axis=0, prepend=samples.q[:1])).max(axis=1) > _SAME
     run = np.cumsum(step | (still != np.roll(still, 1)))
-    settle = 0 if still.all() else round(_SETTLE_S * samples.rate_hz)
-    q, tau = [], []
+    if still.all():
+        settle = 0
+    else:
+        settle = round(_SETTLE_S * samples.rate_hz)
+    q = []
+    tau = []
     for which in np.unique(run[still]):
         rows = np.flatnonzero((run == which) & still)[settle:]
         if rows.size:
@@ -155,6 +169,9 @@ def _some_unknown(
     if not (unknown[:4] & ~never).any():
         names = ", ".join(np.array(PARAMETER_NAMES[:4])[never])
         return f"{_enough(k)}, and this arm cannot feel {names} at rest", ()
-    few = f"{k} posture at rest is too few" if k == 1 else f"{k} postures at rest are too few"
+    if k == 1:
+        few = f"{k} posture at rest is too few"
+    else:
+        few = f"{k} postures at rest are too few"
     words = f"{few}: at least {max(1, 2 - k)} more with the flange tilted otherwise"
     return few, (Doubt(DoubtKind.NOT_EXCITED, words),)

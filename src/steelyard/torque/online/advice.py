@@ -1,10 +1,10 @@
 """What to say about an online estimate: how sure it is, what is missing, and which motion would help.
 
-For each joint a slow swing from the present posture (0.3 rad to both sides in 2 s, the others at rest, whose
-torques then do not count) is imagined, and the standard deviation that a number would have after it computed.
-As long as the mass is not known as asked for, that number is the mass; then the one of the ten that is
-known least. To compare them, moments are divided by 0.1 m and inertias by (0.1 m)^2, the size of a part in a
-gripper.
+For each joint a slow swing from the present posture (0.3 rad to both sides in 2 s, the others at
+rest, whose torques then do not count) is imagined, and the standard deviation that a number would
+have after it computed. As long as the mass is not known as asked for, that number is the mass; then
+the one of the ten that is known least. To compare them, moments are divided by 0.1 m and inertias
+by (0.1 m)^2, the size of a part in a gripper.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class OnlineAnswer(NamedTuple):
         unfelt: which of the ten no motion of this arm shows, by its build, (10,)
         S: factor of the covariance of all unknowns, S S', (m, m)
         weights: of the joints' rows, (n,)
-        contradiction: how far the samples have moved the arm, RMS over the RMS that noise alone makes
-        gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10, causes);
-            None where gains are exact
+        contradiction: how far the samples have moved the arm, RMS over the RMS that noise alone
+            makes
+        gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10,
+            causes); None where gains are exact
         shares: of the mass's variance, by what makes it, see `Payload`; none where it is unknown
     """
 
@@ -70,7 +71,9 @@ class OnlineAnswer(NamedTuple):
     def reachable(self) -> float:
         """The half-width that would be left after endless motion: drive gains, and their drift."""
         share = self.shares.get("gains", 0.0) + self.shares.get("drift", 0.0)
-        return float(np.sqrt(share) * self.half_width) if share else 0.0
+        if share:
+            return float(np.sqrt(share) * self.half_width)
+        return 0.0
 
     def doubts(
         self, state: OnlineState, model: DynamicModel, noise: ArrayLike, options: OnlineOptions
@@ -82,13 +85,19 @@ class OnlineAnswer(NamedTuple):
             noise: standard deviation of the torques that is assumed, (n,) [Nm or N]
             options: of the estimate
         """
-        seen, strange = state.spread.rows > 0, None
+        seen = state.spread.rows > 0
+        strange = None
         if seen.all():
             today = np.asarray(noise) * np.sqrt(state.spread.squares / state.spread.rows)
             torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
-            strange = strange_residuals(model.robot.joint_names, today, model.estimate.noise, torque_rms)
+            strange = strange_residuals(
+                model.robot.joint_names, today, model.estimate.noise, torque_rms
+            )
         strange = strange or state.spread.doubt(model.robot.joint_names)
-        least = float(np.sqrt(self.covariance[0, 0])) if options.forgetting_s is None else np.inf
+        if options.forgetting_s is None:
+            least = float(np.sqrt(self.covariance[0, 0]))
+        else:
+            least = np.inf
         scale = state.other_scale(model.robot.drive.gain_drift or 0.0, least)
         doubts = (doubted_model(model.verdict), strange, scale, self.late(options.accuracy))
         return tuple(doubt for doubt in doubts if doubt is not None)
@@ -145,7 +154,9 @@ class OnlineAnswer(NamedTuple):
         """
         parts = [_how_well(self, accuracy)]
         if advice and np.isfinite(state.reach).all():
-            parts.append(_advice(self, state, rows, 0 if self.half_width > accuracy else self.least_known))
+            parts.append(
+                _advice(self, state, rows, 0 if self.half_width > accuracy else self.least_known)
+            )
         if state.history:
             parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
         return "; ".join(part for part in (*parts, state.counts.words) if part)
@@ -161,7 +172,10 @@ class OnlineAnswer(NamedTuple):
         half = HALF_WIDTH * float(np.sqrt(self.covariance[0, 0]))
         if self.half_width > 1.0 and half < _NOTHING:
             return f"nothing: less than {abs(self.x[0]) + half:.2g} kg is carried"
-        which = 0 if self.half_width > accuracy else self.least_known
+        if self.half_width > accuracy:
+            which = 0
+        else:
+            which = self.least_known
         joint, after, now, _ = _best_swing(self, state, rows, which)
         move = f"move {rows.robot.joint_names[joint]}"
         if self.unknown[which]:
@@ -170,12 +184,24 @@ class OnlineAnswer(NamedTuple):
             return f"{move}: {_CALLED[which]} is known least"
         if after < _WORTH * now:
             shares = HALF_WIDTH * np.array([now, after]) / max(abs(self.x[0]), 1e-12)
-            known = f"known to {_percent(shares[0])}" if shares[0] < 1 else "hardly known"
-            then = f", then to about {_percent(shares[1])}" if shares[1] < 1 else ""
+            if shares[0] < 1:
+                known = f"known to {_percent(shares[0])}"
+            else:
+                known = "hardly known"
+            if shares[1] < 1:
+                then = f", then to about {_percent(shares[1])}"
+            else:
+                then = ""
             return f"{move}: the mass is {known}{then}"
         if not which:
-            return _advice(self, state, rows, 0) or "no motion makes it surer: the drive gains limit it"
-        return "nothing: the mass is as sure as asked for, and no swing of a joint would show much more"
+            return (
+                _advice(self, state, rows, 0)
+                or "no motion makes it surer: the drive gains limit it"
+            )
+        return (
+            "nothing: the mass is as sure as asked for, and no swing of a joint would show much"
+            " more"
+        )
 
 
 def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
@@ -183,12 +209,16 @@ def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
         return ""
     if answer.half_width <= accuracy:
         return f"converged: the mass is known to {_percent(answer.half_width)}"
-    kilograms, half = answer.x[0], HALF_WIDTH * np.sqrt(answer.covariance[0, 0])
+    kilograms = answer.x[0]
+    half = HALF_WIDTH * np.sqrt(answer.covariance[0, 0])
     known = f"mass {kilograms:.4g} +- {half:.2g} kg"
     if answer.half_width < 1.0:
         known = f"the mass is known to {_percent(answer.half_width)}"
     if answer.reachable > accuracy:
-        limit = "gains" if answer.shares["gains"] > answer.shares["drift"] else "drift of the gains"
+        if answer.shares["gains"] > answer.shares["drift"]:
+            limit = "gains"
+        else:
+            limit = "drift of the gains"
         return f"{known}; no motion brings it below {_percent(answer.reachable)}, for the {limit}"
     return f"{known}, {_percent(accuracy)} is asked for"
 
@@ -201,7 +231,9 @@ def _best_swing(
     now = float(np.sqrt(answer.covariance[which, which]))
     if answer.unknown[which]:
         return joint, std, now, 0.0
-    stays = max(now**2 - float(answer.S[which] @ answer.S[which]), 0.0)  # gains, a model that does not fit
+    stays = max(
+        now**2 - float(answer.S[which] @ answer.S[which]), 0.0
+    )  # gains, a model that does not fit
     return joint, float(np.sqrt(std**2 + stays)), now, stays
 
 
@@ -209,15 +241,25 @@ def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: i
     joint, std, now, stays = _best_swing(answer, state, rows, which)
     name = rows.robot.joint_names[joint]
     if which:
-        known = "" if answer.unknown[which] else f" (+- {HALF_WIDTH * now:.2g} {_UNITS[which]})"
+        if answer.unknown[which]:
+            known = ""
+        else:
+            known = f" (+- {HALF_WIDTH * now:.2g} {_UNITS[which]})"
         words = f"least known is {PARAMETER_NAMES[which]}{known}"
-        return f"{words}: a swing of {name} would help most" if std < _WORTH * now else ""
+        if std < _WORTH * now:
+            return f"{words}: a swing of {name} would help most"
+        return ""
     if std > _WORTH * now:
         if answer.reachable > answer.half_width / np.sqrt(2):
             return ""
-        return "more motion will hardly help: the model limits it" if stays > now**2 / 2 else "keep moving"
+        if stays > now**2 / 2:
+            return "more motion will hardly help: the model limits it"
+        return "keep moving"
     half = HALF_WIDTH * std / max(abs(answer.x[0]), 1e-12)
-    words = "" if answer.unknown[0] or half > 1.0 else f" (to {_percent(half)})"
+    if answer.unknown[0] or half > 1.0:
+        words = ""
+    else:
+        words = f" (to {_percent(half)})"
     return f"a swing of {name} by {_SWING:g} to both sides would help most{words}"
 
 

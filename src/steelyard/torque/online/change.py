@@ -1,25 +1,25 @@
 """Has the payload changed? A test of the innovations of a short window.
 
-With residuals e = tau - H x of a window, x from before it, a change delta of the payload's mass and first
-moment would show as e = W delta + noise, W the first four payload columns. Its score g = W'e (rows over
-their noise) has, without a change, the covariance
+With residuals e = tau - H x of a window, x from before it, a change delta of the payload's mass and
+first moment would show as e = W delta + noise, W the first four payload columns. Its score g = W'e
+(rows over their noise) has, without a change, the covariance
 
     V = W'W + (W'H) R^-1 R^-T (W'H)'                         (noise, and what was not known of x)
 
 so that g' V^-1 g is chi-square with four degrees of freedom. It is divided by the inflation of the
-residuals, because the model is not perfect. While much less was known before than the window itself shows,
-there is nothing to compare with, and no change. The default threshold of 60 is one in 10^11 windows of
-white noise: what is kept for what nobody has thought of.
+residuals, because the model is not perfect. While much less was known before than the window itself
+shows, there is nothing to compare with, and no change. The default threshold of 60 is one in 10^11
+windows of white noise: what is kept for what nobody has thought of.
 
-A drive that creeps for a while looks like another payload: at rest its friction is anything between -F and
-F (standard deviation F / sqrt(3)), and just above, no law is right. Residuals of simulated and real arms fall
-as 1/v there, so friction of a drive at speed v > v_0 (`lowest_speed`, below which rows do not count) is taken
-as unknown by
+A drive that creeps for a while looks like another payload: at rest its friction is anything between
+-F and F (standard deviation F / sqrt(3)), and just above, no law is right. Residuals of simulated
+and real arms fall as 1/v there, so friction of a drive at speed v > v_0 (`lowest_speed`, below
+which rows do not count) is taken as unknown by
 
     c(v) = F / sqrt(3) v_0 / |v|,    F = |Fc| + |Fv| v_0^alpha + |Fs|    (the friction at v_0)
 
-through the whole window, but by another factor forwards than backwards: V grows by sum (W'c)(W'c)' over
-drives and directions.
+through the whole window, but by another factor forwards than backwards: V grows by sum (W'c)(W'c)'
+over drives and directions.
 """
 
 from __future__ import annotations
@@ -64,15 +64,17 @@ def change_statistic(window: Window, R: Array, x: Array) -> float:
 def after_rest(rest: BeforeRest, window: Window) -> tuple[BeforeRest | None, float]:
     """What came before a rest with a window more since, None when it is long ago; and the statistic of both.
 
-    The statistic of all since the rest is one of rare tests beside those of every window: it counts twice,
-    and is compared with residuals from before the rest.
+    The statistic of all since the rest is one of rare tests beside those of every window: it counts
+    twice, and is compared with residuals from before the rest.
 
     Args:
         rest: what was known before, and what came since
         window: that came now
     """
     since = rest.since.plus(window)
-    statistic = change_statistic(since, rest.known.R, rest.known.solution) / rest.heard.inflation.max()
+    statistic = (
+        change_statistic(since, rest.known.R, rest.known.solution) / rest.heard.inflation.max()
+    )
     young = since.rows.max() <= _LISTENING * window.rows.max()
     return rest._replace(since=since) if young else None, _RARE * float(statistic)
 
@@ -94,7 +96,9 @@ class Creep:
     drives: Transmission
 
     @classmethod
-    def of(cls, model: DynamicModel, rows: OnlineRows, weights: Array, lowest_speed: float) -> Creep:
+    def of(
+        cls, model: DynamicModel, rows: OnlineRows, weights: Array, lowest_speed: float
+    ) -> Creep:
         """The doubt about a model's friction.
 
         Args:
@@ -109,14 +113,17 @@ class Creep:
         """W'c of a few samples: forwards and backwards of the first drive, of the second, ..., (4, 2 n).
 
         Args:
-            payload: first four payload columns W of each sample and joint, rows over their noise, (k, n, 4)
+            payload: first four payload columns W of each sample and joint, rows over their noise,
+                (k, n, 4)
             v: joint velocity, (k, n) [rad/s or m/s]
         """
         if self.lowest_speed == 0:
             return np.zeros((4, 2 * len(self.std)))
-        drives, std = self.drives, self.std
+        drives = self.drives
+        std = self.std
         if drives.is_coupled:
-            v, payload = drives.to_drives(v), drives.matrix @ (payload * self.weights[:, None])
+            v = drives.to_drives(v)
+            payload = drives.matrix @ (payload * self.weights[:, None])
         else:
             std = std * self.weights
         c = (self.lowest_speed * std) / np.maximum(np.abs(v), self.lowest_speed)

@@ -1,16 +1,17 @@
 """The payload while the arm moves: the estimate of `weigh`, one sample at a time.
 
-Without forgetting it equals `weigh` with the same noise of the joints (`tests/contracts/`). Unknown are the
-payload, friction, and the arm with what its empty runs say as a prior (see `factor`). Samples are taken in
-blocks of five, and the work is shared: one step makes the rows, the next updates the factor by QR. Windows
-of 0.2 s are tested for a change (see `change`); where one is found, the last two windows are thrown away,
-and the payload restarts while the arm stays known. Residuals that are wider than the model says widen the
+Without forgetting it equals `weigh` with the same noise of the joints (`tests/contracts/`). Unknown
+are the payload, friction, and the arm with what its empty runs say as a prior (see `factor`).
+Samples are taken in blocks of five, and the work is shared: one step makes the rows, the next
+updates the factor by QR. Windows of 0.2 s are tested for a change (see `change`); where one is
+found, the last two windows are thrown away, and the payload restarts while the arm stays known.
+Residuals that are wider than the model says widen the
 answer: with information A_j from joint j whose variance is f_j times what was assumed,
 
     C = A^-1 + A^-1 sum_j (f_j - 1) A_j A^-1
 
-(columns of payload and friction only, the arm is known from elsewhere; and no more than max_j f_j times
-A^-1, which holds with all columns).
+(columns of payload and friction only, the arm is known from elsewhere; and no more than max_j f_j
+times A^-1, which holds with all columns).
 """
 
 from __future__ import annotations
@@ -34,11 +35,19 @@ from steelyard.torque.online.advice import OnlineAnswer
 from steelyard.torque.online.change import Creep, after_rest, change_statistic, friction_change
 from steelyard.torque.online.factor import NOTHING_STD, Knowledge, SystematicErrors
 from steelyard.torque.online.rows import OnlineRows
-from steelyard.torque.online.state import NOT_BEHIND, BeforeRest, OnlineOptions, OnlineState, Window, no_reach
+from steelyard.torque.online.state import (
+    NOT_BEHIND,
+    BeforeRest,
+    OnlineOptions,
+    OnlineState,
+    Window,
+    no_reach,
+)
 from steelyard.torque.prior import by_gravity, contradiction, shifted, slow_noise
 
 _MOST_EPISODES = 1000
-_HEARD = 3  # windows: before, the noise of today is not known, and a change cannot be distinguished from it
+# windows: before, the noise of today is not known, and a change cannot be distinguished from it
+_HEARD = 3
 _CLOCK_ROUNDING_S = 1e-4
 _CLOCK_SET = 10  # late samples in order: the clock was set back
 _YOUNG = 15  # windows
@@ -52,9 +61,10 @@ class OnlineEstimator:
 
     Attributes:
         model: of the empty arm
-        kinematics: whether the stream holds 'measured' or 'commanded' motion; it must be the model's
-        noise: standard deviation of each joint's torque that weighs its rows, (n,) [Nm or N]; by default
-            that of the model, widened by its correlation in time (see `noise`)
+        kinematics: whether the stream holds 'measured' or 'commanded' motion; it must be the
+            model's
+        noise: standard deviation of each joint's torque that weighs its rows, (n,) [Nm or N]; by
+            default that of the model, widened by its correlation in time (see `noise`)
         options: see `OnlineOptions`
     """
 
@@ -88,14 +98,17 @@ class OnlineEstimator:
         object.__setattr__(self, "_prior", Knowledge.of_empty_arm(self.model, rows))
         object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
         object.__setattr__(self, "_empty", self._prior.solution)
-        object.__setattr__(self, "_unfelt", WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt)
+        object.__setattr__(
+            self, "_unfelt", WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt
+        )
         change = friction_change(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
         slow = self.options.lowest_speed
-        slow = (self.model.preparation or Preparation()).lowest_speed if slow is None else slow
+        if slow is None:
+            slow = (self.model.preparation or Preparation()).lowest_speed
         object.__setattr__(self, "_creep", Creep.of(self.model, rows, self._weights, slow))
 
-    # --- the three verbs --------------------------------------------------------------------------------
+    # --- the three verbs
 
     def init(self) -> OnlineState:
         """The state before the first sample."""
@@ -105,11 +118,19 @@ class OnlineEstimator:
         """The state after one more sample. Bad samples are counted and skipped."""
         row = self._rows.checked(sample)
         if fault := sample.fault or self._rows.fault(row, state.last_s):
-            last_s = row[0] if fault == "saturated" else state.last_s
+            if fault == "saturated":
+                last_s = row[0]
+            else:
+                last_s = state.last_s
             state = state._replace(counts=state.counts.plus(fault), last_s=last_s)
-            return self._behind(state, row) if fault == "late" and not sample.fault else state
+            if fault == "late" and not sample.fault:
+                return self._behind(state, row)
+            return state
         if row[0] - state.last_s > self.options.longest_gap_s:
-            state = self._begun(state, row) if state.start_s == -np.inf else self._paused(state, row[0])
+            if state.start_s == -np.inf:
+                state = self._begun(state, row)
+            else:
+                state = self._paused(state, row[0])
         pending = (*state.pending, row)
         if len(pending) <= self.options.block:
             state = self._with_work_done(state)
@@ -119,12 +140,16 @@ class OnlineEstimator:
         state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
         return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
 
-    def estimate(self, state: OnlineState, *, physical: bool = True, advice: bool = True) -> Payload:
+    def estimate(
+        self, state: OnlineState, *, physical: bool = True, advice: bool = True
+    ) -> Payload:
         """What the arm carries now, with all samples of the state.
 
         Args:
-            physical: look for the nearest real body, which takes much longer than a step; else the plain one
-            advice: look for a motion that would help, which takes longer, too, and say it in the verdict
+            physical: look for the nearest real body, which takes much longer than a step; else the
+                plain one
+            advice: look for a motion that would help, which takes longer, too, and say it in the
+                verdict
         """
         state = self._drained(state)
         answer = self._answer(state)
@@ -142,12 +167,17 @@ class OnlineEstimator:
             )
         )
         words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=advice)
-        verdict = replace(verdict, summary="; ".join(part for part in (words, verdict.summary) if part))
+        verdict = replace(
+            verdict, summary="; ".join(part for part in (words, verdict.summary) if part)
+        )
         noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
-        errors, shares = answer.gain_error, answer.shares
-        return Payload(body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=shares)
+        errors = answer.gain_error
+        shares = answer.shares
+        return Payload(
+            body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=shares
+        )
 
-    # --- cheap views -------------------------------------------------------------------------------------
+    # --- cheap views
 
     def next_step(self, state: OnlineState) -> str:
         """What to do to know more, as a sentence without a full stop."""
@@ -156,7 +186,8 @@ class OnlineEstimator:
 
     def torque(self, state: OnlineState, sample: OnlineSample) -> Array:
         """The torque of a sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
-        unknowns, slow = (state.known.solution, self._empty), self._creep.lowest_speed
+        unknowns = (state.known.solution, self._empty)
+        slow = self._creep.lowest_speed
         return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
 
     def residual(self, state: OnlineState, sample: OnlineSample) -> tuple[Array, Array]:
@@ -164,8 +195,11 @@ class OnlineEstimator:
 
         Zero where a joint rests: friction can be anything there.
         """
-        row, x, n = self._rows.checked(sample), state.known.solution, len(self._weights)
-        motion, tau = row[1 : 1 + 3 * n].reshape(1, 3, n), row[None, 1 + 3 * n :]
+        row = self._rows.checked(sample)
+        x = state.known.solution
+        n = len(self._weights)
+        motion = row[1 : 1 + 3 * n].reshape(1, 3, n)
+        tau = row[None, 1 + 3 * n :]
         H = self._rows.rows(motion, tau, state.memory, self._empty)[0][0] * self._weights[:, None]
         e = (H[:, -1] - H[:, :-1] @ x) / self._weights
         std = np.sqrt(state.spread.inflation + state.known.variance(H[:, :-1])) / self._weights
@@ -175,11 +209,12 @@ class OnlineEstimator:
         """Whether the mass is as sure as was asked for."""
         return self._answer(self._drained(state)).half_width <= self.options.accuracy
 
-    # --- inside ------------------------------------------------------------------------------------------
+    # --- inside
 
     def _begun(self, state: OnlineState, row: Array) -> OnlineState:
         """The state when the first sample comes; friction remembers from there."""
-        n, q = self.model.robot.n, row[1 : 1 + self.model.robot.n]
+        q = row[1 : 1 + self.model.robot.n]
+        n = self.model.robot.n
         return state._replace(
             memory=self._rows.law.init(self._rows.drives.to_drives(q)),
             last_tau=row[-n:].copy(),
@@ -190,7 +225,10 @@ class OnlineEstimator:
     def _behind(self, state: OnlineState, row: Array) -> OnlineState:
         """The state after a late sample; after many the clock was set back, and what is carried unknown."""
         before_s, count = state.behind
-        count = count + 1 if row[0] > before_s else 1
+        if row[0] > before_s:
+            count = count + 1
+        else:
+            count = 1
         if count < _CLOCK_SET:
             return state._replace(behind=(float(row[0]), count))
         state = self._drained(state)
@@ -202,7 +240,8 @@ class OnlineEstimator:
     def _paused(self, state: OnlineState, t: float) -> OnlineState:
         """The state after a hole in the stream: what was pending is taken, the window ends."""
         state = self._drained(state)
-        state = self._judged(state) if state.window.rows.any() else state
+        if state.window.rows.any():
+            state = self._judged(state)
         window = Window.nothing(len(self._weights), self._rows.m, float(t))
         if self.options.alarm is not None and state.spread.windows >= _HEARD:
             state = self._rested(state, float(t))
@@ -210,7 +249,8 @@ class OnlineEstimator:
 
     def _drained(self, state: OnlineState) -> OnlineState:
         """The state with every sample in its factor."""
-        state = self._processed(state) if state.prepared else state
+        if state.prepared:
+            state = self._processed(state)
         if not state.pending:
             return state
         rows = np.array(state.pending)
@@ -224,12 +264,15 @@ class OnlineEstimator:
         """The state after one piece of waiting work: steps between blocks share it, so that none is long."""
         if state.prepared:
             return self._processed(state)
-        return self._judged(state) if self._due(state) else state
+        if self._due(state):
+            return self._judged(state)
+        return state
 
     def _prepared(self, state: OnlineState, block: Array, next_tau: Array) -> OnlineState:
         """The state with the rows of a block of samples [t q v a tau], (k, 1 + 4 n)."""
         n = len(self._weights)
-        motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
+        motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
+        tau = block[:, 1 + 3 * n :]
         rows, memory = self._rows.rows(motion, tau, state.memory, self._empty)
         rows *= self._weights[:, None]
         counting = np.abs(motion[:, 1]) >= self._creep.lowest_speed
@@ -240,12 +283,14 @@ class OnlineEstimator:
         """The state with its prepared block in the factor."""
         rows, block, next_tau, creep = state.prepared
         n = len(self._weights)
-        motion, tau = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n), block[:, 1 + 3 * n :]
+        motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
+        tau = block[:, 1 + 3 * n :]
         usable = np.abs(motion[:, 1]) >= self._creep.lowest_speed
         e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
         spikes = self._rows.spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
         usable[spikes] = False
-        reach, counts = state.reach, state.counts
+        reach = state.reach
+        counts = state.counts
         if spikes.any():
             counts = counts.plus("spikes", int(spikes.sum()))
         state = state._replace(
@@ -262,7 +307,8 @@ class OnlineEstimator:
             ),
         )
         if not usable.all():
-            rows, e = rows * usable[:, :, None], e * usable
+            rows = rows * usable[:, :, None]
+            e = e * usable
         state = self._informed(state, rows, e, usable.sum(axis=0), float(block[-1, 0]))
         return state._replace(window=state.window._replace(friction=state.window.friction + creep))
 
@@ -272,12 +318,17 @@ class OnlineEstimator:
         """The state with rows in its factor and its window; those that do not count are zero."""
         window = state.window
         if not count.any():
-            return state._replace(window=window._replace(end_s=last_s, samples=window.samples + len(rows)))
-        known, information, pull = state.known, state.information, state.pull
+            return state._replace(
+                window=window._replace(end_s=last_s, samples=window.samples + len(rows))
+            )
+        known = state.known
+        information = state.information
+        pull = state.pull
         if self.options.forgetting_s is not None:
             weight = float(np.exp((window.end_s - last_s) / self.options.forgetting_s))
             known = known.forgotten(weight, information.shape[1])
-            information, pull = weight * information, weight * pull
+            information = weight * information
+            pull = weight * pull
         if self._systematic.by_gains:
             pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
         flat = rows.reshape(-1, rows.shape[2])
@@ -306,10 +357,15 @@ class OnlineEstimator:
         """The state at the end of a window: another payload, or the same with a window more."""
         window = state.window
         empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
-        alarm = self.options.alarm if state.spread.windows >= _HEARD else None
+        if state.spread.windows >= _HEARD:
+            alarm = self.options.alarm
+        else:
+            alarm = None
         if alarm is not None and not window.rows.any():
             state = self._rested(state, window.end_s)
-        if not window.rows.any() or (alarm is not None and not window.moving):  # nothing to judge by
+        if not window.rows.any() or (
+            alarm is not None and not window.moving
+        ):  # nothing to judge by
             return state._replace(window=empty)
         if alarm is not None and state.rest is not None:
             rest, statistic = after_rest(state.rest, window)
@@ -321,7 +377,8 @@ class OnlineEstimator:
             statistic = change_statistic(window, state.base.R, state.x)
             if statistic > alarm * state.heard.inflation.max():
                 return self._changed(state, statistic)._replace(window=empty)
-        x, spread = state.known.solution, state.spread
+        x = state.known.solution
+        spread = state.spread
         if state.settled:
             total = window.joints[:, -1] - window.joints[:, :-1] @ x
             spread = spread.with_window(total, window.squares, window.rows)
@@ -346,15 +403,21 @@ class OnlineEstimator:
     def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
         """The state when another payload was taken: the last windows thrown away, the arm kept.
 
-        Residuals since a rest are no noise: it may have been taken there. Changes that follow each other
-        within seconds point to noise that the model does not know.
+        Residuals since a rest are no noise: it may have been taken there. Changes that follow each
+        other within seconds point to noise that the model does not know.
         """
         young = state.windows < _YOUNG
         before = self._answer(state._replace(known=state.safe))
         episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
         known = state.safe.restarted(self._friction_change)
-        heard = state.heard if state.rest is None else state.rest.heard
-        spread = heard.with_surprise(statistic / 4) if young and state.history else heard
+        if state.rest is None:
+            heard = state.heard
+        else:
+            heard = state.rest.heard
+        if young and state.history:
+            spread = heard.with_surprise(statistic / 4)
+        else:
+            spread = heard
         return state._replace(
             known=known,
             begun=known,
@@ -373,8 +436,11 @@ class OnlineEstimator:
         )
 
     def _answer(self, state: OnlineState) -> OnlineAnswer:
-        S, x, inflation = state.known.inverse, state.known.solution, state.spread.inflation
-        near, inverse = state.information.shape[1], S @ S.T
+        S = state.known.inverse
+        x = state.known.solution
+        inflation = state.spread.inflation
+        near = state.information.shape[1]
+        inverse = S @ S.T
         excess = np.tensordot(inflation - 1.0, state.information, axes=1)
         wider = inverse + inverse[:, :near] @ excess @ inverse[:near]
         if (np.diag(wider) < 0.999 * np.diag(inverse)).any():  # hardly anything is known yet
@@ -385,9 +451,14 @@ class OnlineEstimator:
         covariance, gain_error, shares = self._systematic.widened(
             wider[:10, :10], inverse, state.pull, contradiction=moved
         )
-        covariance, shares = shifted(covariance, shares, "gravity", by_gravity(self.model.robot, x[:10]))
+        covariance, shares = shifted(
+            covariance, shares, "gravity", by_gravity(self.model.robot, x[:10])
+        )
         unknown = np.diag(inverse)[:10] > (_UNKNOWN * NOTHING_STD) ** 2
         covariance[unknown, unknown] = np.inf
         covariance = (covariance + covariance.T) / 2
-        shares = {} if unknown[0] else shares
-        return OnlineAnswer(x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error, shares)
+        if unknown[0]:
+            shares = {}
+        return OnlineAnswer(
+            x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error, shares
+        )

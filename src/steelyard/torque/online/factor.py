@@ -1,18 +1,19 @@
 """Square-root information: a triangular factor that is updated, forgets, and restarts.
 
-All that samples and the empty arm say about the unknowns x = [payload, friction, arm] is R x = z + unit
-noise with R upper triangular; [R z] is kept as one triangle and updated by QR with new rows divided by
-their noise. Nothing is ever subtracted, so the information stays positive and symmetric whatever the rows
-are. By the order of the unknowns the last rows of R are what is known of the arm alone (payload and
-friction integrated out), the first ones what is known of payload and friction given the arm. So
+All that samples and the empty arm say about the unknowns x = [payload, friction, arm] is R x = z +
+unit noise with R upper triangular; [R z] is kept as one triangle and updated by QR with new rows
+divided by their noise. Nothing is ever subtracted, so the information stays positive and symmetric
+whatever the rows are. By the order of the unknowns the last rows of R are what is known of the arm
+alone (payload and friction integrated out), the first ones what is known of payload and friction
+given the arm. So
 
     forgetting     the first rows times sqrt(lambda): the arm is not forgotten
     a new payload  the first ten rows replaced by nothing: exact marginalisation, arm and friction stay
     other friction the covariance of friction given the arm grows by Q, its mean stays
 
-The prior is that of `weigh`: what the empty runs say about the arm (combinations of parameters where they do
-not determine each alone), nothing about friction. "Nothing" is a standard deviation of 1e4 (SI), so that R
-can always be solved.
+The prior is that of `weigh`: what the empty runs say about the arm (combinations of parameters
+where they do not determine each alone), nothing about friction. "Nothing" is a standard deviation
+of 1e4 (SI), so that R can always be solved.
 """
 
 from __future__ import annotations
@@ -50,10 +51,13 @@ class Knowledge(NamedTuple):
         variance = np.diag(model.estimate.covariance)[rows.theta_order]
         weak = np.eye(rows.m, rows.m + 1) / NOTHING_STD
         weak[10:, -1] = model.estimate.value[rows.theta_order] / NOTHING_STD
-        known = np.concatenate([np.zeros(10 + rows.friction, bool), np.isfinite(variance[rows.friction :])])
+        known = np.concatenate(
+            [np.zeros(10 + rows.friction, bool), np.isfinite(variance[rows.friction :])]
+        )
         arm = arm_rows(model)
         said = np.zeros((len(arm), rows.m + 1))
-        said[:, 10:-1], said[:, -1] = arm[:, rows.theta_order], arm[:, -1]
+        said[:, 10:-1] = arm[:, rows.theta_order]
+        said[:, -1] = arm[:, -1]
         stacked = np.vstack([weak[~known], said])
         return cls(np.asfortranarray(triangle_with(np.zeros((rows.m + 1, rows.m + 1)), stacked)))
 
@@ -87,13 +91,14 @@ class Knowledge(NamedTuple):
     def scale_since(self, before: Knowledge) -> tuple[float, float, float]:
         """How much larger torques since then are than the unknowns say, its variance, and how the mass moves.
 
-        With H'H and H'tau of the rows since, the difference of both, a column H x joins: a score test (see
-        `identification.other_causes`).
+        With H'H and H'tau of the rows since, the difference of both, a column H x joins: a score
+        test (see `identification.other_causes`).
 
         Args:
             before: what was known then; nothing was forgotten since
         """
-        R, x = self.R[:-1, :-1], self.solution
+        R = self.R[:-1, :-1]
+        x = self.solution
         since = self.R.T @ self.R - before.R.T @ before.R
         across = since[:-1, :-1] @ x
         taken = lapack.dtrtrs(R, across, trans=1)[0]
@@ -120,7 +125,8 @@ class Knowledge(NamedTuple):
         """What is known after a change of payload: friction less sure, the arm as before.
 
         Args:
-            friction_change: standard deviation of the change of each friction coefficient, (f,) [SI]
+            friction_change: standard deviation of the change of each friction coefficient, (f,)
+                [SI]
         """
         out = self.R.copy(order="F")
         out[:10] = 0.0
@@ -128,7 +134,9 @@ class Knowledge(NamedTuple):
         friction = slice(10, 10 + len(friction_change))
         S = np.linalg.inv(out[friction, friction])
         wider = S @ S.T + np.diag(friction_change**2)
-        flip = np.linalg.cholesky(wider[::-1, ::-1])[::-1, ::-1]  # upper triangular U with U U' = wider
+        flip = np.linalg.cholesky(wider[::-1, ::-1])[
+            ::-1, ::-1
+        ]  # upper triangular U with U U' = wider
         out[friction, 10:] = np.linalg.inv(flip) @ S @ out[friction, 10:]
         out[friction, friction] = np.triu(out[friction, friction])
         return Knowledge(out)

@@ -1,16 +1,17 @@
 """How noisy torques are today, beside what the runs of the empty arm say.
 
-Rows are divided by the noise that the model has, correlation in time included, so sums of residuals over
-any stretch should have unit variance for each row. Where the arm of today differs (other noise, friction
-that the law does not know, correlation), they have more. Sums over 1, 2 and 4 windows and the squares of
-single residuals are kept; the widest scale counts. A few blocks say little, so a ratio r of K blocks counts
-by what exceeds one standard deviation of its scatter, and as if there were K_0 = 20 more that are just as
-wide as assumed, fewer where the assumption is plainly wrong:
+Rows are divided by the noise that the model has, correlation in time included, so sums of residuals
+over any stretch should have unit variance for each row. Where the arm of today differs (other
+noise, friction that the law does not know, correlation), they have more. Sums over 1, 2 and 4
+windows and the squares of single residuals are kept; the widest scale counts. A few blocks say
+little, so a ratio r of K blocks counts by what exceeds one standard deviation of its scatter, and
+as if there were K_0 = 20 more that are just as wide as assumed, fewer where the assumption is
+plainly wrong:
 
     f - 1 = K (r - 1 - sqrt(2 / K)) / (K + K_0 / r^2)
 
-Old windows fade, because friction drifts. Where residuals are more than five times as wide as assumed, the
-answer is doubted: what is wrong then is no noise, and its widening no interval.
+Old windows fade, because friction drifts. Where residuals are more than five times as wide as
+assumed, the answer is doubted: what is wrong then is no noise, and its widening no interval.
 """
 
 from __future__ import annotations
@@ -54,7 +55,14 @@ class Spread(NamedTuple):
     def nothing(cls, n: int) -> Spread:
         """The spread before the first residual."""
         scales = (_LEVELS, n)
-        return cls(np.zeros(n), np.zeros(n), np.zeros(scales), np.zeros(scales), np.zeros((_LEVELS, 2, n)), 0)
+        return cls(
+            np.zeros(n),
+            np.zeros(n),
+            np.zeros(scales),
+            np.zeros(scales),
+            np.zeros((_LEVELS, 2, n)),
+            0,
+        )
 
     def with_window(self, total: Array, squares: Array, rows: Array) -> Spread:
         """The spread with one more window.
@@ -64,7 +72,9 @@ class Spread(NamedTuple):
             squares: sum of their squares, (n,)
             rows: how many there are, (n,)
         """
-        sums, blocks, held = _KEPT * self.sums, _KEPT * self.blocks, self.held.copy()
+        sums = _KEPT * self.sums
+        blocks = _KEPT * self.blocks
+        held = self.held.copy()
         count = rows
         for level in range(_LEVELS):
             sums[level] += total**2 / np.maximum(count, 1)
@@ -72,9 +82,15 @@ class Spread(NamedTuple):
             if not (self.windows >> level) & 1:
                 held[level] = total, count
                 break
-            total, count = total + held[level, 0], count + held[level, 1]
+            total = total + held[level, 0]
+            count = count + held[level, 1]
         return Spread(
-            _KEPT * self.squares + squares, _KEPT * self.rows + rows, sums, blocks, held, self.windows + 1
+            _KEPT * self.squares + squares,
+            _KEPT * self.rows + rows,
+            sums,
+            blocks,
+            held,
+            self.windows + 1,
         )
 
     def with_surprise(self, ratio: float) -> Spread:
@@ -83,7 +99,8 @@ class Spread(NamedTuple):
         Args:
             ratio: by how much its squares exceed what was assumed
         """
-        sums, blocks = self.sums.copy(), self.blocks.copy()
+        sums = self.sums.copy()
+        blocks = self.blocks.copy()
         sums[0] += min(ratio, _LARGEST_SURPRISE)
         blocks[0] += 1
         return self._replace(sums=sums, blocks=blocks)
@@ -102,7 +119,8 @@ class Spread(NamedTuple):
             return None
         j = int(times.argmax())
         words = (
-            f"{joint_names[j]} deviates {times[j]:.0f} times as much as the model says, for longer than noise"
+            f"{joint_names[j]} deviates {times[j]:.0f} times as much as the model says, for longer"
+            " than noise"
             " does: is the model that of this arm, and did nothing touch it?"
         )
         return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)

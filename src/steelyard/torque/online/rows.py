@@ -2,12 +2,13 @@
 
     tau = H x,   x = [payload (10), friction (f), arm (p - f)],   H = [Y J, Y_friction, Y_arm]
 
-Y is the regressor of the model's parameters and J the payload Jacobian, as in `steelyard.torque.weigh`;
-only the order of the columns differs (see `steelyard.torque.online.factor` for why). A friction law that
-remembers (presliding) keeps its direction z and the drives' positions u from block to block. Friction that
+Y is the regressor of the model's parameters and J the payload Jacobian, as in
+`steelyard.torque.weigh`; only the order of the columns differs (see
+`steelyard.torque.online.factor` for why). A friction law that remembers (presliding) keeps its
+direction z and the drives' positions u from block to block. Friction that
 grows with the carried torque L = Y_links theta, Fl |L| s, is linear in theta once the sign of L is known,
-and Fl is from the empty arm; the sign is that of the measured torque less friction, so rows do not depend
-on an early, wrong payload.
+and Fl is from the empty arm; the sign is that of the measured torque less friction, so rows do not
+depend on an early, wrong payload.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class OnlineRows:
     @classmethod
     def of(cls, model: DynamicModel) -> OnlineRows:
         """The row maker of a model."""
-        law, robot = model.law, model.robot
+        law = model.law
+        robot = model.robot
         kind = kinds(model.estimate.names)
         nuisance = np.isin(kind, FRICTION)
         order = np.concatenate([np.flatnonzero(nuisance), np.flatnonzero(~nuisance)])
@@ -110,19 +112,25 @@ class OnlineRows:
             memory: direction z and position u of the drives before, (2, n)
             x: the unknowns, for the torque that gears carry, (m,)
         """
-        q, v, a = motion[:, 0], motion[:, 1], motion[:, 2]
+        q = motion[:, 0]
+        v = motion[:, 1]
+        a = motion[:, 2]
         Y = self.robot.regressor(q, v, a)[:, :, self.columns]
         load = None
         if self.law.load:
             load = self.drives.load(Y[:, :, self.links] @ self.theta(x)[self.links])
-        memory, columns = self.law.step(memory, self.drives.to_drives(q), self.drives.to_drives(v), load)
+        memory, columns = self.law.step(
+            memory, self.drives.to_drives(q), self.drives.to_drives(v), load
+        )
         if len(columns) > 2:
             Y = np.concatenate([Y, np.zeros((*q.shape, len(self.law.extra_names)))], axis=2)
         for values, where in zip(columns, self.terms, strict=True):
             self.drives.write(Y, values, where)
         return Y, memory
 
-    def torque(self, sample: OnlineSample, memory: Array, *unknowns: Array, lowest_speed: float) -> Array:
+    def torque(
+        self, sample: OnlineSample, memory: Array, *unknowns: Array, lowest_speed: float
+    ) -> Array:
         """What k vectors of unknowns, each (m,), predict for a sample, (k, n) [Nm or N].
 
         NaN where a joint rests and the friction law takes the direction of its speed as it is.
@@ -167,7 +175,9 @@ class OnlineRows:
         if not np.abs(row[1:]).max() < _LARGEST or not np.isfinite(row[0]):
             return "corrupt"
         if row[0] <= last_s:
-            return "repeated" if row[0] == last_s else "late"
+            if row[0] == last_s:
+                return "repeated"
+            return "late"
         if (np.abs(row[-len(tau_max) :]) >= tau_max).any():
             return "saturated"
         return ""
@@ -201,10 +211,12 @@ class OnlineRows:
         if size.max() < _SPIKE:
             return np.zeros(len(e), bool)
         rise = np.diff(tau, axis=0)
-        up, down = rise[:-1], -rise[1:]
+        up = rise[:-1]
+        down = -rise[1:]
         alone = (up * down > 0) & (np.minimum(np.abs(up), np.abs(down)) > _SPIKE / 2)
         around = np.maximum(
-            np.vstack([np.abs(e[0] - up[0]), size[:-1]]), np.vstack([size[1:], np.abs(e[-1] - down[-1])])
+            np.vstack([np.abs(e[0] - up[0]), size[:-1]]),
+            np.vstack([size[1:], np.abs(e[-1] - down[-1])]),
         )
         return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))
 
@@ -224,8 +236,10 @@ class OnlineRows:
 
 def _known_shares(model: DynamicModel) -> Array:
     """Fl of each joint where its uncertainty is small, (n,)."""
-    n, estimate = model.robot.n, model.estimate
+    n = model.robot.n
+    estimate = model.estimate
     if not model.law.load:
         return np.zeros(n)
-    value, std = estimate.value[-n:], estimate.std[-n:]
+    value = estimate.value[-n:]
+    std = estimate.std[-n:]
     return np.where((std < _KNOWN_SHARE_STD) & (np.abs(value) < 1.0), value, 0.0)

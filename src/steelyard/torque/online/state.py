@@ -1,8 +1,8 @@
 """What an online estimate is asked for, what it is given, and all that it knows: values.
 
-A real stream repeats rows, delivers them late, loses some, and contains numbers that are not finite. Such
-samples are counted and skipped; only one of another shape is refused, because it comes from another robot.
-The state is a value: it is kept, copied, saved and resumed.
+A real stream repeats rows, delivers them late, loses some, and contains numbers that are not
+finite. Such samples are counted and skipped; only one of another shape is refused, because it comes
+from another robot. The state is a value: it is kept, copied, saved and resumed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class OnlineOptions:
         alarm: threshold of the test for a change, see `change`; None to test for none
         window_s: length of the tested windows, [s]; a change is seen after one to two of them
         friction_change: how much friction may change with the payload, as a share of Fc + Fv
-        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`; None for
-            that of the model's
+        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`;
+            None for that of the model's
         longest_gap_s: a longer one is a pause, [s]
         block: samples that are taken together
     """
@@ -66,8 +66,8 @@ class Window(NamedTuple):
         end_s: time of its last sample, [s]
         payload: sums of W'[H tau] for the first four payload columns W, (4, m + 1)
         joints: sums of the rows of each joint, (n, m + 1)
-        friction: what slow friction that the law does not know adds to W'tau, one standard deviation for
-            each drive and direction (see `Creep`), (4, 2 n)
+        friction: what slow friction that the law does not know adds to W'tau, one standard
+            deviation for each drive and direction (see `Creep`), (4, 2 n)
         squares: sums of squared residuals over their noise, (n,)
         rows: how many each joint has, (n,)
         samples: how many there were, at rest too
@@ -89,7 +89,13 @@ class Window(NamedTuple):
         Args:
             start_s: when it begins, [s]
         """
-        empty = np.zeros((4, m + 1)), np.zeros((n, m + 1)), np.zeros((4, 2 * n)), np.zeros(n), np.zeros(n)
+        empty = (
+            np.zeros((4, m + 1)),
+            np.zeros((n, m + 1)),
+            np.zeros((4, 2 * n)),
+            np.zeros(n),
+            np.zeros(n),
+        )
         return cls(start_s, start_s, *empty, 0.0)
 
     def plus(self, other: Window) -> Window:
@@ -139,11 +145,12 @@ class OnlineState(NamedTuple):
         safe: at the start of the window before
         x: unknowns at the start of the window, (m,)
         pending: rows [t q v a tau] that wait for their block
-        prepared: weighted rows, samples, the torque after them and creeping friction of a block that waits
-            for its update; or ()
+        prepared: weighted rows, samples, the torque after them and creeping friction of a block
+            that waits for its update; or ()
         memory: what friction remembers: direction and position of the drives, (2, n)
         last_s: time of the last sample, [s]
-        behind: time of the last sample, [s], and how many there were, of a clock that goes on behind
+        behind: time of the last sample, [s], and how many there were, of a clock that goes on
+            behind
         last_tau: torque of the last sample that was processed, (n,) [Nm or N]
         torque_squares: sum of squares of the torques of all samples, (n,) [Nm^2 or N^2]
         window: the samples on trial
@@ -151,7 +158,8 @@ class OnlineState(NamedTuple):
         information: of payload and friction from each joint, (n, b, b)
         pull: H'tau of each joint, rows over their noise, (n, m)
         spread: of the residuals
-        heard: the same without the last window, which the next one may show to be of another payload
+        heard: the same without the last window, which the next one may show to be of another
+            payload
         reach: lowest and highest position, highest speed since the payload was taken, (3, n)
         start_s: when this payload was first seen, [s]
         windows: how many windows with motion this payload has
@@ -239,7 +247,9 @@ class OnlineState(NamedTuple):
         if not self.settled:
             return None
         e, variance, moved = self.known.scale_since(self.begun)
-        return scale_doubt(e, variance * float(self.spread.inflation.max()) + drift**2, moved, least)
+        return scale_doubt(
+            e, variance * float(self.spread.inflation.max()) + drift**2, moved, least
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The state as lists, numbers and text, exact, for JSON."""
@@ -248,7 +258,9 @@ class OnlineState(NamedTuple):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> OnlineState:
         """The state that `to_dict` has written."""
-        fields.check({name: content[name] for name in _EMPTY_AT_FIRST}, _format_of(content), "state")
+        fields.check(
+            {name: content[name] for name in _EMPTY_AT_FIRST}, _format_of(content), "state"
+        )
         array: dict[str, Any] = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
         triangles = [np.array(content[name], dtype=float, order="F") for name in _TRIANGLES]
         array |= {name: Knowledge(R) for name, R in zip(_TRIANGLES, triangles, strict=True)}
@@ -281,7 +293,8 @@ _ARRAYS = ("x", "memory", "last_tau", "torque_squares", "information", "pull", "
 
 def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
     """What may stand where a fresh state has nothing, of n joints and m unknowns as the rest says."""
-    n, m = len(content["last_tau"]), len(content["x"])
+    n = len(content["last_tau"])
+    m = len(content["x"])
     block = fields.row(
         fields.numbers("k", n, m + 1),
         fields.numbers("k", 1 + 4 * n),
@@ -289,7 +302,9 @@ def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
         fields.numbers(4, 2 * n),
     )
     sums = fields.numbers(4, m + 1), fields.numbers(n, m + 1), fields.numbers(4, 2 * n)
-    window = fields.row(*[fields.number()] * 2, *sums, *[fields.numbers(n, low=0.0)] * 2, fields.number(0.0))
+    window = fields.row(
+        *[fields.number()] * 2, *sums, *[fields.numbers(n, low=0.0)] * 2, fields.number(0.0)
+    )
     noise = (fields.numbers(*np.shape(part)) for part in content["heard"][:-1])
     heard = fields.row(*noise, fields.number(0.0))
     rest = fields.row(fields.numbers(m + 1, m + 1), heard, window)
@@ -302,14 +317,20 @@ def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
 
 
 def _plain(value: Any) -> Any:
-    value = value.R if isinstance(value, Knowledge) else value
+    if isinstance(value, Knowledge):
+        value = value.R
     if isinstance(value, np.ndarray):
         return value.tolist()
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _unplain(values: list[Any]) -> list[Any]:
-    return [np.array(value, dtype=float) if isinstance(value, list) else float(value) for value in values]
+    return [
+        np.array(value, dtype=float) if isinstance(value, list) else float(value)
+        for value in values
+    ]
 
 
 def _rest(values: list[Any] | None) -> BeforeRest | None:

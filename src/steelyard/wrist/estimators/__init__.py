@@ -1,6 +1,12 @@
 """Estimators of the dynamic stage, by name: all solve a `steelyard.wrist.regression.WrenchRegression`."""
 
-from steelyard.wrist.estimators.batch import LEAST_SQUARES, MAXIMUM_LIKELIHOOD, RESTRICTED, TOTAL, WEIGHTED
+from steelyard.wrist.estimators.batch import (
+    LEAST_SQUARES,
+    MAXIMUM_LIKELIHOOD,
+    RESTRICTED,
+    TOTAL,
+    WEIGHTED,
+)
 from steelyard.wrist.estimators.recursive import RecursiveRestricted, RecursiveTotalLeastSquares
 from steelyard.wrist.regression import WrenchEstimator
 

@@ -1,26 +1,26 @@
 """Estimators that take one sample at a time: `init`, `step`, `value`; the state is a value.
 
-**Total least squares** (Kubus, Kroeger, Wahl 2008): the triangular factor of Z = [Y wrench], row by row. The
-factor R of all rows (with forgetting, sqrt(lambda) R above the new rows) has the right singular vectors of
-the rows themselves, so after every step the smallest one gives the total least squares solution of the rows
-so far: at every step recursive equals batch.
+**Total least squares** (Kubus, Kroeger, Wahl 2008): the triangular factor of Z = [Y wrench], row by
+row. The factor R of all rows (with forgetting, sqrt(lambda) R above the new rows) has the right
+singular vectors of the rows themselves, so after every step the smallest one gives the total least
+squares solution of the rows so far: at every step recursive equals batch.
 
-**Restricted total least squares** (Rhode 2014; liu2025 eq. (31)-(35), signs and order corrected). With Z_k
-and N_k the covariance that the sensors' noise adds to Z_k'Z_k,
+**Restricted total least squares** (Rhode 2014; liu2025 eq. (31)-(35), signs and order corrected).
+With Z_k and N_k the covariance that the sensors' noise adds to Z_k'Z_k,
 
     M_k = lambda M_{k-1} + Z_k' Z_k,     P_k = lambda P_{k-1} + N_k
     v_k = M_k^-1 P_k v_{k-1},  scaled so that its last entry is -1
 
-which is one step of inverse iteration towards the smallest ratio v'Mv / v'Pv for every sample; after enough
-of them it is where the batch solution is. M is kept instead of its inverse (35): the factorisation of an 11
-x 11 matrix costs a few microseconds and cannot lose symmetry. P_r is not assumed: N_k comes from the
-covariance of acceleration, angular velocity, angular acceleration and wrench of that very sample, by a
-constant tensor.
+which is one step of inverse iteration towards the smallest ratio v'Mv / v'Pv for every sample;
+after enough of them it is where the batch solution is. M is kept instead of its inverse (35): the
+factorisation of an 11 x 11 matrix costs a few microseconds and cannot lose symmetry. P_r is not
+assumed: N_k comes from the covariance of acceleration, angular velocity, angular acceleration and
+wrench of that very sample, by a constant tensor.
 
-Forces and torques keep sums of their own, so that their weights may follow the parameters without spoiling
-what was summed before: v'P_f v and v'P_t v are the sizes that the residuals of forces and torques should
-have, and one over them, for each row, are the weights. What the static stage knows is a third sum, where it
-all starts.
+Forces and torques keep sums of their own, so that their weights may follow the parameters without
+spoiling what was summed before: v'P_f v and v'P_t v are the sizes that the residuals of forces and
+torques should have, and one over them, for each row, are the weights. What the static stage knows
+is a third sum, where it all starts.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class RecursiveTotalLeastSquares:
 
     def step(self, state: Array, rows: Array) -> Array:
         """The next state, after the rows [Y wrench] of a sample, (6, p + 1)."""
-        return np.asarray(np.linalg.qr(np.vstack([np.sqrt(self.forgetting) * state, rows]), mode="r"))
+        return np.asarray(
+            np.linalg.qr(np.vstack([np.sqrt(self.forgetting) * state, rows]), mode="r")
+        )
 
     def value(self, state: Array) -> Array:
         """The unknowns, (p,), that the rows behind a state give."""
@@ -72,7 +74,9 @@ class RecursiveTotalLeastSquares:
             for rows in regression.augmented:
                 state = recursion.step(state, rows)
             mu = np.linalg.svd(state, compute_uv=False)[-1] ** 2 / (6 * len(regression))
-            return regression.fit_of_ratio(recursion.value(state), np.eye(6), noise="identity", mu=mu)
+            return regression.fit_of_ratio(
+                recursion.value(state), np.eye(6), noise="identity", mu=mu
+            )
 
         return WrenchEstimator("recursive TLS", uses_prior=False, estimate=estimate)
 
@@ -133,9 +137,13 @@ class RecursiveRestricted:
         p = self.p
         L = _FIRST_INFORMATION * np.eye(p) + (0.0 if information is None else information)
         rows = np.column_stack([np.eye(p), value])
-        M, P = rows.T @ L @ rows, np.zeros((p + 1, p + 1))
+        M = rows.T @ L @ rows
+        P = np.zeros((p + 1, p + 1))
         M[-1, -1] += _FIRST_INFORMATION
-        P[-1, -1] = 0.0 if information is None else np.linalg.matrix_rank(information)
+        if information is None:
+            P[-1, -1] = 0.0
+        else:
+            P[-1, -1] = np.linalg.matrix_rank(information)
         nothing = np.zeros((2, p + 1, p + 1))
         return _RestrictedState(nothing, nothing.copy(), M, P, 0.0, np.append(value, -1.0))
 
@@ -155,7 +163,8 @@ class RecursiveRestricted:
             wrench: what the load does to the sensor, (6,) [N, Nm]
             exact: exact columns, (6, e); needed when there are any
         """
-        p, faded = self.p, self.forgetting
+        p = self.p
+        faded = self.forgetting
         Z = np.empty((6, p + 1))
         Z[:, :10] = (x @ self._rows).reshape(6, 10)
         if exact is not None:
@@ -167,7 +176,8 @@ class RecursiveRestricted:
         P = faded * state.P
         P[:, :10, :10] += (x_covariance.reshape(144) @ self._noise).reshape(2, 10, 10)
         P[:, p, p] += 3.0
-        prior_M, prior_P = faded * state.prior_M, faded * state.prior_P
+        prior_M = faded * state.prior_M
+        prior_P = faded * state.prior_P
         count = faded * state.samples + 1.0
         v = _iterated(M, P, prior_M, prior_P, 3.0 * count, state.v)
         return _RestrictedState(M, P, prior_M, prior_P, count, v)
@@ -188,12 +198,17 @@ class RecursiveRestricted:
         """The recursion, with some forgetting, over a whole regression, started from its prior."""
 
         def estimate(regression: WrenchRegression) -> WrenchFit:
-            std, L = np.sqrt(np.diag(regression.wrench_covariance)), regression.prior_information
+            std = np.sqrt(np.diag(regression.wrench_covariance))
+            L = regression.prior_information
             recursion = cls(std, forgetting, regression.p - 10)
             state = recursion.init(regression.prior_value, L if L.any() else None)
             for k in range(len(regression)):
-                x, Sx, wrench = regression.x[k], regression.x_covariance[k], regression.wrench[k]
-                state = recursion.step(state, x, Sx, wrench, regression.exact[k] if recursion.e else None)
+                x = regression.x[k]
+                Sx = regression.x_covariance[k]
+                wrench = regression.wrench[k]
+                state = recursion.step(
+                    state, x, Sx, wrench, regression.exact[k] if recursion.e else None
+                )
             M, P, weights = recursion.forms(state)
             mu = float(state.v @ M @ state.v / (state.v @ P @ state.v))
             W = np.diag(weights)

@@ -1,18 +1,19 @@
 """The payload on a wrist sensor while the arm moves: `init`, `step`, `estimate`; states are values.
 
-Samples are taken in windows of 0.2 s. A window in which the sensor stands still belongs to a rest; a rest
-that has ended (its first and last window left out) is a posture, as in the static stage. Other windows go
-into the sums (`sums`), and one step later the solution is found (`solve`). Each window is first compared with
-what the load so far predicts: its summed residual r has
+Samples are taken in windows of 0.2 s. A window in which the sensor stands still belongs to a rest;
+a rest that has ended (its first and last window left out) is a posture, as in the static stage.
+Other windows go into the sums (`sums`), and one step later the solution is found (`solve`). Each
+window is first compared with what the load so far predicts: its summed residual r has
 
     cov r = N f Sw + Z C Z'        (long-run noise of N samples, and what is not known of the load)
 
-and where r' cov^-1 r is far beyond chance, the window is not used: somebody touches the load, or it is
-another one. Five such windows in a row that *a* load explains as well as before, drift and tilt being those
-known, are another load: the one before goes to the history, and the sums start anew from these five. Five
-that no load explains are a contact, and the next five are tried.
+and where r' cov^-1 r is far beyond chance, the window is not used: somebody touches the load, or it
+is another one. Five such windows in a row that *a* load explains as well as before, drift and tilt
+being those known, are another load: the one before goes to the history, and the sums start anew
+from these five. Five that no load explains are a contact, and the next five are tried.
 
-The contact force is the measured wrench less that of the load and the drift, with the covariance of both.
+The contact force is the measured wrench less that of the load and the drift, with the covariance of
+both.
 """
 
 from __future__ import annotations
@@ -79,13 +80,14 @@ class WristEstimator:
             raise InvalidSamples(f"noise must be six positive numbers, got {noise}")
         if not self.sensor.yaw_known:
             raise InvalidSamples(
-                "online, the rotation of the sensor on the flange must be known: find it with postures at"
+                "online, the rotation of the sensor on the flange must be known: find it with"
+                " postures at"
                 " rest (weigh-ft --static), and say it in the sensor's file"
             )
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "_gravity", BaseGravity(np.array(self.gravity_base, dtype=float)))
 
-    # --- the three verbs --------------------------------------------------------------------------------
+    # --- the three verbs
 
     def init(self) -> WristState:
         """The state before the first sample."""
@@ -123,7 +125,10 @@ class WristEstimator:
             state = self._drained(state)._replace(counts=state.counts.plus("gaps"))
         if state.stale:
             state = self._fresh(state)
-        elif len(state.window) and t - state.window[0, 0] >= self.options.window_s - _CLOCK_ROUNDING_S:
+        elif (
+            len(state.window)
+            and t - state.window[0, 0] >= self.options.window_s - _CLOCK_ROUNDING_S
+        ):
             state = self._judged(state)
         window = np.concatenate([state.window, row[None]])
         return state._replace(window=window, last_s=t, counts=state.counts.plus("used"))
@@ -132,7 +137,8 @@ class WristEstimator:
         """What hangs on the sensor now, with all samples of the state.
 
         Args:
-            physical: look for the nearest real body, which takes much longer than a step; else the plain one
+            physical: look for the nearest real body, which takes much longer than a step; else the
+                plain one
         """
         state = self._drained(state)
         known = self._solved(state, rounds=8)
@@ -154,8 +160,12 @@ class WristEstimator:
                 look_for_body=physical,
             )
         )
-        weak = None if unknown[:10].any() else weak_inertia_doubt(body, full[:10, :10])
-        verdict = verdict if weak is None else verdict.doubted(weak)
+        if unknown[:10].any():
+            weak = None
+        else:
+            weak = weak_inertia_doubt(body, full[:10, :10])
+        if weak is not None:
+            verdict = verdict.doubted(weak)
         words = self._words(state, known)
         return WrenchPayload(
             body,
@@ -173,7 +183,7 @@ class WristEstimator:
             made_by=self.made_by,
         )
 
-    # --- cheap views -------------------------------------------------------------------------------------
+    # --- cheap views
 
     def converged(self, state: WristState) -> bool:
         """Whether the mass is as sure as was asked for."""
@@ -192,11 +202,16 @@ class WristEstimator:
         return r, np.sqrt(np.diag(covariance) + state.known.variance)
 
     def _half_width(self, known: Solution) -> float:
-        std = np.inf if known.unknown[0] else np.sqrt(known.covariance[0, 0])
+        if known.unknown[0]:
+            std = np.inf
+        else:
+            std = np.sqrt(known.covariance[0, 0])
         return float(HALF_WIDTH * std / max(abs(known.value[0]), 1e-12))
 
     def _doubts(self, state: WristState, known: Solution) -> tuple[Doubt, ...]:
-        trend, trend_std, tilt = known.value[18:], np.sqrt(np.diag(known.covariance)[18:]), [16, 17]
+        trend = known.value[18:]
+        trend_std = np.sqrt(np.diag(known.covariance)[18:])
+        tilt = [16, 17]
         unsure = bool((known.covariance[tilt, tilt] >= _KNOWN_TILT**2).any())
         doubts = [
             drift_doubt(trend, trend_std, modelled=True),
@@ -207,7 +222,8 @@ class WristEstimator:
             doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
         if state.last_s - state.odd_s > 2 * _TRIAL * self.options.window_s:
             words = (
-                f"since {state.odd_s:.2f} s something touches the load, or it is none that stays as it is:"
+                f"since {state.odd_s:.2f} s something touches the load, or it is none that stays"
+                " as it is:"
                 " these samples do not count"
             )
             doubts.append(Doubt(DoubtKind.MOSTLY_CONTACT, words))
@@ -215,35 +231,51 @@ class WristEstimator:
 
     def _words(self, state: WristState, known: Solution) -> str:
         half = self._half_width(known)
-        share = f"{float(f'{100 * half:.2g}'):.15g} %" if half < 1.0 else ""
-        sure = "converged: " if half <= self.options.accuracy else ""
+        if half < 1.0:
+            share = f"{float(f'{100 * half:.2g}'):.15g} %"
+        else:
+            share = ""
+        if half <= self.options.accuracy:
+            sure = "converged: "
+        else:
+            sure = ""
         parts = [
             f"{sure}the mass is known to {share}" if share else "",
             f"{len(state.postures)} postures at rest" if len(state.postures) else "",
-            f"payload {len(state.history) + 1}, since {state.start_s:.2f} s" if state.history else "",
+            f"payload {len(state.history) + 1}, since {state.start_s:.2f} s"
+            if state.history
+            else "",
             f"touched in {state.contacts} windows" if state.contacts else "",
             state.counts.words,
         ]
         return "; ".join(part for part in parts if part)
 
-    # --- inside ------------------------------------------------------------------------------------------
+    # --- inside
 
     def _fault(self, row: Array, last_s: float) -> str:
         """Why a sample does not count; empty where it does."""
         if not np.isfinite(row[0]) or not np.abs(row[1:-1]).max() < _LARGEST:
             return "corrupt"
         if row[0] <= last_s:
-            return "repeated" if row[0] == last_s else "late"
-        return "saturated" if (np.abs(row[1:7]) >= _ALMOST * self.sensor.reach).any() else ""
+            if row[0] == last_s:
+                return "repeated"
+            return "late"
+        if (np.abs(row[1:7]) >= _ALMOST * self.sensor.reach).any():
+            return "saturated"
+        return ""
 
     def _age(self, state: WristState) -> float:
-        return state.last_s - state.origin_s if np.isfinite(state.origin_s) else 0.0
+        if np.isfinite(state.origin_s):
+            return state.last_s - state.origin_s
+        return 0.0
 
     @property
     def _free(self) -> Indices:
         """Which of the unknowns are; the tilt of a level base is not."""
         every = np.arange(UNKNOWNS)
-        return np.delete(every, [16, 17]) if self.options.level else every
+        if self.options.level:
+            return np.delete(every, [16, 17])
+        return every
 
     def _problem(
         self, sums: Sums, postures: Postures, prior: Array, fewest_blocks: int = FEWEST_BLOCKS
@@ -257,8 +289,10 @@ class WristEstimator:
 
     def _lifted(self, state: WristState, window: Array) -> tuple[Array, Array]:
         """The lifted rows of samples, (6, N, 21), and the sum of their features' covariances, (12, 12)."""
-        R, covariance = window[:, 7:16].reshape(-1, 3, 3), window[:, 25:106].reshape(-1, 9, 9)
-        t, motion = window[:, 0] - state.origin_s, window[:, 16:25]
+        R = window[:, 7:16].reshape(-1, 3, 3)
+        covariance = window[:, 25:106].reshape(-1, 9, 9)
+        t = window[:, 0] - state.origin_s
+        motion = window[:, 16:25]
         g = self._gravity.nominal
         rows = lifted_rows(t, window[:, 1:7], R, motion, g, covariance[:, 3:6, 3:6])
         return rows, feature_covariance(motion[:, 3:6], covariance).sum(axis=0)
@@ -272,9 +306,12 @@ class WristEstimator:
 
     def _drained(self, state: WristState) -> WristState:
         """The state with every sample counted, and the present rest as a posture."""
-        state = self._fresh(state) if state.stale else state
+        if state.stale:
+            state = self._fresh(state)
         state = self._rested(self._judged(state))
-        return self._fresh(state) if state.stale else state
+        if state.stale:
+            return self._fresh(state)
+        return state
 
     def _judged(self, state: WristState) -> WristState:
         """The state at the end of a window: used, at rest, or not explained by the load."""
@@ -300,12 +337,17 @@ class WristEstimator:
     def _fresh(self, state: WristState) -> WristState:
         """The state with a solution that knows all windows."""
         young = len(state.sums.blocks) < _TESTED
-        rounds, listen = _YOUNG_ROUNDS if young else 1, young or len(state.sums.blocks) % _LISTEN == 0
+        if young:
+            rounds = _YOUNG_ROUNDS
+        else:
+            rounds = 1
+        listen = young or len(state.sums.blocks) % _LISTEN == 0
         return state._replace(known=self._solved(state, rounds, listen=listen), stale=False)
 
     def _is_still(self, window: Array) -> bool:
         rule = self.options.rest
-        turning, speed = np.linalg.norm(window[:, 19:22], axis=1).max(), window[:, 106].max()
+        turning = np.linalg.norm(window[:, 19:22], axis=1).max()
+        speed = window[:, 106].max()
         if np.isnan(speed):
             slow = np.linalg.norm(window[:, 16:19], axis=1).max() < _STILL_ACCELERATION
         else:
@@ -333,7 +375,8 @@ class WristEstimator:
         state = state._replace(trial=trial, odd_s=odd_s, rest=state.rest[:0], odd=state.odd + 1)
         if len(trial.blocks) < _TRIAL:
             return state
-        prior, none = self._without_load(state), state.postures.take(np.zeros(len(state.postures), bool))
+        prior = self._without_load(state)
+        none = state.postures.take(np.zeros(len(state.postures), bool))
         found = self._problem(trial, none, prior, fewest_blocks=1).solved()
         if (found.variance > _EXPLAINED * state.known.variance).any():
             return state._replace(trial=Sums.nothing())
@@ -358,20 +401,26 @@ class WristEstimator:
         kept = self._free[10:]
         L = np.linalg.cholesky(np.linalg.inv(state.known.covariance[np.ix_(kept, kept)])).T
         rows = np.zeros((len(kept), UNKNOWNS + 1))
-        rows[:, kept], rows[:, -1] = L, L @ state.known.value[kept]
+        rows[:, kept] = L
+        rows[:, -1] = L @ state.known.value[kept]
         return rows
 
     def _rested(self, state: WristState) -> WristState:
         """The state with the present rest, if it was one, as a posture."""
-        rest, p = state.rest[1:-1], state.postures
+        rest = state.rest[1:-1]
+        p = state.postures
         state = state._replace(rest=state.rest[:0])
         if len(rest) < _FEWEST_REST - 2:
             return state
-        wrench, n = rest[:, 1:7].mean(axis=0), len(rest)
+        wrench = rest[:, 1:7].mean(axis=0)
+        n = len(rest)
         least = np.asarray(self.noise) ** 2 / rest[:, 10].sum()
         variance = np.maximum(rest[:, 1:7].var(axis=0, ddof=1) / n, least)
         R = Rotation.from_rotvec(rest[:, 7:10]).mean().as_matrix()
-        down = p.R_base_sensor[:, 2] @ R[2] if len(p) else np.zeros(0)
+        if len(p):
+            down = p.R_base_sensor[:, 2] @ R[2]
+        else:
+            down = np.zeros(0)
         other = ~(down > _SAME)
         if (p.rows[~other] > n).any():
             return state
@@ -379,7 +428,9 @@ class WristEstimator:
         last = slice(-_MOST_POSTURES + 1, None)
         new = (rest[:, 0].mean() - state.origin_s, wrench, variance, R, n)
         old = (p.t, p.wrench, p.variance, p.R_base_sensor, p.rows)
-        both = [np.concatenate([a[last], np.asarray(b)[None]]) for a, b in zip(old, new, strict=True)]
+        both = [
+            np.concatenate([a[last], np.asarray(b)[None]]) for a, b in zip(old, new, strict=True)
+        ]
         return state._replace(postures=postures_of(*both), stale=True)
 
 

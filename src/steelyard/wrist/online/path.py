@@ -1,27 +1,28 @@
 """Rows of a wrist sensor become samples: the sensor's motion by a Kalman smoother, a fixed time late.
 
-    rows (jitter, holes, NaN) -> a uniform grid -> smoothed, differentiated -> WristSample, `delay_s` late
+    rows (jitter, holes, NaN) -> a uniform grid -> smoothed, differentiated -> WristSample,
+    `delay_s` late
 
-**The smoother.** A coordinate of the motion is taken for a chain of four integrators driven by white noise of
-density q; a row measures the first one with the variance r, every T seconds. Its spectrum is q / w^8, that of
-the noise r T, so that in the steady state the best estimate of the coordinate and of its derivatives, from
-rows before *and* after it, is the measured signal behind
+**The smoother.** A coordinate of the motion is taken for a chain of four integrators driven by
+white noise of density q; a row measures the first one with the variance r, every T seconds. Its
+spectrum is q / w^8, that of the noise r T, so that in the steady state the best estimate of the
+coordinate and of its derivatives, from rows before *and* after it, is the measured signal behind
 
     q / w^8 / (q / w^8 + r T) = 1 / (1 + (w / w_c)^8),      w_c = (q / (r T))^(1/8)
 
-which is a Butterworth low-pass of order four run forwards and backwards: the zero-phase filter of the batch.
-The cut-off says how lively the motion is in units of its noise. What the rows after an instant add is waited
-for (`steelyard.signals.FixedLag`), so the answer comes late, but has no lag: a Kalman filter without the wait
-(liu2025, `wrist.kalman`) gives an acceleration that is some rows old, beside a wrench that is not, and no
-noise model covers that. The wrench goes through the same filter; a filter that acts alike on both sides of
-wrench = Y phi changes nothing in phi.
+which is a Butterworth low-pass of order four run forwards and backwards: the zero-phase filter of
+the batch. The cut-off says how lively the motion is in units of its noise. What the rows after an
+instant add is waited for (`steelyard.signals.FixedLag`), so the answer comes late, but has no lag:
+a Kalman filter without the wait (liu2025, `wrist.kalman`) gives an acceleration that is some rows
+old, beside a wrench that is not, and no noise model covers that. The wrench goes through the same
+filter; a filter that acts alike on both sides of wrench = Y phi changes nothing in phi.
 
-**The noise.** The covariance of acceleration, angular velocity and angular acceleration is r times the sum of
-the squared response of filter and differences. r comes from the sensor's file, else from a calibration rest:
-fourth differences of the first rows, which also forgive a motion.
+**The noise.** The covariance of acceleration, angular velocity and angular acceleration is r times
+the sum of the squared response of filter and differences. r comes from the sensor's file, else from
+a calibration rest: fourth differences of the first rows, which also forgive a motion.
 
-Orientations of a pose are smoothed as rotation vectors seen from the one in the middle of the window, where
-their derivatives are angular velocity and angular acceleration.
+Orientations of a pose are smoothed as rotation vectors seen from the one in the middle of the
+window, where their derivatives are angular velocity and angular acceleration.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ class WristRow(NamedTuple):
     Attributes:
         t: time, [s], on any clock
         wrench: what the load does to the sensor, (6,) [N, Nm], in the sensor frame
-        motion: joint positions, (n,) [rad or m]; or position and quaternion of the sensor, (7,); or its
-            acceleration without gravity, angular velocity, both in the sensor frame, and quaternion, (10,).
-            Quaternions are R_base_sensor as (x, y, z, w)
+        motion: joint positions, (n,) [rad or m]; or position and quaternion of the sensor, (7,); or
+            its acceleration without gravity, angular velocity, both in the sensor frame, and
+            quaternion, (10,). Quaternions are R_base_sensor as (x, y, z, w)
     """
 
     t: float
@@ -76,7 +77,8 @@ class WristSample(NamedTuple):
         t: time, [s], on any clock that goes forwards
         wrench: what the load does to the sensor, (6,) [N, Nm], in the sensor frame
         R_base_sensor: orientation of the sensor, (3, 3)
-        acceleration: of the sensor's origin, gravity not included, (3,) [m/s^2], in the sensor frame
+        acceleration: of the sensor's origin, gravity not included, (3,) [m/s^2], in the sensor
+            frame
         angular_velocity: (3,) [rad/s], in the sensor frame
         angular_acceleration: (3,) [rad/s^2], in the sensor frame
         covariance: of the noise of the three before, (9, 9)
@@ -100,7 +102,8 @@ class WristSample(NamedTuple):
             parts = []
         if [x.size for x in parts] != [1, 6, 9, 3, 3, 3, 81, 1]:
             raise InvalidSamples(
-                "a sample is a time, a wrench of 6, a rotation of 9, three times 3 numbers of motion with"
+                "a sample is a time, a wrench of 6, a rotation of 9, three times 3 numbers of"
+                " motion with"
                 f" their covariance of 81, and a speed, got {[np.shape(x) for x in self]}"
             )
         return np.concatenate(parts)
@@ -112,7 +115,9 @@ class _Kinematics(ABC):
     has_quaternion = True
 
     @abstractmethod
-    def moved(self, window: Array, lag: FixedLag) -> tuple[Array, Array, Array, Array, Array, float]:
+    def moved(
+        self, window: Array, lag: FixedLag
+    ) -> tuple[Array, Array, Array, Array, Array, float]:
         """Orientation, acceleration, angular velocity and acceleration, their noise, and the speed."""
 
 
@@ -126,7 +131,9 @@ class _Joints(_Kinematics):
     gains: tuple[float, float, float]
     has_quaternion = False
 
-    def moved(self, window: Array, lag: FixedLag) -> tuple[Array, Array, Array, Array, Array, float]:
+    def moved(
+        self, window: Array, lag: FixedLag
+    ) -> tuple[Array, Array, Array, Array, Array, float]:
         q, v, a = _smoothed(lag, window)[:, None]
         T = self.T_flange_sensor
         motion = (x[0] for x in sensor_motion(self.robot, q, v, a, T))
@@ -142,7 +149,9 @@ class _Pose(_Kinematics):
 
     covariance: Array
 
-    def moved(self, window: Array, lag: FixedLag) -> tuple[Array, Array, Array, Array, Array, float]:
+    def moved(
+        self, window: Array, lag: FixedLag
+    ) -> tuple[Array, Array, Array, Array, Array, float]:
         _, v, a = _smoothed(lag, window[:, :3])
         turns = _turns(window[lag.lag, 3:], window[:, 3:])
         turn, w, alpha = _smoothed(lag, turns)
@@ -156,7 +165,9 @@ class _InertialUnit(_Kinematics):
 
     covariance: Array
 
-    def moved(self, window: Array, lag: FixedLag) -> tuple[Array, Array, Array, Array, Array, float]:
+    def moved(
+        self, window: Array, lag: FixedLag
+    ) -> tuple[Array, Array, Array, Array, Array, float]:
         value, slope, _ = _smoothed(lag, window)
         R = Rotation.from_quat(value[6:]).as_matrix()
         return R, value[:3], value[3:6], slope[3:6], self.covariance, float("nan")
@@ -196,7 +207,9 @@ class WristPath:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lag", FixedLag(self.cutoff_hz, self.rate_hz, points=5))
-        object.__setattr__(self, "_every", max(1, int(self.rate_hz / (_ROWS_PER_CUTOFF * self.cutoff_hz))))
+        object.__setattr__(
+            self, "_every", max(1, int(self.rate_hz / (_ROWS_PER_CUTOFF * self.cutoff_hz)))
+        )
 
     @classmethod
     def calibrated(
@@ -218,10 +231,14 @@ class WristPath:
         motion = np.array([row.motion for row in rows], dtype=float)
         wrench = np.array([row.wrench for row in rows], dtype=float)
         whole = np.isfinite(t) & np.isfinite(motion).all(axis=1) & np.isfinite(wrench).all(axis=1)
-        t, motion, wrench = t[whole], motion[whole], wrench[whole]
+        t = t[whole]
+        motion = motion[whole]
+        wrench = wrench[whole]
         steps = np.diff(t)
         if len(t) < _FEWEST_ROWS or not (steps > 0).any():
-            raise InvalidSamples(f"{len(t)} rows are too few to calibrate with; {_FEWEST_ROWS} are needed")
+            raise InvalidSamples(
+                f"{len(t)} rows are too few to calibrate with; {_FEWEST_ROWS} are needed"
+            )
         rate_hz = float(1 / np.median(steps[steps > 0]))
         gains = noise_gains(cutoff_hz, rate_hz)
         std = sensor.noise
@@ -240,17 +257,23 @@ class WristPath:
         """The state before the first row."""
         return self._empty(-np.inf)
 
-    def step(self, state: _WristPathState, row: WristRow) -> tuple[_WristPathState, tuple[WristSample, ...]]:
+    def step(
+        self, state: _WristPathState, row: WristRow
+    ) -> tuple[_WristPathState, tuple[WristSample, ...]]:
         """The next state and the samples that are ready, in the order of time; those of bad rows are bad."""
         new = np.concatenate([[row.t], np.ravel(row.motion), np.ravel(row.wrench)]).astype(float)
         if new.size != 7 + self.channels:
             raise InvalidSamples(
-                f"a row is {self.channels} numbers of motion and a wrench of 6, got {np.size(row.motion)}"
+                f"a row is {self.channels} numbers of motion and a wrench of 6, got"
+                f" {np.size(row.motion)}"
                 f" and {np.size(row.wrench)}"
             )
         if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _LARGEST:
             return state, (_bad(np.nan),)
-        before = state.rows[-1, 0] if len(state.rows) else -np.inf
+        if len(state.rows):
+            before = state.rows[-1, 0]
+        else:
+            before = -np.inf
         if row.t <= before:
             return state, (_bad(state.last_s if row.t == before else state.last_s - 1.0),)
         if (np.abs(new[-6:]) >= self.reach).any():
@@ -261,13 +284,22 @@ class WristPath:
             q = slice(self.channels - 3, self.channels + 1)
             new[q] *= 1.0 if new[q] @ state.rows[-1, q] >= 0 else -1.0
         state = state._replace(rows=np.concatenate([state.rows[-3:], new[None]]))
-        return self._through(state) if len(state.rows) == 4 else (state, ())
+        if len(state.rows) == 4:
+            return self._through(state)
+        return (state, ())
 
     def _through(self, state: _WristPathState) -> tuple[_WristPathState, tuple[WristSample, ...]]:
         """The state and samples after the instants of the grid between the two middle rows."""
-        start, end = state.rows[1, 0], state.rows[2, 0]
-        t = start if np.isinf(state.next_s) else state.next_s
-        window, count, last_s, ready = state.window, state.instants, state.last_s, []
+        start = state.rows[1, 0]
+        end = state.rows[2, 0]
+        if np.isinf(state.next_s):
+            t = start
+        else:
+            t = state.next_s
+        window = state.window
+        count = state.instants
+        last_s = state.last_s
+        ready = []
         length = 2 * self._lag.lag + 1
         while t <= end + _ROUNDING / self.rate_hz:
             window = np.concatenate([window[-length + 1 :], self._between(state.rows, t)[None]])
@@ -280,8 +312,11 @@ class WristPath:
         return _WristPathState(state.rows, t, window, count, last_s), tuple(ready)
 
     def _sample(self, t: float, window: Array) -> WristSample:
-        motion, wrench = window[:, : self.channels], window[:, self.channels :]
-        return WristSample(t, _smoothed(self._lag, wrench)[0], *self.kinematics.moved(motion, self._lag))
+        motion = window[:, : self.channels]
+        wrench = window[:, self.channels :]
+        return WristSample(
+            t, _smoothed(self._lag, wrench)[0], *self.kinematics.moved(motion, self._lag)
+        )
 
     def _between(self, rows: Array, t: float) -> Array:
         """Motion (by the cubic through four rows) and wrench (by a straight line) between the middle two."""
@@ -296,7 +331,8 @@ class WristPath:
                 (t - a) * (t - b) * (t - c) / ((d - a) * (d - b) * (d - c)),
             ]
         )
-        cut, share = 1 + self.channels, (t - b) / (c - b)
+        cut = 1 + self.channels
+        share = (t - b) / (c - b)
         wrench = (1 - share) * rows[1, cut:] + share * rows[2, cut:]
         return np.concatenate([weights @ rows[:, 1:cut], wrench])
 
@@ -309,17 +345,22 @@ def rows_of(recording: WrenchRecording) -> list[WristRow]:
     """The rows of a recording without joints: by its inertial unit where it has one, else by its pose."""
     recording.require_timed()
     q = Rotation.from_matrix(recording.R_base_sensor).as_quat()
-    a, w, p = recording.acceleration, recording.angular_velocity, recording.position
+    a = recording.acceleration
+    w = recording.angular_velocity
+    p = recording.position
     if a is not None and w is not None:
         motion = np.hstack([a, w, q])
     elif p is not None:
         motion = np.hstack([p, q])
     else:
         raise InvalidSamples(
-            "the recording has neither position nor acceleration of the sensor; name the columns, or give"
+            "the recording has neither position nor acceleration of the sensor; name the columns,"
+            " or give"
             " a robot and joint positions"
         )
-    return [WristRow(*row) for row in zip(recording.t.tolist(), recording.wrench, motion, strict=True)]
+    return [
+        WristRow(*row) for row in zip(recording.t.tolist(), recording.wrench, motion, strict=True)
+    ]
 
 
 def _kinematics(
@@ -329,7 +370,9 @@ def _kinematics(
     stated = sensor.motion_noise
 
     def noise(name: str, x: Array) -> Array:
-        return np.full(x.shape[1], stated[name]) if name in stated else _noise(x)
+        if name in stated:
+            return np.full(x.shape[1], stated[name])
+        return _noise(x)
 
     value, slope, curvature = gains
     if robot is not None:
@@ -339,13 +382,18 @@ def _kinematics(
     if motion.shape[1] == 7:
         linear = noise("position", motion[:, :3]) ** 2
         turn = noise("rotation", _turns(motion[0, 3:], motion[:, 3:])) ** 2
-        variance = np.concatenate([np.full(3, linear.mean() * curvature), turn * slope, turn * curvature])
+        variance = np.concatenate(
+            [np.full(3, linear.mean() * curvature), turn * slope, turn * curvature]
+        )
         return _Pose(np.diag(variance))
     if motion.shape[1] == 10:
-        linear, turning = noise("acceleration", motion[:, :3]), noise("angular_velocity", motion[:, 3:6])
+        linear = noise("acceleration", motion[:, :3])
+        turning = noise("angular_velocity", motion[:, 3:6])
         variance = np.concatenate([linear**2 * value, turning**2 * value, turning**2 * slope])
         return _InertialUnit(np.diag(variance))
-    raise InvalidSamples(f"a motion is 7 or 10 numbers, or joints of a robot, got {motion.shape[1]}")
+    raise InvalidSamples(
+        f"a motion is 7 or 10 numbers, or joints of a robot, got {motion.shape[1]}"
+    )
 
 
 def _noise(x: Array) -> Array:
@@ -359,7 +407,9 @@ def _smoothed(lag: FixedLag, window: Array) -> Array:
 
 def _turns(middle: Array, quaternion: Array) -> Array:
     """Rotation vectors from one orientation, (4,), to others, (N, 4); (N, 3)."""
-    return np.asarray((Rotation.from_quat(middle).inv() * Rotation.from_quat(quaternion)).as_rotvec())
+    return np.asarray(
+        (Rotation.from_quat(middle).inv() * Rotation.from_quat(quaternion)).as_rotvec()
+    )
 
 
 def _bad(t: float) -> WristSample:

@@ -1,32 +1,35 @@
 """Restricted total least squares from lifted rows, in square-root form, with an interval that is honest.
 
-A solution near theta = (phi, drift, U, V, trend) uses the derivative G of the lifted numbers there (`sums`):
-A_i = sqrt(W_i) R_i [G, wrench - constant]. Rests are rows of the same kind, each a mean with its variance and
-what differs from posture to posture.
+A solution near theta = (phi, drift, U, V, trend) uses the derivative G of the lifted numbers there
+(`sums`): A_i = sqrt(W_i) R_i [G, wrench - constant]. Rests are rows of the same kind, each a mean
+with its variance and what differs from posture to posture.
 
-**The smallest ratio.** With A the triangle of all A_i (and of postures and prior), v = (theta, -1), and P
-the covariance that noise of motion and wrench adds to A'A, the smallest
+**The smallest ratio.** With A the triangle of all A_i (and of postures and prior), v = (theta, -1),
+and P the covariance that noise of motion and wrench adds to A'A, the smallest
 
     |A v|^2 / v'Pv,      P = F F'
 
-has v = A^-1 u, u the right singular vector of the largest singular value of F' A^-1. A'A is never formed. P
-follows from the sum of the features' covariances, by a constant tensor. The scores' slope is H = A'A - mu P;
-where noise makes more than half of A'A in some direction, nothing is said about it.
+has v = A^-1 u, u the right singular vector of the largest singular value of F' A^-1. A'A is never
+formed. P follows from the sum of the features' covariances, by a constant tensor. The scores' slope
+is H = A'A - mu P; where noise makes more than half of A'A in some direction, nothing is said about
+it.
 
 **How noisy.** The variance of an axis is that of its residuals, but at least the sensor's own (as
-`WrenchRegression.calibrated_covariance`). Residuals are correlated in time; what counts is the variance of
-their sum, the long-run variance f times their own: by Parzen's window as in the batch, but at least that of
-an AR(1) process, because a window over few blocks sees too little, and a fit absorbs what is slow. The
-correlation rho of neighbouring blocks comes out too small by (1 + 3 rho + p_i) / K, p_i the unknowns that the
-axis determines; that is added back, and the quantile is Student's with K - p_i. Then
+`WrenchRegression.calibrated_covariance`). Residuals are correlated in time; what counts is the
+variance of their sum, the long-run variance f times their own: by Parzen's window as in the batch,
+but at least that of an AR(1) process, because a window over few blocks sees too little, and a fit
+absorbs what is slow. The correlation rho of neighbouring blocks comes out too small by (1 + 3 rho +
+p_i) / K, p_i the unknowns that the axis determines; that is added back, and the quantile is
+Student's with K - p_i. Then
 
     cov theta = H^-1 (A'A + sum_i (f_i - 1) A_i'A_i) H^-1 + b b'.
 
-Residuals may also be errors of the acceleration that no rest shows (a unit that is turned a little, a late
-clock); then the mass is too small, as in every regression with errors in its columns. If all residuals of the
-force were m times such errors, theta would be off by H^-1 P' theta, P' their part of A'A. The truth lies
-between nothing and that, evenly: b is the root mean square, 1 / sqrt(3) of it, and the same for torques and
-angular accelerations. While gravity hardly turns at the sensor, this is most of the interval.
+Residuals may also be errors of the acceleration that no rest shows (a unit that is turned a little,
+a late clock); then the mass is too small, as in every regression with errors in its columns. If all
+residuals of the force were m times such errors, theta would be off by H^-1 P' theta, P' their part
+of A'A. The truth lies between nothing and that, evenly: b is the root mean square, 1 / sqrt(3) of
+it, and the same for torques and angular accelerations. While gravity hardly turns at the sensor,
+this is most of the interval.
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ class Solution:
 
     Attributes:
         value: of the 24 unknowns, (24,)
-        covariance: theirs, (24, 24); as wide as nothing where they are unknown, zero where taken as known
+        covariance: theirs, (24, 24); as wide as nothing where they are unknown, zero where taken as
+            known
         unknown: which of the 24 are, (24,)
         variance: of a sample's wrench about the model, (6,)
         long_run: variance of the sum of the residuals of many samples over their number, (6,)
@@ -104,7 +108,9 @@ class WristProblem:
     free: Indices
     fewest_blocks: int = FEWEST_BLOCKS
 
-    def solved(self, start: Solution | None = None, rounds: int = 8, *, listen: bool = True) -> Solution:
+    def solved(
+        self, start: Solution | None = None, rounds: int = 8, *, listen: bool = True
+    ) -> Solution:
         """The solution: value, weights and tilt found alternately.
 
         Args:
@@ -112,11 +118,16 @@ class WristProblem:
             rounds: at most
             listen: judge the long-run variance anew, not as at the start
         """
-        value = np.zeros(UNKNOWNS) if start is None else start.value.copy()
+        if start is None:
+            value = np.zeros(UNKNOWNS)
+        else:
+            value = start.value.copy()
         value[np.setdiff1d(np.arange(UNKNOWNS), self.free)] = 0.0
-        variance, extra = self.noise**2, np.zeros(2)
+        variance = self.noise**2
+        extra = np.zeros(2)
         if start is not None:
-            variance, extra = start.variance, start.extra
+            variance = start.variance
+            extra = start.extra
         pieces = _Pieces.of(self, moving=len(self.sums.blocks) >= self.fewest_blocks)
         for k in range(rounds):
             there = _Linear.of(pieces, value, variance, extra)
@@ -125,7 +136,10 @@ class WristProblem:
             variance, extra = there.calibrated(value)
             if k > 1 and change < _SETTLED:
                 break
-        heard = start.long_run if start is not None and not listen else None
+        if start is not None and not listen:
+            heard = start.long_run
+        else:
+            heard = None
         return there.solution(value, variance, extra, heard)
 
 
@@ -142,15 +156,26 @@ class _Pieces(NamedTuple):
 
     @classmethod
     def of(cls, problem: WristProblem, *, moving: bool) -> _Pieces:
-        postures, sums = problem.postures, problem.sums if moving else Sums.nothing()
-        n, T = len(postures), wrench_tensor().transpose(1, 0, 2)
-        still, exact = np.zeros((n, 9)), np.zeros((n, 3, 3))
-        R, g = postures.R_base_sensor, problem.gravity.nominal
+        postures = problem.postures
+        if moving:
+            sums = problem.sums
+        else:
+            sums = Sums.nothing()
+        n = len(postures)
+        T = wrench_tensor().transpose(1, 0, 2)
+        still = np.zeros((n, 9))
+        exact = np.zeros((n, 3, 3))
+        R = postures.R_base_sensor
+        g = problem.gravity.nominal
         rests = lifted_rows(postures.t, postures.wrench, R, still, g, exact)
         by_motion = T.transpose(0, 2, 1) @ sums.features @ T
         windows = postures.rows[:, None]
-        scatter = (postures.variance * windows * (windows - 1)).sum(axis=0) / max((windows - 1).sum(), 1)
-        return cls(problem, sums.rows, sums.triangles, by_motion, rests, scatter / windows, sums.blocks)
+        scatter = (postures.variance * windows * (windows - 1)).sum(axis=0) / max(
+            (windows - 1).sum(), 1
+        )
+        return cls(
+            problem, sums.rows, sums.triangles, by_motion, rests, scatter / windows, sums.blocks
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,18 +197,21 @@ class _Linear:
 
     @classmethod
     def of(cls, pieces: _Pieces, value: Array, variance: Array, extra: Array) -> _Linear:
-        problem, free = pieces.problem, pieces.problem.free
+        free = pieces.problem.free
+        problem = pieces.problem
         p = len(free)
         L, G = lifted_numbers(pieces.problem.gravity, value)
         constant = L - (G[:, :, free] @ value[free])
         moving, resting = (
             np.concatenate(
-                [Z[:, :, :-1] @ G[:, :, free], Z[:, :, -1:] - Z[:, :, :-1] @ constant[:, :, None]], axis=2
+                [Z[:, :, :-1] @ G[:, :, free], Z[:, :, -1:] - Z[:, :, :-1] @ constant[:, :, None]],
+                axis=2,
             )
             for Z in (pieces.triangles, pieces.rests)
         )
         within = pieces.within + np.repeat(extra, 3) + 1e-24
-        W, weight = 1 / variance, 1 / np.sqrt(within)
+        W = 1 / variance
+        weight = 1 / np.sqrt(within)
         known = problem.prior[:, [*free, UNKNOWNS]]
         stacked = [
             (np.sqrt(W)[:, None, None] * moving).reshape(-1, p + 1),
@@ -197,27 +225,44 @@ class _Linear:
         half = np.zeros((p, 10))
         half[:10] = _root(P)
         _, share, way = np.linalg.svd(half.T @ inverse, full_matrices=False)
-        share, way = share**2, way.T
+        share = share**2
+        way = way.T
         of_wrench = max(pieces.samples * 6.0 - float(value[:10] @ P @ value[:10]), pieces.samples)
         of_wrench += weight.size + len(known) + 1.0
         if share[0] <= _MOST_NOISE:
             theta, mu = _smallest_ratio(triangle, inverse, half, of_wrench)
         else:  # corrected least squares, without the directions that noise hides
-            theta, mu = inverse @ _relieved(triangle[:p, p], share, way, 1.0), 1.0
+            theta = inverse @ _relieved(triangle[:p, p], share, way, 1.0)
+            mu = 1.0
         full = np.zeros(UNKNOWNS)
         full[free] = theta
         return cls(
-            pieces, variance, within, extra, moving, resting, triangle[:p, :p], inverse, full, share, way, mu
+            pieces,
+            variance,
+            within,
+            extra,
+            moving,
+            resting,
+            triangle[:p, :p],
+            inverse,
+            full,
+            share,
+            way,
+            mu,
         )
 
     def calibrated(self, value: Array) -> tuple[Array, Array]:
         """The variance of each axis that residuals show, (6,), and of postures beyond their own, (2,)."""
-        pieces, noise = self.pieces, self.pieces.problem.noise**2
-        variance, extra = noise, self.extra
+        noise = self.pieces.problem.noise**2
+        pieces = self.pieces
+        variance = noise
+        extra = self.extra
         v = np.append(value[pieces.problem.free], -1.0)
         if pieces.samples:
             squares = self.squares(v)
-            motion = np.einsum("a,iab,b->i", value[:10], pieces.by_motion, value[:10]) / pieces.samples
+            motion = (
+                np.einsum("a,iab,b->i", value[:10], pieces.by_motion, value[:10]) / pieces.samples
+            )
             beyond = squares > noise + _KNOWN * motion
             variance = np.where(beyond, np.maximum(squares - motion, noise), noise) + motion
         if self.within.size:
@@ -242,7 +287,9 @@ class _Linear:
         used = ((rows @ self.A) ** 2).sum(axis=(1, 2)).reshape(2, 3).sum(axis=1)
         return np.asarray(np.maximum(3 * len(self.within) - used, 0.3))
 
-    def solution(self, value: Array, variance: Array, extra: Array, heard: Array | None) -> Solution:
+    def solution(
+        self, value: Array, variance: Array, extra: Array, heard: Array | None
+    ) -> Solution:
         """The value with its covariance, and the variances that its residuals show.
 
         Args:
@@ -250,8 +297,12 @@ class _Linear:
             extra: of postures beyond their own, (2,)
             heard: long-run variance that is known, (6,); None to judge it
         """
-        pieces, free, A = self.pieces, self.pieces.problem.free, self.A
-        C, long_run, halves = A @ A.T, variance, [self.triangle]
+        free = self.pieces.problem.free
+        pieces = self.pieces
+        A = self.A
+        C = A @ A.T
+        long_run = variance
+        halves = [self.triangle]
         if pieces.samples:
             long_run = np.maximum(self._long_run(value) if heard is None else heard, variance)
             wider = np.sqrt(np.maximum(long_run / self.variance, 1.0) - 1) / np.sqrt(self.variance)
@@ -261,19 +312,24 @@ class _Linear:
             weight = np.repeat(wider, 3)[:, None] / np.sqrt(self.within.T)
             halves.append((self.resting[:, :, :-1] * weight[:, :, None]).reshape(-1, len(free)))
         H = A @ _relieved(A.T, self.noise_share, self.noise_way, self.mu)
-        half = H @ np.hstack([np.concatenate(halves).T, self._if_motion_is_to_blame(value, variance)])
+        half = H @ np.hstack(
+            [np.concatenate(halves).T, self._if_motion_is_to_blame(value, variance)]
+        )
         covariance = half @ half.T
         hidden = (A @ self.noise_way[:, self.noise_share > _MOST_NOISE]) ** 2
         unknown = np.sqrt(np.diag(C)) > _UNKNOWN * _NOTHING_STD[free]
         unknown |= hidden.sum(axis=1) > _HIDDEN * np.diag(C)
-        whole, mask = np.zeros((UNKNOWNS, UNKNOWNS)), np.zeros(UNKNOWNS, bool)
-        whole[np.ix_(free, free)], mask[free] = covariance, unknown
+        whole = np.zeros((UNKNOWNS, UNKNOWNS))
+        mask = np.zeros(UNKNOWNS, bool)
+        whole[np.ix_(free, free)] = covariance
+        mask[free] = unknown
         mask[TILT] = False
         return Solution(value, whole, mask, variance, long_run, extra)
 
     def _if_motion_is_to_blame(self, value: Array, variance: Array) -> Array:
         """What A'A theta lacks if all residuals came from accelerations, linear and angular; (p, 2)."""
-        T, count = wrench_tensor(), self.pieces.samples
+        T = wrench_tensor()
+        count = self.pieces.samples
         size = np.array([value[0], np.linalg.norm(value[4:10]) / np.sqrt(2)])
         worst = np.minimum(
             variance.reshape(2, 3).mean(axis=1) / np.maximum(size**2, 1e-300), _LARGEST_ERROR**2
@@ -290,7 +346,8 @@ class _Linear:
         blocks = self.pieces.blocks
         L, _ = lifted_numbers(self.pieces.problem.gravity, value)
         r = blocks[:, :, -1] - (blocks[:, :, :-1] * L).sum(axis=2)
-        K, power = len(r), (r**2).sum(axis=0) + 1e-300
+        K = len(r)
+        power = (r**2).sum(axis=0) + 1e-300
         used = np.minimum(self.used, K - 1.0)
         rho = (r[1:] * r[:-1]).sum(axis=0) / power
         rho = np.clip(rho + (1 + 3 * rho + used) / K, 0.0, _MOST_CORRELATED)
@@ -299,7 +356,9 @@ class _Linear:
         return np.asarray(whole / self.pieces.samples * wider)
 
 
-def _smallest_ratio(triangle: Array, inverse: Array, half: Array, of_wrench: float) -> tuple[Array, float]:
+def _smallest_ratio(
+    triangle: Array, inverse: Array, half: Array, of_wrench: float
+) -> tuple[Array, float]:
     """The theta of the v = (theta, -1) with the smallest |A v|^2 / v'Pv, (p,), and that ratio.
 
     Args:
@@ -312,7 +371,8 @@ def _smallest_ratio(triangle: Array, inverse: Array, half: Array, of_wrench: flo
     last = max(abs(triangle[p, p]), 1e-12 * abs(triangle[:p, p]).max(initial=1e-12))
     z = inverse @ triangle[:p, p]
     B = np.zeros((11, p + 1))
-    B[:10, :p], B[:10, p] = half.T @ inverse, -(half.T @ z) / last
+    B[:10, :p] = half.T @ inverse
+    B[:10, p] = -(half.T @ z) / last
     B[10, p] = np.sqrt(of_wrench) / last
     _, s, Vt = np.linalg.svd(B, full_matrices=False)
     u = Vt[0]

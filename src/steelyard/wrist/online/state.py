@@ -91,7 +91,8 @@ class WristState(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The state as lists, numbers and text, exact, for JSON."""
-        p, known = self.postures, self.known
+        p = self.postures
+        known = self.known
         return {
             **{name: getattr(self, name) for name in _PLAIN},
             **{name: getattr(self, name).tolist() for name in _ARRAYS},
@@ -119,7 +120,9 @@ class WristState(NamedTuple):
             postures=postures_of(*content["postures"]),
             known=Solution(**known),
             counts=Counts(*content["counts"]),
-            history=tuple(Episode(a, b, np.array(x), np.array(C)) for a, b, x, C in content["history"]),
+            history=tuple(
+                Episode(a, b, np.array(x), np.array(C)) for a, b, x, C in content["history"]
+            ),
         )
 
 
@@ -144,10 +147,15 @@ _KNOWN = ("value", "covariance", "unknown", "variance", "long_run", "extra")
 
 def postures_of(t: Any, wrench: Any, variance: Any, R: Any, rows: Any) -> Postures:
     """Postures of lists or arrays of their attributes."""
-    six, three = (-1, 6), (-1, 3, 3)
+    six = (-1, 6)
+    three = (-1, 3, 3)
     t, wrench, variance, R = (np.array(x, dtype=float) for x in (t, wrench, variance, R))
     return Postures(
-        t, wrench.reshape(six), variance.reshape(six), R.reshape(three), np.array(rows, dtype=np.int64)
+        t,
+        wrench.reshape(six),
+        variance.reshape(six),
+        R.reshape(three),
+        np.array(rows, dtype=np.int64),
     )
 
 
@@ -157,5 +165,9 @@ def _listed(values: tuple[Any, ...]) -> list[Any]:
 
 def _sums(content: list[Any]) -> Sums:
     triangles, features, blocks, length, filled = content
-    arrays = np.array(triangles), np.array(features), np.array(blocks, dtype=float).reshape(-1, 6, 21)
+    arrays = (
+        np.array(triangles),
+        np.array(features),
+        np.array(blocks, dtype=float).reshape(-1, 6, 21),
+    )
     return Sums(*arrays, int(length), int(filled))

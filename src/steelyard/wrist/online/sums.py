@@ -1,16 +1,18 @@
 """All that moving samples leave behind, in a size that does not grow: triangles of lifted rows.
 
-**Lifted rows.** A wrench is linear in the ten numbers phi, the drift and its trend for a known direction of
-gravity. With a tilt, gravity_base = g_0 + d, it is linear in products as well, and nothing else:
+**Lifted rows.** A wrench is linear in the ten numbers phi, the drift and its trend for a known
+direction of gravity. With a tilt, gravity_base = g_0 + d, it is linear in products as well, and
+nothing else:
 
     f_i   = Y_i (m, h)  + R'_i (m d)       + f0_i   + t f1_i         9 numbers for each axis of the force
     tau_i = Y_i (h, I)  + [e_j x R' e_c]_i (h_j d_c) + tau0_i + t tau1_i    20 for each axis of the torque
 
-so six triangles of these rows beside the wrench, one for each axis, updated by QR, are *all* that the samples
+so six triangles of these rows beside the wrench, one for each axis, updated by QR, are *all* that
+the samples
 say: nothing linearised is remembered, and weights are chosen afterwards.
 
-Residuals are correlated in time. Sums of the lifted rows over up to 64 blocks of equal length give the
-residuals' sums for any theta; when there are more blocks, neighbours are joined.
+Residuals are correlated in time. Sums of the lifted rows over up to 64 blocks of equal length give
+the residuals' sums for any theta; when there are more blocks, neighbours are joined.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ _MOST_BLOCKS = 64
 _WIDTH = 21  # numbers in a lifted row, with the wrench; those of a force begin with eleven zeros
 
 
-def lifted_rows(t: Array, wrench: Array, R: Array, motion: Array, g: Array, w_noise: Array) -> Array:
+def lifted_rows(
+    t: Array, wrench: Array, R: Array, motion: Array, g: Array, w_noise: Array
+) -> Array:
     """The lifted rows of N samples beside their wrench, (6, N, 21).
 
     Args:
@@ -43,15 +47,19 @@ def lifted_rows(t: Array, wrench: Array, R: Array, motion: Array, g: Array, w_no
         g: nominal gravity, (3,) [m/s^2], in the base frame
         w_noise: covariance of the angular velocity's errors, (N, 3, 3)
     """
-    N, T = len(t), wrench_tensor()
+    N = len(t)
+    T = wrench_tensor()
     u = np.einsum("nji,j->ni", R, g)
     x = features(u, motion[:, :3], motion[:, 3:6], motion[:, 6:], w_noise)
     Y = np.tensordot(x, T, axes=(1, 0)).transpose(1, 0, 2)
     rows = np.zeros((6, N, _WIDTH))
-    rows[:3, :, 11:15], rows[3:, :, :9] = Y[:3, :, :4], Y[3:, :, 1:]
+    rows[:3, :, 11:15] = Y[:3, :, :4]
+    rows[3:, :, :9] = Y[3:, :, 1:]
     rows[:3, :, 15:18] = np.einsum("ncl,li->inc", R, T[:3, :3, 0])
     rows[3:, :, 9:18] = np.einsum("ncl,lij->injc", R, T[:3, 3:, 1:4]).reshape(3, N, 9)
-    rows[:, :, 18], rows[:, :, 19], rows[:, :, 20] = 1.0, t, wrench.T
+    rows[:, :, 18] = 1.0
+    rows[:, :, 19] = t
+    rows[:, :, 20] = wrench.T
     return rows
 
 
@@ -62,18 +70,25 @@ def lifted_numbers(gravity: BaseGravity, value: Array) -> tuple[Array, Array]:
         gravity: where things fall without a tilt
         value: of the unknowns, (24,)
     """
-    d, slope = gravity.tilted(value[TILT]) - gravity.nominal, gravity.slope(value[TILT])
-    L, G = np.zeros((6, _WIDTH - 1)), np.zeros((6, _WIDTH - 1, UNKNOWNS))
-    m, h = value[0], value[1:4]
-    L[:3, 11:15], L[:3, 15:18] = value[:4], m * d
+    d = gravity.tilted(value[TILT]) - gravity.nominal
+    slope = gravity.slope(value[TILT])
+    L = np.zeros((6, _WIDTH - 1))
+    G = np.zeros((6, _WIDTH - 1, UNKNOWNS))
+    m = value[0]
+    h = value[1:4]
+    L[:3, 11:15] = value[:4]
+    L[:3, 15:18] = m * d
     L[3:, :9], L[3:, 9:18] = value[1:10], np.outer(h, d).ravel()
     G[:3, range(11, 15), range(4)] = G[3:, range(9), range(1, 10)] = 1.0
-    G[:3, 15:18, 0], G[:3, 15:18, TILT] = d, m * slope
+    G[:3, 15:18, 0] = d
+    G[:3, 15:18, TILT] = m * slope
     for j in range(3):
         columns = slice(9 + 3 * j, 12 + 3 * j)
-        G[3:, columns, 1 + j], G[3:, columns, TILT] = d, h[j] * slope
+        G[3:, columns, 1 + j] = d
+        G[3:, columns, TILT] = h[j] * slope
     axes = np.arange(6)
-    L[:, 18], L[:, 19] = value[10:16], value[18:]
+    L[:, 18] = value[10:16]
+    L[:, 19] = value[18:]
     G[axes, 18, 10 + axes] = G[axes, 19, 18 + axes] = 1.0
     return L, G
 
@@ -98,7 +113,8 @@ class Sums(NamedTuple):
     @classmethod
     def nothing(cls) -> Sums:
         """Before the first sample."""
-        triangles, blocks = np.zeros((6, _WIDTH, _WIDTH)), np.zeros((0, 6, _WIDTH))
+        triangles = np.zeros((6, _WIDTH, _WIDTH))
+        blocks = np.zeros((0, 6, _WIDTH))
         return cls(triangles, np.zeros((12, 12)), blocks, 1, 1)
 
     @property
@@ -118,11 +134,14 @@ class Sums(NamedTuple):
         if triangles.shape[1] < _WIDTH:
             missing = _WIDTH - triangles.shape[1]
             triangles = np.concatenate([triangles, np.zeros((6, missing, _WIDTH))], axis=1)
-        blocks, length, total = self.blocks, self.length, rows.sum(axis=1)
+        blocks = self.blocks
+        length = self.length
+        total = rows.sum(axis=1)
         if len(blocks) and self.filled < length:
             blocks = np.concatenate([blocks[:-1], (blocks[-1] + total)[None]])
             return Sums(triangles, self.features + features, blocks, length, self.filled + 1)
         if len(blocks) == _MOST_BLOCKS:
-            blocks, length = blocks.reshape(-1, 2, 6, _WIDTH).sum(axis=1), 2 * length
+            blocks = blocks.reshape(-1, 2, 6, _WIDTH).sum(axis=1)
+            length = 2 * length
         blocks = np.concatenate([blocks, total[None]])
         return Sums(triangles, self.features + features, blocks, length, 1)
